@@ -12,36 +12,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tolerance relative to lengths: modules that touch each other, or lie in one plane with the point, hide nothing. */
+/* The tolerance, relative to lengths, for modules that hide nothing because they only touch each other or are in one
+ * plane with the point. */
 static const double touching = 1e-9;
 
-/* A module's rectangle as seen from a point: the pyramid of the rays that hit it. */
+/* A module's rectangle as seen from a point, described by the pyramid of rays that hit it. */
 struct view {
     double corners[4][3]; /* corners relative to the point, mm */
     double sides[4][3];   /* inward unit normals of the planes through the point and an edge */
     double towards[3];    /* unit vector to the centre */
-    double sine, cosine;  /* sine and cosine of the angular radius of the sphere around the rectangle */
-    double height;        /* n . (w - c): height of the point w above the module's plane, mm */
+    double sine, cosine;  /* of the angular radius of the sphere around the rectangle */
+    double height;        /* n . (w - c): height of the point w over the module's plane, mm */
     double reach;         /* distance to the farthest corner, mm */
-    bool inside;          /* the point lies within the sphere */
-    bool flat;            /* the point lies in the rectangle's plane, so no line hits it */
+    bool inside;          /* true if the point is within the sphere */
+    bool flat;            /* true if the point is in the rectangle's plane, so that no line hits the rectangle */
 };
 
-/* The modules that can block lines from one point to other modules. The lists leave out no module that blocks a line,
- * and may contain some that block nothing. */
+/* The modules that may block lines from one point to other modules. The lists have every module that blocks a line, and
+ * possibly modules that block none. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
     struct view *views; /* [num_modules] */
-    uint64_t *hiders;   /* [num_modules][num_words]: bits of the modules that can hide a module */
-    /* [num_modules][num_words]: the modules that a module may hide from the points it faces, which lie at least partly
-     * beyond its plane. */
+    uint64_t *hiders;   /* [num_modules][num_words]: bit set of the modules that may hide a module */
+    /* [num_modules][num_words]: bit set of the modules that a module may hide from the points that it faces. They are
+     * at least partly beyond the module's plane. */
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
 
-/* True if some corner of `other` is on one side of `module`'s plane by more than the tolerance. sign: 1 = the side that
- * the normal points to, -1 = the other side. */
+/* True if some corner of `other` is on one side of the plane of `module` by more than the tolerance. sign: 1 = the side
+ * to which the normal points, -1 = the other side. */
 static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, double sign)
 {
     const lr_module *plane = &hiding->scanner->modules[module];
@@ -63,7 +64,7 @@ static void plan_hiding_destroy(struct lr_plan_hiding *hiding)
     free(hiding);
 }
 
-/* Creates the lists for a scanner, which the caller owns and which must outlive them. errors: NULL, logged. */
+/* Creates the lists for a scanner. The caller owns the scanner, which must outlive the lists. errors: NULL, logged. */
 static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, const lr_log *log)
 {
     const int64_t num_modules = scanner->num_modules;
@@ -99,7 +100,7 @@ static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, cons
     return hiding;
 }
 
-/* True if b lies completely outside one side of a's pyramid. mirror: see share_ray. */
+/* True if b is completely outside one side of the pyramid of a. mirror: see share_ray. */
 static bool side_parts(const struct view *a, const struct view *b, double mirror)
 {
     for (int side = 0; side < 4; side++) {
@@ -110,7 +111,7 @@ static bool side_parts(const struct view *a, const struct view *b, double mirror
     return false;
 }
 
-/* True if some ray may hit both modules. mirror: 1, or -1 to mirror b at the point. */
+/* True if some ray may hit both modules. mirror: -1 if b is mirrored at the point, otherwise 1. */
 static bool share_ray(const struct view *a, const struct view *b, double mirror)
 {
     return !a->flat && !b->flat &&
@@ -119,9 +120,9 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* Finds for each module the modules that can hide it, since a line from the point may hit them first. If module k hides
- * module a, part of k is on the point's side of a's plane, and part of a is beyond k's plane. Only modules of one layer
- * hide each other. */
+/* Finds, for each module, the modules that may hide it because a line from the point may hit them first. If module k
+ * hides module a, part of k is on the point's side of a's plane, and part of a is beyond k's plane. Only modules of one
+ * layer hide each other. */
 static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
@@ -150,7 +151,7 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
             vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
         }
 
-        /* If an edge is directed at the point, its side excludes no ray. The side's normal is then 0. */
+        /* If an edge points at the point, its side has the normal 0 and excludes no ray. */
         for (int k = 0; k < 4; k++) {
             double *side = view->sides[k];
             const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
@@ -185,13 +186,13 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
 struct lr_plan_sight {
     double towards[3]; /* unit vector from the point to the module's centre */
     double distance_squared;
-    double sine, cosine; /* sine and cosine of the angular radius of the module's bounding sphere */
+    double sine, cosine; /* of the angular radius of the module's bounding sphere */
     bool facing;
-    bool inside; /* the point lies within the bounding sphere */
+    bool inside; /* true if the point is within the bounding sphere */
 };
 
-/* The relative difference up to which distances count as equal. Distances tie on symmetry planes, and roles must be the
- * same there in each run, so they are decided in double (docs/method/correspondence.md, "Roles"). */
+/* The relative difference up to which distances count as equal. Distances are equal on symmetry planes. Roles must be
+ * the same there in every run, so they are decided in double (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
 static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
@@ -223,8 +224,8 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
            (!plan->hiding || share_ray(&plan->hidden->views[primary], &plan->hidden->views[j], -1.0));
 }
 
-/* Lists the draws of one image if it shows a pair of the window. Returns false if the draws do not fit. All modules of
- * the layer that the primary may see are drawn. Modules out of coincidence are drawn, too, since they stop lines. If
+/* Lists the draws of one image, if it shows a pair of the window. Returns false if the draws do not fit. All modules of
+ * the layer that the primary may see are drawn. This includes modules out of coincidence, because they stop lines. If
  * modules may hide each other, all modules that stop lines are drawn, on both sides of the point. If photons can
  * penetrate crystals, all modules are drawn that lines through the primary's box may cross. */
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
@@ -236,7 +237,7 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     const uint32_t image = (uint32_t)batch->num_images;
     bool shows_pair = plan->hiding && work->whole;
     if (plan->hiding) {
-        /* Finds the modules that may hide a secondary, and then draws those that may hide the primary. */
+        /* Finds the modules that may hide a secondary. Then draws the modules that may hide the primary. */
         memset(plan->hiders, 0, (size_t)hidden->num_words * sizeof(*plan->hiders));
         for (int j = 0; j < num_modules; j++) {
             const uint64_t *hiders = &hidden->hiders[(int64_t)j * hidden->num_words];
@@ -278,7 +279,7 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
 }
 
 /* Splits the last image into several images, each for at most image_crystals crystals of the primary. Returns false if
- * they do not fit. */
+ * the images do not fit. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
@@ -303,13 +304,13 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
-/* Adds all images of one sample point. Returns false if they do not fit; the batch is then unchanged. */
+/* Adds all images of one sample point. Returns false if they do not fit; the batch is unchanged then. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
                        struct lr_batch *batch)
 {
     const struct lr_batch before = *batch;
-    /* A module's bounding sphere encloses its detection plane or, if photons can penetrate crystals, its crystals. With
-     * penetration, every module faces the point, since it stops photons from any side. */
+    /* A module's bounding sphere contains its detection plane or, with crystal penetration, its crystals. With
+     * penetration, every module counts as facing the point, because it stops photons from any side. */
     for (int m = 0; m < plan->scanner->num_modules; m++) {
         const lr_module *module = &plan->scanner->modules[m];
         struct lr_plan_sight *sight = &plan->sights[m];
@@ -389,7 +390,7 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct 
             plan->images[k].row = (uint32_t)cursor->row;
         }
 
-        /* The images of all points of a row follow one another. */
+        /* The images of all points of a row are contiguous. */
         struct lr_plan_row *last = batch->num_rows > 0 ? &plan->batch_rows[batch->num_rows - 1] : NULL;
         if (batch->num_images > first_image && last != NULL && last->row == (uint32_t)cursor->row)
             last->end_image = (uint32_t)batch->num_images;
@@ -416,7 +417,8 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* An atlas has at most this many images. More would not make a device faster, and their lists take host memory. */
+/* The largest number of images in an atlas. More images would not make a device faster, and their lists would take
+ * memory of the host. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
@@ -457,7 +459,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
 
-    /* A batch must have room for at least the images of one point. */
+    /* A batch must have room for the images of at least one point. */
     const int num_modules = plan->scanner->num_modules, share = plan->hiding ? plan->image_crystals : 0;
     int64_t of_point = 0;
     for (int m = 0; m < num_modules; m++) {
@@ -530,16 +532,16 @@ lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *
 
 /* ---- rows in batches ---- */
 
-/* State of one call of lr_row_batches_deliver. */
+/* State of a call of lr_row_batches_deliver. */
 struct reading {
     const struct lr_row_batches *batches;
     const struct lr_rows *rows;
     struct lr_row_delivery delivery;
     struct lr_batch batch;
     struct lr_elements *lists;  /* [max_rows], one per row of the batch */
-    struct lr_elements carried; /* elements of a row that the previous batch left unfinished */
-    int64_t carried_row;        /* -1: none */
-    int64_t next_row;           /* next row to deliver, counted from the first */
+    struct lr_elements carried; /* elements of a row that is not complete after the previous batch */
+    int64_t carried_row;        /* number of this row; -1 = none */
+    int64_t next_row;           /* next row to be delivered, counted from the first */
 };
 
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
@@ -552,7 +554,7 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
         list->count = 0;
         if (batches->fill(batches->user, &reading->batch.rows[k], list) != LR_OK ||
             lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log) != LR_OK)
-            list->count = -1; /* marks a failure, which has been logged */
+            list->count = -1; /* marks a failure that has been logged */
     }
 }
 

@@ -175,7 +175,8 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
 
 /* --- boxes of crystals --- */
 
-/* Relative rounding error of lengths: smaller gaps count as none, and numbers are rounded up after subtracting it. */
+/* The relative rounding error of lengths. Smaller gaps count as 0, and numbers are lowered by it before they are
+ * rounded up. */
 static const double rounding = 1e-9;
 
 static struct lr_penetration_box box_of(const lr_module *module, int rays)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner on the device: modules, crystals, pairs and coincidence masks, as
- * shaders/correspondence/{scene,lor,coincidence}.glsl declare them. */
+ * The scanner on the device: modules, crystals, pairs and coincidence masks, in the layout of
+ * shaders/correspondence/{scene,lor,coincidence}.glsl. */
 #ifndef LR_CORRESPONDENCE_SCENE_H
 #define LR_CORRESPONDENCE_SCENE_H
 
@@ -17,7 +17,7 @@ struct lr_scene {
     const lr_scanner *scanner;
     const lr_lors *lors;
     struct gl_buffer *modules, *crystal_module, *pairs, *mask_entries, *mask_words;
-    struct lr_pair_window window; /* the window of `pairs`; no pairs before the first window */
+    struct lr_pair_window window; /* the window of `pairs`; empty before the first window */
     struct gl_texture *mu;        /* 3-D, 1/mm; NULL without absorption */
     float mu_origin_mm[3], mu_per_mm[3];
     int mu_steps;
@@ -29,19 +29,19 @@ struct lr_scene_absorption {
     int steps;
 };
 
-/* Uploads everything. On failure *scene holds nothing. The context is current. */
+/* Uploads the scanner and the attenuation map. *scene is empty after an error. The context is current. */
 lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr_lors *lors,
                         const struct lr_scene_absorption *absorption);
 void lr_scene_finish(struct lr_scene *scene);
 
-/* Numbers LORs from the window's first LOR on, in the order of the window's pairs. Pairs outside the window have no
- * numbers. Returns immediately if the window is current and has no list of pairs. */
+/* Numbers LORs relative to the window's first LOR, in the order of the window's pairs. Pairs outside the window have no
+ * numbers. Returns immediately if this window is already set and has no list of pairs. */
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
-/* Puts the scene's buffers and the attenuation map into a pass. */
+/* Binds the scene's buffers and the attenuation map to a pass. */
 void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass);
 
-/* The define RAYS of programs, the number of rays per crystal edge. */
+/* The define RAYS of programs: the number of rays per crystal edge. */
 struct lr_rays_define {
     char text[12];
     struct gl_define defines[8]; /* room for six more, NULL-terminated */
@@ -63,7 +63,7 @@ struct lr_penetration_box {
 /* The boxes of all modules on the device. errors: NULL, logged. */
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);
 
-/* The largest number of lines in an image, which pass through three sides of a module's box. */
+/* The largest number of lines of an image. The lines pass through three sides of a module's box. */
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);
 
 #endif

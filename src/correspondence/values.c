@@ -23,7 +23,7 @@ void lr_blanks_finish(struct lr_blanks *blanks)
     *blanks = (struct lr_blanks){0};
 }
 
-/* Sets the values of a window to 0 for all LORs but those of the selected turn. */
+/* Sets the values of a window to 0, except those of LORs of the selected turn. */
 static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_buffer *kept,
                               const struct lr_pair_window *window, const lr_vector *values)
 {
@@ -81,7 +81,8 @@ static lr_status blank_all(struct lr_blanks *blanks, const lr_lors *lors, const 
         if (blanks->modules == NULL || blanks->program == NULL) return LR_FAILED;
     }
 
-    /* sums[a + b] has a bit for each kind of rows (lr_turn) whose LORs at places a and b keep their values. */
+    /* sums[a + b] is a bit set. It has one bit for each kind of rows (lr_turn) whose LORs at positions a and b keep
+     * their values. */
     const int32_t num_sums = 2 * lors->angles->count;
     uint32_t *sums = lr_alloc(num_sums, sizeof(*sums), "angles of LORs", gl_context_log(ctx));
     if (sums == NULL) return LR_FAILED;
@@ -113,13 +114,14 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
 /* The buffer begins with the overflow flag and an unused word. */
 enum { HEAD_BYTES = 8 };
 
-/* The number 1 is 2^BITS on the device. */
+/* The number 1 is stored as 2^BITS on the device. */
 enum { BITS = 61 };
 
-/* The largest element may exceed its estimate by this factor; if it is larger still, an overflow is reported. */
+/* The factor by which the largest element may exceed its estimate. An even larger element gives an overflow, which is
+ * reported. */
 static const double guess_margin = 16.0;
 
-/* The number of sums that one read copies. */
+/* The number of sums that are copied by one read. */
 enum { PIECE = 1 << 16 };
 
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)
@@ -179,7 +181,7 @@ int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *i
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const lr_scanner *scanner = params->scanner;
     const lr_lors *lors = params->lors;
-    double face = 0.0, nearest = INFINITY; /* area of the largest face; distance of the two nearest modules */
+    double face = 0.0, nearest = INFINITY; /* area of the largest face; distance between the two nearest modules */
     for (int m = 0; m < scanner->num_modules; m++)
         face = fmax(face, scanner->modules[m].face_mm[0] * scanner->modules[m].face_mm[1]);
     for (int64_t k = 0; k < lors->num_pairs; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in the memory of the process. */
+ * Vectors in memory of the process. */
 #include "device/vector.h"
 
 #include "base/mem.h"
@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block is BLOCK numbers, converted to double together; a thread takes GRAIN blocks, a share, at a time. */
+/* A block is BLOCK numbers, which are converted to double together. A thread takes a share of GRAIN blocks at a
+ * time. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
-/* The number of shares whose sums are held at once. */
+/* The largest number of shares whose sums are in memory at the same time. */
 enum { MOST_SHARES = 256 };
 
 /* --- life and copies --- */
@@ -82,7 +83,7 @@ static void store(const lr_vector *vector, int64_t begin, int count, const doubl
 
 /* --- element by element --- */
 
-/* One loop for each operation, which the compiler then vectorises. */
+/* One loop for each operation, so that the compiler can vectorise it. */
 #define EACH(op)                                                                                                       \
     case op:                                                                                                           \
         for (int k = 0; k < count; k++)                                                                                \
@@ -152,12 +153,12 @@ static lr_status apply(const struct lr_vector_task *task)
 
 struct summing {
     const lr_vector *x, *y;
-    int64_t first; /* share of shares[0] */
+    int64_t first; /* number of the share of shares[0] */
     lr_vector_sums shares[MOST_SHARES];
 };
 
-/* Number k is added to sum k % LANES, so that the processor makes LANES additions at once. With a single sum, each
- * addition would wait for the one before. */
+/* Number k is added to sum k % LANES, so that the processor makes LANES additions at the same time. With a single sum,
+ * each addition would wait for the previous one. */
 enum { LANES = 8 };
 
 struct lanes {
@@ -216,7 +217,7 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = (x->count + SHARE - 1) / SHARE;
-    struct summing at; /* not cleared: it is large, and that would take time */
+    struct summing at; /* not cleared, because it is large and clearing takes time */
     at.x = x;
     at.y = y;
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
@@ -241,7 +242,7 @@ struct dividing {
     const float *measured, *additive; /* additive may be NULL */
     float *values;
     int64_t count;
-    int64_t first; /* share of shares[0] */
+    int64_t first; /* number of the share of shares[0] */
     lr_poisson_fit shares[MOST_SHARES];
 };
 
@@ -316,15 +317,15 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* PIECE numbers of a row are summed together; a thread takes ROWS rows at a time. */
+/* PIECE numbers of a row are summed together. A thread takes ROWS rows at a time. */
 enum { PIECE = 256, ROWS = 16 };
 
-/* A piece of a row, with the number before it and the number after it; kappa is 0 beyond the row's ends. */
+/* A piece of a row, with one more number on each side. kappa is 0 beyond the row's ends. */
 struct row_piece {
     double x[PIECE + 2], kappa[PIECE + 2];
 };
 
-/* Loads numbers first - 1 to first + count of a row; range is {first, count}. */
+/* Loads numbers first - 1 to first + count of a row. range: {first, count}. */
 static void load_piece(const lr_relative_differences *differences, int64_t row, const int range[2],
                        struct row_piece *piece)
 {
@@ -340,8 +341,8 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
     }
 }
 
-/* Adds the terms of a row's numbers and their neighbours in another row. count_which: how many numbers; the place of
- * the other row's weights (lr/vector.h). */
+/* Adds the terms of a row's numbers with their neighbours in another row. count_which: the count of numbers, and the
+ * index of the other row's weights (lr/vector.h). */
 static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
                     const int count_which[2], double *sums)
 {
@@ -375,7 +376,7 @@ static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
             load_piece(differences, row, range, &pieces[0]);
             for (int n = 0; n < 9; n++) {
                 const int dy = n % 3 - 1, dz = n / 3 - 1;
-                const int which = 2 * (dy != 0) + 4 * (dz != 0); /* numbers of weights, as in lr/vector.h */
+                const int which = 2 * (dy != 0) + 4 * (dz != 0); /* index of the weights, as in lr/vector.h */
                 if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
                 load_piece(differences, row + dy + (int64_t)dz * ny, range, &pieces[1]);
                 add_row(differences, pieces, (int[2]){range[1], which}, sums);
@@ -399,7 +400,7 @@ static lr_status relative_differences(const lr_relative_differences *differences
 
 /* --- convolutions along an axis --- */
 
-/* Adds weight times `count` numbers from `begin` on. */
+/* Adds weight times numbers begin .. begin + count - 1 to the sums. */
 static void add_numbers(const lr_vector *x, int64_t begin, int count, double weight, double *sums)
 {
     if (x->precision == LR_FLOAT64) {
@@ -432,7 +433,7 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
                     }
                 }
             } else {
-                /* Neighbours along y or z are at the same place of another row. */
+                /* Neighbours along y or z have the same position in another row. */
                 const int *size = convolution->size;
                 const int64_t step = convolution->axis == 1 ? 1 : size[1];
                 const int place = (int)(convolution->axis == 1 ? row % size[1] : row / size[1]);

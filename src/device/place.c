@@ -44,7 +44,7 @@ lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
         snprintf(opened->device, sizeof(opened->device), "CPU, %d thread%s", opened->threads,
                  opened->threads == 1 ? "" : "s");
     } else {
-        /* The plugin of its kind opens the place. */
+        /* The plugin of the place's kind opens it. */
         if (params->kind == LR_PLACE_GL) {
             const struct lr_gl_plugin *gl = lr_plugin_gl(&opened->log);
             opened->fns = gl != NULL ? gl->places : NULL;
@@ -115,7 +115,7 @@ lr_place_info lr_place_get_info(const lr_place *place)
 
 /* --- the caller's memory on a device --- */
 
-/* refusal: why the place cannot have such memory; NULL if it can. */
+/* refusal: reason why the place cannot use such memory; NULL = it can. */
 static lr_status wrap(const lr_vector_params *params, void *memory, const char *refusal, lr_vector *vector)
 {
     *vector = (lr_vector){0};

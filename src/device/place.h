@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The inside of a place, for backends that compute where vectors live. */
+ * The members of a place, for backends that compute at the place of their vectors. */
 #ifndef LR_DEVICE_PLACE_H
 #define LR_DEVICE_PLACE_H
 
@@ -17,20 +17,20 @@ struct lr_vector_programs;
 struct lr_place {
     atomic_int holders;
     lr_place_kind kind;
-    const struct lr_place_fns *fns;      /* of a device */
+    const struct lr_place_fns *fns;      /* of a device; not used for the host */
     int threads;                         /* host */
     struct gl_context *ctx;              /* OpenGL; owned */
     struct lr_vector_programs *programs; /* OpenGL: made at first use */
-    bool shares;                         /* OpenGL: it shares objects with another context */
+    bool shares;                         /* OpenGL: the place shares objects with another context */
     struct lr_cuda_place *cuda;          /* CUDA; owned */
-    void *cuda_stream;                   /* CUDA: the cudaStream_t that all work is done on */
+    void *cuda_stream;                   /* CUDA: the cudaStream_t of all its work */
     int cuda_device;                     /* CUDA: its number */
-    lr_driver_owner cuda_owner;          /* CUDA: the process that has opened the place */
+    lr_driver_owner cuda_owner;          /* CUDA: the process that opened the place */
     lr_traffic traffic;
     char device[160];
     int64_t memory_bytes; /* 0 = not known */
-    lr_log log;           /* passes messages on to `to`, which may change */
-    const lr_log *to;     /* NULL = nowhere */
+    lr_log log;           /* passes messages on to `to`, which may be replaced */
+    const lr_log *to;     /* NULL = messages are dropped */
 };
 
 static inline lr_place_kind lr_vector_kind(const lr_vector *vector)
@@ -43,16 +43,16 @@ static inline bool lr_vector_is_at_device(const lr_vector *vector)
     return lr_vector_kind(vector) != LR_PLACE_HOST;
 }
 
-/* lr_place_open, with the status of a failure. *place is NULL then. */
+/* Does what lr_place_open does, and returns the status. *place is NULL after an error. */
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 
-/* Silences a place, for an owner that lets the place outlive its log. */
+/* Stops the messages of a place. An owner calls it before its log ends, if the place stays open. */
 void lr_place_silence(lr_place *place);
 
-/* Threads that work on vectors of a place; NULL is the host. */
+/* The number of threads that work on vectors of a place; place NULL = the host. */
 int lr_place_threads(const lr_place *place);
 
-/* The buffer of a vector at an OpenGL place, and where the vector begins in it. */
+/* The buffer of a vector at an OpenGL place, and the vector's offset in it. */
 struct lr_vector_range {
     struct gl_buffer *buffer;
     int64_t offset, bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The table of functions of a kind of place for vectors. The facade has checked that counts agree and, unless
- * something else is said, that all vectors are at that place and of one precision. */
+ * The table of vector functions of one kind of place. The facade has checked that counts agree. It has also checked,
+ * except where a function says otherwise, that all vectors are at this place and of one precision. */
 #ifndef LR_DEVICE_VECTOR_H
 #define LR_DEVICE_VECTOR_H
 
@@ -14,50 +14,49 @@
 enum { LR_VECTOR_INPUTS = 3 };
 
 struct lr_vector_task {
-    int op; /* LR_VECTOR_CONVERT and others of kernels/vector.glsl */
+    int op; /* LR_VECTOR_CONVERT, or another operation of kernels/vector.glsl */
     lr_vector y;
     const lr_vector *in[LR_VECTOR_INPUTS]; /* NULL = the operation has none */
     double scalar;
-    double floor; /* of BSREM */
+    double floor; /* BSREM only */
 };
 
 struct gl_buffer;
 
-/* Memory of a vector: allocated by the library, or the caller's. */
+/* The memory of a vector. The library has allocated it, or it belongs to the caller. */
 struct lr_storage {
-    void *block; /* memory of the host or, at a CUDA place, of its device */
+    void *block; /* memory of the host, or of the device at a CUDA place */
     struct gl_buffer *buffer;
-    bool is_wrapped; /* `block` belongs to the caller; a gl_buffer records this itself */
+    bool is_wrapped; /* true if `block` belongs to the caller; a gl_buffer has a flag of its own */
 };
 
 struct lr_vector_terms;
 
 struct lr_vector_fns {
-    /* Allocates and frees `bytes` of zeros for vector->storage, or vector->values. */
+    /* Allocate and free `bytes` of zeros for vector->storage, or for vector->values. */
     lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
     void (*destroy)(lr_vector *vector);
 
-    /* Copies between a vector and as many numbers of its precision on the host. */
+    /* Copy numbers between a vector and the host, in the vector's precision. numbers: [vector->count]. */
     lr_status (*write)(lr_vector *vector, const void *numbers);
     lr_status (*read)(const lr_vector *vector, void *numbers);
-    /* Copies a vector of the same precision; the two do not overlap. */
+    /* Copies a vector to another of the same precision. The two do not overlap. */
     lr_status (*copy)(const lr_vector *from, lr_vector *to);
 
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    /* fit may be NULL on a device: nothing waits then, and the fit is lost. */
+    /* fit: may be NULL on a device; the call then does not wait, and the fit is dropped. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
-    /* Functions of devices alone, for sums that nothing waits for (see below), which are sent at the end of a turn.
-     * `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */
+    /* Only for devices: sums in slots, for which no call waits (see "work without a wait" below). They are sent at the
+     * end of a turn. `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */
     lr_status (*begin_fit)(const lr_poisson_ratio *ratio, int slot);
     lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
     lr_status (*send_later)(lr_place *place, int turn);
     lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
-    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL = the place has no such
-                                                                  * function */
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL = the place cannot do this */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;
@@ -90,35 +89,36 @@ static inline void lr_number_put(const lr_vector *vector, int64_t at, double val
 
 /* --- work without a wait for each piece --- */
 
-/* The host queues work, which the device does later in that order. Pending sums have slots, which the caller assigns,
- * LR_LATER_SLOTS in each turn. The sums of one turn are waited for together, while work queued after them goes on. */
+/* The host queues work, which the device does later in the same order. Each pending sum has a slot, which the caller
+ * assigns. A turn has LR_LATER_SLOTS slots. One wait serves all sums of a turn, while the device goes on with work that
+ * was queued after the turn. */
 
 enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
 
-/* The fit of divided counts, which is known once place is NULL. */
+/* The fit of divided counts. It is known once place is NULL. */
 struct lr_later_fit {
     int slot; /* below LR_NUM_LATER */
     lr_poisson_fit fit;
     lr_place *place;
 };
 
-/* lr_vector_divide_counts, which does not wait for the fit at a device. The caller sets later->slot. */
+/* Does what lr_vector_divide_counts does, without waiting for the fit at a device. The caller sets later->slot. */
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later);
 lr_status lr_later_fit_finish(struct lr_later_fit *later);
 
-/* Sums of vectors, which are known once place is NULL. */
+/* Sums of vectors. They are known once place is NULL. */
 struct lr_later_sums {
     int slot; /* below LR_NUM_LATER */
     lr_vector_sums sums;
     lr_place *place;
 };
 
-/* lr_vector_add_up, which does not wait at a device. The caller sets later->slot. */
+/* Does what lr_vector_add_up does, without waiting at a device. The caller sets later->slot. */
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later);
 lr_status lr_later_sums_finish(struct lr_later_sums *later);
 
-/* Submits the queued work to a device and marks the end of a turn, so that finishing one of its slots waits for no
- * later work. Unmarked, finishing waits for all work. Nothing is done on the host, or if place is NULL. */
+/* Submits the queued work to a device and marks the end of a turn. Finishing a slot of this turn then waits for no
+ * later work. Without the mark, it would wait for all work. Does nothing on the host, or if place is NULL. */
 lr_status lr_later_send(lr_place *place, int turn);
 
 /* --- sums of a device by their names --- */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Factors of a scanner: docs/method/direct.md, "Factors of a scanner". Directions are handled in batches. Threads first
- * make a table of lines for each direction of a batch, and then each thread works on slices of all histo-images. So
- * every sum has the same order for any number of threads. */
+ * make one table of lines for each direction of a batch. Each thread then works on slices of all histo-images. The
+ * order of every sum is therefore the same for any number of threads. */
 #include "base/log.h"
 #include "base/sized.h"
 
@@ -22,12 +22,12 @@
 
 /* A crystal as an end of LORs. */
 struct factor_crystal {
-    double hit_mm[3]; /* the place of its hits */
+    double hit_mm[3]; /* position of the crystal's hits */
     int module;
     float efficiency;
 };
 
-/* Data that all directions share. Zero is valid and needs no finish. */
+/* Data that all directions share. A zero struct is valid, and then needs no finish. */
 struct factor_scene {
     const lr_lors *lors;
     lr_grid grid;
@@ -35,7 +35,7 @@ struct factor_scene {
     struct factor_crystal *crystals; /* owned [num_crystals] */
     struct lr_mu_lines mu;           /* if has_mu */
     bool has_mu;
-    double mu_step_mm;     /* distance between lines that mu is integrated along */
+    double mu_step_mm;     /* distance between the lines along which mu is integrated */
     double outer_mm;       /* distance from the axis beyond which there are no crystals */
     double cell_mm[2];     /* cells of tables, along the radial and the axial axis */
     int lines_per_cell[2]; /* along the same axes */
@@ -44,39 +44,39 @@ struct factor_scene {
 
 struct factor_direction {
     double axes[3][3]; /* tof, radial, axial, as of a view */
-    double weight;     /* solid angle that the direction stands for, over the mean solid angle of a view */
-    double shift[2];   /* shift of the lattice of lines, 0 .. 1 of its step */
+    double weight;     /* solid angle of the direction's patch, divided by the mean solid angle of a view */
+    double shift[2];   /* shift of the lattice of lines, 0 .. 1, in steps of the lattice */
     int view;          /* view of the direction; -1 = beyond the acceptance */
 };
 
-/* Values of lines, by the view of their LOR. Zero is valid and needs no finish. */
+/* The values of lines, sorted by the view of their LOR. A zero struct is valid, and then needs no finish. */
 struct factor_table {
     double first_mm[2]; /* middle of the first cell */
-    int size[2];        /* cells; voxel centres are at least one cell within the outermost middles */
+    int size[2];        /* in cells; the outermost middles are at least one cell beyond the voxel centres */
     int num_planes;
     struct factor_plane {
         int view;
-        int low[2], high[2]; /* cells beyond these are 0 */
+        int low[2], high[2]; /* cells outside this range are 0 */
         float *cells;        /* owned [size[1]][size[0]] */
     } * planes;              /* owned */
 };
 
-/* Scratch memory of a thread. Zero is valid and needs no finish. */
+/* Scratch memory of a thread. A zero struct is valid, and then needs no finish. */
 struct factor_worker {
     struct lr_bundle bundle;
-    double *integrals; /* owned: of mu, on a lattice mu_step_mm wide; NaN = not known yet */
+    double *integrals; /* owned: line integrals of mu on a lattice with step mu_step_mm; NaN = not computed yet */
 };
 
-/* Width of the zone along a view's border, as a share of the view's range of angles. lr_view_set_find decides to which
- * view a direction in this zone belongs. */
+/* The width of the zone along a view's border, relative to the view's range of angles. For a direction in this zone,
+ * lr_view_set_find decides which view it belongs to. */
 static const double near_border = 1e-6;
 
 /* --- views of LORs --- */
 
-/* The range of azimuths and tilts of a direction's view, to which nearly all LORs of the direction belong. An azimuth
- * is given as a unit vector across the axis, a tilt as a slope. */
+/* The range of azimuths and tilts of a direction's view. Nearly all LORs of the direction are in this range. Azimuths
+ * are unit vectors across the axis, tilts are slopes. */
 struct inside {
-    int view; /* -1: none */
+    int view; /* -1 = no view */
     double azimuth[2][2], slope[2];
 };
 
@@ -96,7 +96,7 @@ static struct inside find_inside(const lr_view_set *set, const struct factor_dir
     return inside;
 }
 
-/* View and value of the LOR of two crystals. view -1: the LOR is not in coincidence, or in no view. */
+/* The view and the value of the LOR of two crystals. view: -1 if the LOR is not in coincidence, or not in a view. */
 struct lor_value {
     int crystals[2];
     int view;
@@ -112,12 +112,12 @@ struct work {
     const struct factor_direction *direction;
     struct factor_worker *worker;
     struct inside inside;
-    int room;                   /* planes */
-    struct factor_plane *plane; /* the last one that was used */
+    int room;                   /* room for planes */
+    struct factor_plane *plane; /* the plane that was used last */
 };
 
-/* Finds the view and the value of a LOR. Nearly all LORs are inside the direction's own view, which is tested first.
- * The set of views decides about the rest. */
+/* Finds the view and the value of a LOR. The direction's own view is tested first, because nearly all LORs are in it.
+ * For other LORs, the set of views decides. */
 static struct lor_value find_value(const struct work *work, int a, int b)
 {
     const struct factor_scene *scene = work->scene;
@@ -148,8 +148,8 @@ static struct lor_value find_value(const struct work *work, int a, int b)
     return found;
 }
 
-/* Adds a row of lines to the cells in which the lines are. backward, forward: crystals of one layer that the lines
- * cross on either side, -1 for none. */
+/* Adds a row of lines to the cells that contain the lines. backward, forward: the crystals of one layer that the lines
+ * cross on either side; -1 = no crystal. */
 static lr_status add_row(struct work *work, int k, const int32_t *backward, const int32_t *forward)
 {
     struct factor_table *table = work->table;
@@ -197,8 +197,9 @@ static int64_t size_of_integrals(const struct factor_scene *scene, const int siz
     return (int64_t)integrals[0] * integrals[1];
 }
 
-/* Survival at the middle of a cell, interpolated from integrals of mu along the lines around it. Each integral is
- * computed on its first use. Its line ends at the distance from the axis beyond which there are no crystals. */
+/* The survival probability at the middle of a cell. It is interpolated from integrals of mu along the lines around the
+ * cell. Each integral is computed at its first use. Its line ends at the distance from the axis beyond which there are
+ * no crystals. */
 static double survival(const struct work *work, int width, int i, int k)
 {
     const double(*axes)[3] = work->direction->axes;
@@ -243,7 +244,7 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
                         .worker = worker,
                         .inside = find_inside(&scene->set, direction)};
     *table = (struct factor_table){.planes = NULL};
-    /* The middles of cells reach one cell beyond the voxels' centres. */
+    /* The middles of cells extend one cell beyond the centres of the voxels. */
     const lr_grid *grid = &work.scene->grid;
     for (int n = 0; n < 2; n++) {
         const double *axis = work.direction->axes[1 + n];
@@ -288,7 +289,7 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
         for (int64_t n = 0; n < count; n++) worker->integrals[n] = NAN;
     }
 
-    /* Sums over the lines of cells become means of the photons that reach the crystals. */
+    /* Converts sums over the lines of cells to means over the photons that reach the crystals. */
     const int layers = bundle->num_layers;
     const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
     for (int k = 0; k < table->num_planes; k++) {
@@ -309,18 +310,21 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
 
 /* --- the job --- */
 
-/* BATCH: most directions of a batch. BATCH_VOXELS: about the number of voxels times directions of a batch. */
+/* BATCH: largest number of directions of a batch. BATCH_VOXELS: approximate number of voxels times directions of a
+ * batch. */
 enum { BATCH = 64, BATCH_VOXELS = 1 << 26 };
 
-/* LINES_A_PITCH: least number of lines per pitch of crystals. MOST_LINES_A_CELL: most lines per edge of a cell. */
+/* LINES_A_PITCH: smallest number of lines per crystal pitch. MOST_LINES_A_CELL: largest number of lines per edge of a
+ * cell. */
 enum { LINES_A_PITCH = 4, MOST_LINES_A_CELL = 16 };
 
 static const int usual_directions = 32;
 
-/* The steepest tilt of a direction, and how far the tilts of directions go beyond the acceptance at most. */
+/* The steepest tilt of a direction, and the largest angle by which tilts of directions go beyond the acceptance. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
-/* Steps of sequences that stay evenly spread at any length: the golden ratio in one and two dimensions. */
+/* Steps of sequences that are evenly spread at any length: by the golden ratio in one dimension, and by its
+ * generalisation (plastic number) in two. */
 static const double golden = LR_GOLDEN_SHARE, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
@@ -340,15 +344,15 @@ struct job {
 
 /* --- directions --- */
 
-/* An interval of azimuths and an interval of tilts, in which directions are spread evenly over the solid angle. */
+/* An interval of azimuths and an interval of tilts. Its directions are spread evenly over the solid angle. */
 struct patch {
     double azimuth_deg, half_deg;
     double sine[2];
     int view;
 };
 
-/* The patch of an azimuth and a tilt of the set of views. Tilts -1 and set->tilts lie just beyond the acceptance. Their
- * lines may join crystals whose LOR is within the acceptance. */
+/* The patch of an azimuth and a tilt of the set of views. The patches of tilts -1 and set->tilts lie just beyond the
+ * acceptance. Their lines may join crystals whose LOR is within the acceptance. */
 static struct patch patch_at(const struct job *job, int azimuth, int tilt)
 {
     const lr_view_set *set = &job->scene.set;
@@ -362,7 +366,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
                           .view = is_view ? tilt * set->azimuths + azimuth : -1};
 }
 
-/* The solid angle of a patch over the mean solid angle of a view. */
+/* The solid angle of a patch, divided by the mean solid angle of a view. */
 static double share_of(const struct job *job, const struct patch *patch)
 {
     const lr_view_set *set = &job->scene.set;
@@ -370,7 +374,8 @@ static double share_of(const struct job *job, const struct patch *patch)
     return (patch->sine[1] - patch->sine[0]) / mean;
 }
 
-/* Number of directions in each patch of a tilt. Directions beyond the acceptance are as dense as those within. */
+/* The number of directions in each patch of a tilt. Directions beyond the acceptance are as dense as those within
+ * it. */
 static int count_of(const struct job *job, int tilt)
 {
     const int wanted = job->params->directions > 0 ? job->params->directions : usual_directions;
@@ -414,8 +419,8 @@ static lr_status prepare_scene(struct job *job)
     LR_TRY(lr_view_set_complete(&params->set, &job->scene.set, params->log));
     LR_TRY(lr_sight_init(&sight, scanner, params->log));
     job->scene.outer_mm = sight.radius_mm[1];
-    /* Largest angle between a LOR and any line joining its two crystals: the crystals' size divided by the bore's
-     * radius. */
+    /* The largest angle between a LOR and any line that joins its two crystals: the size of the crystals divided by the
+     * radius of the bore. */
     double widest_mm = 0, pitch_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *pitches = scanner->modules[m].pitch_mm;
@@ -444,7 +449,7 @@ static lr_status prepare_scene(struct job *job)
         }
     }
 
-    /* Cells are half a voxel wide. Their lines are at most a quarter of a crystal's pitch apart. */
+    /* Cells are half a voxel wide. The distance between their lines is at most a quarter of a crystal's pitch. */
     struct factor_scene *scene = &job->scene;
     const double *voxel_mm = scene->grid.voxel_mm;
     scene->cell_mm[0] = 0.5 * fmin(voxel_mm[0], voxel_mm[1]);
@@ -454,7 +459,7 @@ static lr_status prepare_scene(struct job *job)
         scene->lines_per_cell[n] = (int)fmin(wanted, MOST_LINES_A_CELL);
     }
 
-    /* The size of a table of the steepest direction. */
+    /* The table size for the steepest direction. */
     const lr_grid *grid = &scene->grid;
     const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * LR_DEGREE;
     const double across_mm = hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
@@ -482,7 +487,7 @@ static void fill_tables(void *user, int64_t begin, int64_t end, int worker)
         job->made[k] = factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
 }
 
-/* Place of a row's first voxel in a table, in cells, and the step to the next voxel. */
+/* The position of a row's first voxel in a table, in cells, and the step to the next voxel. */
 struct course {
     float begin[2], step[2];
 };
@@ -510,7 +515,8 @@ static void add_slice(struct job *job, int64_t k, int z)
             const struct factor_plane *plane = &table->planes[n];
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
-            /* range: the first voxel of the row that may touch nonzero cells of the plane, and one after the last. */
+            /* range: the first voxel of the row that may touch nonzero cells of the plane, and the end (one past the
+             * last). */
             const int count = size[0], width = table->size[0];
             double low = 0, high = count;
             for (int i = 0; i < 2; i++) {
@@ -603,7 +609,8 @@ static lr_status run(struct job *job)
         }
         LR_TRY(status);
     }
-    /* Points beyond all crystals lie on lines that the scanner measures, but outside the segments between crystals. */
+    /* A point beyond all crystals may be on a line that the scanner measures, but it is outside the segment between the
+     * line's crystals. */
     const lr_grid *grid = &job->scene.grid;
     const int64_t num_voxels = lr_grid_num_voxels(grid);
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1];

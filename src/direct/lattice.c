@@ -25,15 +25,16 @@ struct columns {
 
 /* --- steps --- */
 
-/* Returns the class of a step: 8 shape + 2 shift + 1 if all outputs have an offset. Shapes 0, 1 and 2 have 1, 3 and 4
- * taps. */
+/* Returns the class of a step: 8 shape + 2 shift + 1 if all outputs have an offset, else 8 shape + 2 shift. Shapes 0, 1
+ * and 2 have 1, 3 and 4 taps. */
 static int lattice_class(const struct lr_lattice_step *step)
 {
     const int shape = step->taps == 1 ? 0 : step->taps - 2;
     return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
 }
 
-/* Returns the column of mSR that output j has at a place. */
+/* Returns the column of mSR for output j of a step at a place, which is a source column relative to the thread's first
+ * output. */
 static const struct column *column_of(const struct columns *columns, const int next[2], const int place[2], int j)
 {
     const int x = place[0] - j * next[0];
@@ -44,7 +45,7 @@ static const struct column *column_of(const struct columns *columns, const int n
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* A step of two taps is stored as one of three taps, the last of which is empty. */
+/* A step with two taps is stored as one with three taps, whose last tap is empty. */
 static struct lr_lattice_step make_step(const struct columns *columns, const int next[2], const int place[2],
                                         const int slices[2])
 {
@@ -69,7 +70,7 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     return step;
 }
 
-/* A bit for each tap r: set if output j has an offset at the place, r slices above the given slice. */
+/* Bits of the taps r at a place: bit r is set if output j has an offset r slices above the given slice. */
 static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
 {
     const struct column *column = column_of(columns, next, place, j);
@@ -84,12 +85,12 @@ struct walked {
     int64_t cost;
 };
 
-/* Counts the steps of a lattice with rows along `next`, and writes them in the order of places if `steps` is not
- * NULL. */
+/* Counts the steps of a lattice whose rows run along `next`. If `steps` is not NULL, also writes them, in the order of
+ * their places. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
-    /* SLICES: approximate instructions of a thread for a tap in one output. Two outputs run a tap together if one of
-     * them has it. BESIDES: instructions for the rest of a step. */
+    /* SLICES: approximate number of instructions of a thread for one tap of one output. Outputs are taken in twos: both
+     * run a tap if one of them has it. BESIDES: instructions for the rest of a step. */
     enum { SLICES = 24, BESIDES = 45 };
     static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;
@@ -99,7 +100,7 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
     for (int y = -reach[1]; y <= reach[1]; y++) {
         for (int x = -reach[0]; x <= reach[0]; x++) {
             const int place[2] = {x, y};
-            int slices[2] = {INT32_MAX, INT32_MIN}; /* range of slices of all output columns here */
+            int slices[2] = {INT32_MAX, INT32_MIN}; /* range of the slices of all output columns at this place */
             for (int j = 0; j < J; j++) {
                 const struct column *column = column_of(columns, next, place, j);
                 if (column->low <= column->high) {
@@ -144,13 +145,13 @@ static int compare_steps(const void *a, const void *b)
 
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
-    /* The cheapest lattice has its rows within 50 degrees of the line of response. */
+    /* The rows of the cheapest lattice are within 50 degrees of the line of response. */
     const double least_alignment = cos(50 * 3.14159265358979 / 180);
     const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
     const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
     int count = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        /* The share of the row's direction that lies along the line of response, in voxels. */
+        /* The cosine of the angle between the row and the line of response, in units of voxels along each axis. */
         const int *next = directions[k][0];
         const double alignment =
             fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
@@ -171,7 +172,7 @@ lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_sha
     struct walked least = {0, INT64_MAX};
     *lattice = (struct lr_lattice){0};
 
-    /* mSR by columns. Offsets of a column are consecutive because an ellipsoid has no holes. */
+    /* Lists mSR by columns. The offsets of a column are consecutive, because an ellipsoid is convex. */
     const lr_direct_tables_info *info = &shape->info;
     const int width = 2 * info->half[0] + 1;
     const int64_t num_columns = (int64_t)width * (2 * info->half[1] + 1);
@@ -227,7 +228,7 @@ void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t col
 
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
-    least[0] = least[1] = most[0] = most[1] = 0; /* place of the first corner, column (0, 0) */
+    least[0] = least[1] = most[0] = most[1] = 0; /* coordinates of the first corner, column (0, 0) */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];

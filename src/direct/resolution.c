@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Resolution models of paper 1 of lr/direct.h: section 6.1 and figure 8, asymmetric kernels of
- * section 5.2. */
+ * Resolution models of paper 1 (lr/direct.h): section 6.1 and figure 8; section 5.2 for asymmetric kernels. */
 #include "base/units.h"
 #include "direct/tables.h"
 
@@ -13,8 +12,8 @@
 
 static const double usual_width_mm = 5.8, usual_edge_mm = 288.0;
 
-/* A point beyond the end of a profile by at most this share of a step counts as on the end. Rounding must not decide
- * whether a voxel there counts, on a device either. */
+/* Tolerance at the end of a profile, as a fraction of a step. A point beyond the end by at most this much counts as on
+ * the end. Rounding, on the host or on a device, must not decide if a voxel at the end counts. */
 static const double profile_tie = 1e-4;
 
 /* Paper 1, section 6.1 and table III. */

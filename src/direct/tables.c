@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Views, which are directions of lines of response (paper 1 of lr/direct.h, section 6.1: 40 intervals in azimuth, 3 in
- * co-polar angle); histo-images, which have an image for each view; and a view's look-up tables LORmap, mSR and mSRval
- * (section 4.1). */
+ * Views, histo-images and look-up tables. Views are directions of lines of response (paper 1 of lr/direct.h, section
+ * 6.1: 40 intervals in azimuth, 3 in co-polar angle). Histo-images have one image for each view. The look-up tables of
+ * a view are LORmap, mSR and mSRval (section 4.1). */
 #include "direct/tables.h"
 
 #include "base/grow.h"
@@ -23,7 +23,7 @@ static const int usual_azimuths = 40, usual_tilts = 3;
 static const double usual_acceptance_deg = 10.0;
 static const int64_t most_views = 65536;
 
-/* Sine and cosine of an angle in degrees, exact for multiples of 90, so that voxels on the border between two
+/* Sine and cosine of an angle in degrees. They are exact for multiples of 90, so that voxels on the border between two
  * identifiers stay on the border. */
 static void sine_cosine(double angle_deg, double *sine, double *cosine)
 {
@@ -80,16 +80,16 @@ lr_view lr_view_set_at(const lr_view_set *set, int index)
     return (lr_view){180.0 * azimuth / set->azimuths, set->acceptance_deg * ((2.0 * tilt + 1.0) / set->tilts - 1.0)};
 }
 
-/* Lines on a border belong to the interval above the border, whatever rounding does. Rings of crystals have many lines
- * on borders. */
+/* Finds the view of a line. A line on a border belongs to the interval above the border, in spite of rounding. Rings of
+ * crystals have many such lines. */
 int lr_view_set_find(const lr_view_set *set, const double direction[3])
 {
     const double across = hypot(direction[0], direction[1]);
     double tilt_deg = atan2(direction[2], across) / LR_DEGREE;
     double turns = atan2(direction[1], direction[0]) / LR_DEGREE / 180.0 * set->azimuths;
     if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
-    /* An interval's azimuth is its middle. If the azimuth is out of range, the line is taken in the opposite
-     * direction. */
+    /* An interval's azimuth is the middle of the interval. If the azimuth is out of range, the line is taken in the
+     * opposite direction. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
     while (azimuth < 0 || azimuth >= set->azimuths) {
         azimuth += azimuth < 0 ? set->azimuths : -set->azimuths;
@@ -113,10 +113,10 @@ double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt)
 
 void lr_view_set_order(const lr_view_set *set, int *order)
 {
-    int bits = 1; /* least power of two that is not below the number of azimuths */
+    int bits = 1; /* smallest power of two that is at least the number of azimuths */
     while (bits < set->azimuths) bits *= 2;
     for (int round = 0; round < set->tilts; round++) {
-        /* Azimuths in the order of their bit-reversed numbers. */
+        /* Lists azimuths in the order of their bit-reversed numbers. */
         for (int counter = 0, k = 0; counter < bits; counter++) {
             int azimuth = 0;
             for (int bit = 1, mirror = bits / 2; mirror > 0; bit *= 2, mirror /= 2)
@@ -213,11 +213,11 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
     return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
 }
 
-/* Finds the integers t from -half to half for which a t^2 + 2 b t + c <= most. Rounding may add one at each end.
- * range[0] > range[1] if no integer is found. */
+/* Finds the integers t in -half .. half with a t^2 + 2 b t + c <= most; abc: {a, b, c}. Rounding may add one integer at
+ * each end. range[0] > range[1] if there is no such integer. */
 static void find_range(const double abc[3], double most, int half, int range[2])
 {
-    const double slack = 1e-4; /* more than rounding errors */
+    const double slack = 1e-4; /* larger than rounding errors */
     const double middle = -abc[1] / abc[0];
     const double square = (most - abc[2]) / abc[0] + middle * middle;
     const double width = sqrt(fmax(square, 0)) + slack;
@@ -225,7 +225,7 @@ static void find_range(const double abc[3], double most, int half, int range[2])
     range[1] = square < -slack ? 0 : (int)fmin(floor(middle + width), half);
 }
 
-/* Lists mSR: the offsets within the ellipsoid, along y, then x, then z. */
+/* Lists mSR: the offsets within the ellipsoid, sorted by y, then x, then z. */
 static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_direct_tables_info *info = &shape->info;
@@ -233,8 +233,8 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
     const int *half = info->half;
     int64_t room = 0;
 
-    /* The ellipsoid's sum of squares as a quadratic form in integer offsets, [i][j] for i <= j, up to rounding. Its
-     * minimum over z is a form in x and y: xx, xy and yy. */
+    /* form[i][j], i <= j: the ellipsoid's sum of squares as a quadratic form in integer offsets, up to rounding. Its
+     * minimum over z is the form xx, xy, yy in x and y. */
     double form[3][3] = {{0}};
     for (int i = 0; i < 3; i++) {
         for (int j = i; j < 3; j++) {
@@ -253,7 +253,7 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
         int columns[2], slices[2];
         find_range((const double[3]){across[0], across[1] * y, across[2] * y * y}, info->support, half[0], columns);
         for (int x = columns[0]; x <= columns[1]; x++) {
-            /* The offsets of a column follow each other. */
+            /* The offsets of a column are consecutive. */
             const double abc[3] = {form[2][2], form[0][2] * x + form[1][2] * y,
                                    form[0][0] * x * x + 2 * form[0][1] * x * y + form[1][1] * y * y};
             find_range(abc, info->support, half[2], slices);
@@ -298,7 +298,7 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
         return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive", info->epsilon_mm);
     LR_TRY(lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log));
 
-    /* The distance from the axis is largest in a corner of the slice. */
+    /* The largest distance from the axis is that of a corner of the slice. */
     const lr_grid *grid = params->grid;
     double most_mm = 0;
     for (int corner = 0; corner < 4; corner++) {
@@ -318,7 +318,7 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
     info->sigma_mm[1] = lr_resolution_widest_sigma(&shape->resolution, most_mm, sqrt(info->support));
     info->sigma_mm[2] = lr_sigma_of(shape->resolution.axial_mm);
 
-    /* The ellipsoid reaches k |(sigma_i e_i)| along an axis of the grid. */
+    /* The ellipsoid extends k |(sigma_i e_i)| along an axis of the grid. */
     for (int k = 0; k < 3; k++) {
         double square = 0;
         for (int i = 0; i < 3; i++) {

@@ -43,7 +43,7 @@ static void put(const struct lr_direct_views *views, void *values, int64_t at, d
 
 /* --- projections --- */
 
-/* Finds the values of a view that are in the selection. false: there are none. */
+/* Finds the values of a view that are in the selection. Returns false if there are none. */
 static bool find_values(const struct lr_direct_views *views, const lr_selection *part, int view,
                         struct lr_selection_walk *walk)
 {
@@ -90,7 +90,8 @@ lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(lr_progress_report(views->params->progress, "projecting back", view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
-        /* The caller's values are used where they are if they have the whole view. Else they are put among zeros. */
+        /* If the caller's values are those of the whole view, they are used without a copy. Otherwise they are copied
+         * into an array of zeros. */
         const bool is_given = values != NULL && is_whole(views, &walk);
         if (!is_given) memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
         for (int64_t k = 0; !is_given && k < walk.span.count; k++) {
@@ -118,7 +119,7 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
                         "the family direct knows voxels of its grid, not points between them: ask "
                         "for rows of voxels");
     }
-    int64_t most = 0; /* elements of a row */
+    int64_t most = 0; /* largest number of elements of a row */
     for (int view = 0; view < params->num_views; view++) {
         if (views->tables[view] == NULL) {
             views->tables[view] = lr_direct_tables_create(&(lr_direct_tables_params){
@@ -137,7 +138,7 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
         const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]), (int)(voxel / slice)};
         out.count = 0;
         for (int view = 0; view < params->num_views; view++) {
-            /* The voxel's elements in a view are the values of its kernel that lie in the grid. */
+            /* The elements of a voxel in a view are the values of its kernel inside the grid. */
             const lr_direct_tables *tables = views->tables[view];
             const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
             const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Shared parts of operator/backend.h for backends of the family `direct`: parts of the data by views, and rows from
- * the look-up tables. A backend adds the projection of one view. */
+ * Functions of operator/backend.h that backends of the family `direct` share: parts of the data by views, and rows from
+ * the look-up tables. Each backend adds the projection of one view. */
 #ifndef LR_DIRECT_VIEWS_H
 #define LR_DIRECT_VIEWS_H
 
@@ -11,7 +11,7 @@
 /* A projection of one view; in and out are [num_voxels], float, or double if in_double. */
 struct lr_direct_projection {
     bool is_forward;
-    bool is_same; /* `in` has not changed since the last projection */
+    bool is_same; /* true if `in` has not changed since the last projection */
     int view;
     const void *in;
     void *out;
@@ -24,15 +24,16 @@ struct lr_direct_views {
     lr_status (*project)(void *self, const struct lr_direct_projection *projection);
     void *self;
     void *one;                 /* owned: a histo-image or image, in the backend's precision */
-    double *sum;               /* owned, of back-projections */
+    double *sum;               /* owned: sum of back-projections */
     lr_direct_tables **tables; /* owned [num_views], for rows; NULL until the first rows */
 };
 
-/* The caller has set params, in_double, project and self. Call the finish function in any case. errors: LR_FAILED. */
+/* Initialises members other than params, in_double, project and self, which the caller has set. The caller calls the
+ * finish function even after an error. errors: LR_FAILED. */
 lr_status lr_direct_views_init(struct lr_direct_views *views);
 void lr_direct_views_finish(struct lr_direct_views *views);
 
-/* The functions of struct lr_backend_fns, for vectors on the host. */
+/* Functions of struct lr_backend_fns, for vectors on the host. */
 lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part, const lr_vector *image,
                                   lr_vector *values);
 lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part, const lr_vector *values,

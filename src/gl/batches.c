@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A file of its own, so that test programs can link another answer in its place (tests/batches.h). */
+ * The answer to one question, in a file of its own, so that test programs can link another answer (tests/batches.h). */
 #include "gl/context_private.h"
 
 bool gl_takes_small_batches(bool is_software)

@@ -13,20 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GL_KHR_parallel_shader_compile: the driver chooses the number of its compiler's threads. */
+/* GL_KHR_parallel_shader_compile: lets the driver choose the number of its compiler threads. */
 #define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
 
 /* ---- starting ---- */
 
-/* The process has one table of GLEW's functions, which this mutex guards. */
+/* A mutex for GLEW's table of functions, which the whole process shares. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* Loads OpenGL's functions, reads the limits and installs the debug callback in the current context. A failure is not
- * logged; `reason` gets its cause, without a full stop. */
+/* Loads OpenGL's functions, reads the limits, and installs the debug callback in the current context. errors: not
+ * logged; `reason` is set to the cause, without a full stop. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    /* After everything else, GLEW loads GLX, which does not exist here (glew_proc.c), so that error is ignored. Once
-     * filled, GLEW's table serves every context. */
+    /* After all OpenGL functions, GLEW loads GLX, which does not exist here (glew_proc.c). The resulting error is
+     * ignored. Once filled, GLEW's table serves every context. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
@@ -39,7 +39,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
-    gl_context_drop_errors(ctx); /* earlier users of the context, and GLEW, may have left errors */
+    gl_context_drop_errors(ctx); /* GLEW and earlier users of the context may have left errors */
     const int version = 10 * gl_integer(GL_MAJOR_VERSION) + gl_integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
         const char *is = (const char *)glGetString(GL_VERSION);
@@ -65,7 +65,7 @@ static struct gl_context *make(const struct gl_context_params *params)
     if (ctx != NULL) {
         ctx->log = params->log;
         ctx->debug = params->debug;
-        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, since there is no owner yet */
+        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, because there is no owner yet */
     }
     return ctx;
 }
@@ -151,14 +151,14 @@ void gl_context_release(struct gl_context *ctx)
 
 /* ---- creating ---- */
 
-/* EGL belongs to the process that first asks it for devices: a forked process cannot use it. */
+/* Claims EGL for this process. A forked process cannot use EGL if its parent has asked EGL for devices. */
 static lr_status claim_egl(const lr_log *log)
 {
     static lr_driver_owner owner;
     return lr_driver_claim(&owner, "OpenGL", log);
 }
 
-/* Starts the context that is open in ctx->egl. */
+/* Starts the context that was opened in ctx->egl. */
 static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
     bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
@@ -212,7 +212,7 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
     snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", item);
 }
 
-/* Makes the requested context. *ctx is NULL on failure. */
+/* Makes the requested context. *ctx is NULL after an error. */
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
@@ -289,7 +289,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    /* If no device is usable, the caller's message says why; this warning would only repeat it. */
+    /* If no device is usable, the caller's message gives the reason, which this warning would only repeat. */
     const struct egl_way *first = &ways[0];
     if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);

@@ -3,10 +3,10 @@
  *
  * OpenGL 4.5 core contexts without a window, through EGL.
  *
- * Threads: a context belongs to one thread at a time. Threads may create contexts at the same time
- * (GLEW's function table, which the process shares, has a guard). Everything in this folder that takes a context, or
- * an object made with one, needs that context current on the calling thread; the exceptions are
- * gl_context_create, _destroy, _limits, _log, _saw_error and gl_shader_source_*. */
+ * Threads: a context belongs to one thread at a time. Threads may create contexts at the same time; a lock guards
+ * GLEW's function table, which all threads of the process share. Functions of this folder that take a context, or an
+ * object made with one, need this context current on the calling thread. The exceptions are gl_context_create,
+ * _destroy, _limits, _log, _saw_error and gl_shader_source_*. */
 #ifndef LR_GL_CONTEXT_H
 #define LR_GL_CONTEXT_H
 
@@ -18,25 +18,24 @@
 
 struct gl_context;
 
-/* Advice for machines without OpenGL 4.5: part of a message. */
+/* Advice for machines without OpenGL 4.5, as part of a message. */
 #define GL_CONTEXT_REMEDY                                                                                              \
     "install a driver with EGL (software rendering on Debian: apt install libegl1 "                                    \
     "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "                              \
     "container NVIDIA_DRIVER_CAPABILITIES=all)"
 
 struct gl_context_params {
-    int device;                      /* the Nth usable way to OpenGL, in the order of lr_device_list */
-    const lr_shared_context *shared; /* shares textures, buffers, programs and fences, and `device` is ignored; NULL
-                                      * = shares nothing */
-    const lr_log *log;               /* kept; outlives the context */
+    int device;                      /* the Nth usable way to OpenGL, in the order of lr_device_list; ignored if
+                                      * `shared` is set */
+    const lr_shared_context *shared; /* shares its textures, buffers, programs and fences; NULL = none */
+    const lr_log *log;               /* not copied; must outlive the context */
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
-/* The loops of a thread may take this many rounds in total. llvmpipe ends them after 65,535 rounds, and reports no
- * error. */
+/* The largest number of loop rounds of a thread in total. llvmpipe ends loops after 65,535 rounds without an error. */
 enum { GL_MOST_ROUNDS_SOFTWARE = 60000 };
 
-/* The driver's limits and abilities. Sizes are in texels, or in bytes if the name says so. */
+/* Limits and abilities of the driver. Sizes are in texels, or in bytes if the name says so. */
 struct gl_limits {
     int max_texture_size, max_3d_texture_size, max_array_layers;
     int max_viewport_size[2];
@@ -47,63 +46,63 @@ struct gl_limits {
     int max_vertex_storage_blocks, max_fragment_storage_blocks, max_compute_storage_blocks;
     int max_vertex_images, max_fragment_images;
     int max_clip_distances, max_colour_attachments;
-    int max_compute_shared_bytes; /* of a work group */
+    int max_compute_shared_bytes; /* for one work group */
     int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
     bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
     bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are compiled in parallel */
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* True if work is sent to the device in small pieces: software renderers end long loops, and a thread that waits
-     * for one cannot be interrupted. */
+    /* True if work is sent to the device in small pieces. Software renderers end long loops, and a thread that waits
+     * for a software renderer cannot be interrupted. */
     bool small_batches;
     int64_t memory_bytes; /* memory of the device; 0 = not reported */
 };
 
-/* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then EGL_MESA_platform_surfaceless,
- * then the default display with a 1 x 1 pbuffer. The current context of the thread stays current. errors: NULL;
- * LR_NO_DEVICE, with advice, if there is no OpenGL 4.5, if the context of `shared` refuses, or in a child of a
- * process that has opened OpenGL (base/driver.h); LR_USAGE, with a list of the devices, if `device` is out of range;
- * LR_FAILED if memory runs out. */
+/* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then EGL_MESA_platform_surfaceless, then
+ * the default display with a 1 x 1 pbuffer. The thread's current context stays current. errors, NULL returned:
+ * LR_NO_DEVICE, with advice, if there is no OpenGL 4.5, if the context of `shared` refuses, or in a child of a process
+ * that has opened OpenGL (base/driver.h); LR_USAGE, with a list of the devices, if `device` is out of range; LR_FAILED
+ * if memory runs out. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
-/* gl_context_create and gl_context_make_current, whose status it returns. On failure *ctx is NULL. */
+/* Calls gl_context_create and gl_context_make_current. Returns their status. *ctx is NULL after an error. */
 lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx);
 
-/* Wraps the current context of this thread, which belongs to a window. Functions here neither make it current nor
- * destroy it; gl_context_make_current brings its state to the baseline of pass.h. errors: NULL; LR_NO_DEVICE if no
- * context is current, or if it is older than 4.5. `device` is ignored. */
+/* Wraps the thread's current context, which belongs to a window. Functions of this folder do not destroy it or change
+ * which context is current; gl_context_make_current only brings its state to the baseline of pass.h. params->device is
+ * ignored. errors, NULL returned: LR_NO_DEVICE if no context is current, or if it is older than OpenGL 4.5. */
 struct gl_context *gl_context_adopt(const struct gl_context_params *params);
 
-/* Gives the handles by which another context can share the objects of the context that is current on this thread.
- * Returns false if that context was not made by EGL. */
+/* Gets the handles with which another context can share the objects of this thread's current context. Returns false if
+ * EGL did not make the current context. */
 bool gl_context_share(lr_shared_context *shared);
 
-/* Frees the context, whose objects must have been destroyed. If it is current, the context that was current before
- * becomes current again. NULL is allowed. */
+/* Frees the context. Its objects must have been destroyed before. If the context is current, the previous current
+ * context becomes current again. NULL is allowed. */
 void gl_context_destroy(struct gl_context *ctx);
 
-/* Makes the context current and remembers the previous one. Calls nest; each needs its own gl_context_release. */
+/* Makes the context current and remembers the previous one. Calls nest, and each needs its own gl_context_release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* gl_context_make_current before an object of the context is freed or read. Returns false if the context was lost
- * (the loss has been logged before), or in a child of fork(), which leaves all to its parent. */
+/* Calls gl_context_make_current before an object of the context is freed or read. Returns false if the context was lost
+ * (already logged), or in a child of fork(), where the objects belong to the parent. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
-/* Undoes one gl_context_make_current. The outermost release restores the context that was current before. */
+/* Undoes one gl_context_make_current. The outermost release restores the previous current context. */
 void gl_context_release(struct gl_context *ctx);
 
-/* Lets the driver do large clears from now on, for backends that run no compute shaders. A compute shader would be
- * quicker. */
+/* From now on, lets the driver do large clears instead of a faster compute shader. Backends that run no compute shaders
+ * call it. */
 void gl_context_clear_by_driver(struct gl_context *ctx);
 
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
-/* A new number, counted from 1. These numbers distinguish the states of the context's objects. */
+/* A new number, from 1 upward. Such numbers identify the states of the context's objects. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
-/* Returns the status of work that has ended: a failure becomes LR_NO_DEVICE if the context is lost. */
+/* Returns the final status of some work: a failure becomes LR_NO_DEVICE if the context is lost. */
 lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 
 /* Releases the context, and returns the status of the work as gl_context_status does. */
@@ -116,13 +115,12 @@ static inline lr_status gl_context_leave(struct gl_context *ctx, lr_status statu
 /* True if the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
-/* Asks the driver if the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED; LR_NO_DEVICE if
- * the error is the loss). `what` names the work in
- * the message. The call does not wait for the device, but it waits for a driver's worker thread, so it is too slow for
- * every draw. */
+/* Asks the driver if the context was lost (LR_NO_DEVICE) or if an error is pending (LR_FAILED, or LR_NO_DEVICE if the
+ * error is the loss). what: the work that the message names. The call does not wait for the device, but for a driver's
+ * worker thread, so it is too slow to be made for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
-/* lr_device_list of builds with OpenGL. */
+/* Implements lr_device_list in builds with OpenGL. */
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #endif

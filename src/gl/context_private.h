@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of a context that only the files of this folder use. */
+ * The members of a context, for the files of this folder only. */
 #ifndef LR_GL_CONTEXT_PRIVATE_H
 #define LR_GL_CONTEXT_PRIVATE_H
 
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* The pool keeps the storage of destroyed buffers for new buffers of the same size. Drivers take milliseconds to
- * allocate and to free a hundred megabytes, and projections need buffers of the same sizes again and again. */
+ * allocate or free a hundred megabytes, and projections need buffers of the same sizes again and again. */
 enum { GL_POOL_MOST = 64 };
 
 struct gl_pooled {
@@ -24,10 +24,10 @@ struct gl_pooled {
 
 /* A zero struct is an empty pool. */
 struct gl_pool {
-    struct gl_pooled held[GL_POOL_MOST]; /* the oldest first */
+    struct gl_pooled held[GL_POOL_MOST]; /* oldest first */
     int count;
-    int64_t bytes;      /* sum over the buffers held */
-    int64_t most_bytes; /* above this sum the oldest buffers are deleted */
+    int64_t bytes;      /* sum over the buffers in `held` */
+    int64_t most_bytes; /* limit of `bytes`; beyond it the oldest buffers are deleted */
 };
 
 /* Deletes all buffers of a pool. */
@@ -40,21 +40,21 @@ struct gl_format {
     enum { GL_FORMAT_FLOAT, GL_FORMAT_UINT, GL_FORMAT_INT, GL_FORMAT_DEPTH } kind;
 };
 
-/* The entry for an internal format of resource.h; NULL for others. */
+/* The entry for an internal format of resource.h; NULL for other formats. */
 const struct gl_format *gl_format_find(GLenum internal);
 
 struct gl_context {
     const lr_log *log;
     bool debug;
     bool adopted;
-    bool is_shared; /* its objects outlive it */
+    bool is_shared; /* true if the context's objects outlive it */
     lr_driver_owner owner;
     bool saw_error, is_lost;
     bool has_logged_loss; /* the loss has been logged since the context was made current */
     int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;
-    struct egl_current before; /* the context that was current on this thread before */
+    struct egl_current before; /* the current context of this thread before the outermost call */
     struct gl_limits limits;
 
     struct gl_stream stream; /* buffer for uploads and uniform blocks */
@@ -66,8 +66,8 @@ struct gl_context {
     int64_t machine_bytes;   /* used by resource.c: memory of the machine; 0 = not known yet */
 };
 
-/* Opens a context in one way, without making it current, and fills *found in any case. errors: LR_NO_DEVICE with
- * found->reason, not logged; LR_FAILED if memory runs out. *ctx is NULL after an error. */
+/* Opens a context in one way, without making it current. Sets *found in any case. *ctx is NULL after an error. errors:
+ * LR_NO_DEVICE, with the reason in found->reason and not in the log; LR_FAILED if memory runs out. */
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
 
@@ -81,26 +81,27 @@ bool gl_takes_small_batches(bool is_software);
 /* Reports once that the context was reset. Returns LR_NO_DEVICE. */
 lr_status gl_context_report_loss(struct gl_context *ctx, const char *what);
 
-/* gl_context_check, but without asking for a loss of the context, since drivers answer that slowly. */
+/* Makes the check of gl_context_check without asking for a loss of the context, because drivers answer that slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 
-/* Waits until the device has reached the fence, and deletes it. NULL = returns at once. errors: as gl_context_check. */
+/* Waits until the device has reached the fence, and deletes it. fence NULL = returns at once. errors: as for
+ * gl_context_check. */
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
 
-/* Discards the pending OpenGL errors after one was reported. Before work that will be checked, call gl_context_check
- * instead: this function would lose the failure of earlier work. */
+/* Discards pending OpenGL errors after one has been reported. Do not use it before work that will be checked, because
+ * it would lose the failure of earlier work; use gl_context_check there. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sends the driver's messages to the log from now on (errors.c). */
 void gl_debug_install(struct gl_context *ctx);
 
-/* Brings the current context to the baseline of pass.h, whatever its state (pass.c). */
+/* Sets the current context to the baseline of pass.h, whatever its state (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
 
 /* "GL_OUT_OF_MEMORY" for 0x0505, else the number. */
 const char *gl_error_name(GLenum error);
 
-/* Copies text, which is cut if it is longer than the capacity. */
+/* Copies text, and cuts it if it is longer than the capacity. */
 void gl_copy_text(char *to, size_t capacity, const char *from);
 
 /* "12.3 MiB", for messages. */

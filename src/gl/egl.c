@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True if a list of words separated by blanks holds a word. */
+/* True if a list of words, separated by blanks, contains a word. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);
@@ -72,7 +72,8 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
 
-    /* Each device is asked only once if it is software, so that the two loops below list it exactly once. */
+    /* Each device is asked only once if it is a software renderer, so that exactly one of the two loops below lists
+     * it. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
@@ -126,8 +127,8 @@ static bool make_context(struct egl_context *egl, EGLContext share, bool wants_p
         }
     }
 
-    /* A driver that cannot report resets refuses the attribute, and is asked again without it. The same
-     * happens if the context to share with was made without it. */
+    /* A driver that cannot report resets refuses the attribute. A driver also refuses it if the context to share with
+     * was made without it. The second round tries again without the attribute. */
     for (int reports_resets = 1; reports_resets >= 0 && egl->context == EGL_NO_CONTEXT; reports_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
                                  4,
@@ -257,7 +258,8 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     bool done = false;
     if (before->context != EGL_NO_CONTEXT) {
         if (before->context_api != EGL_OPENGL_API) {
-            /* OpenGL and OpenGL ES have a current context each, so ours is released before the other one is bound. */
+            /* OpenGL and OpenGL ES have separate current contexts, so this context is released before the other one is
+             * bound. */
             eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
         }
         eglBindAPI(before->context_api);

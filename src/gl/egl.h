@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The EGL side of a context: the ways to OpenGL, opening one, and the current context. Nothing here calls OpenGL or
- * logs; reasons are short texts without a full stop.
+ * The EGL side of a context: finding the ways to OpenGL, opening one of them, and the current context. These functions
+ * do not call OpenGL and do not log. Reasons are short texts without a full stop.
  *
- * A display is shared by everyone in the process who asks for the same device, so it is only terminated if EGL counts
- * its users (EGL_KHR_display_reference). Otherwise it stays open, once per device, until the process ends. */
+ * All users in a process who ask for the same device share one display. The display is therefore terminated only if EGL
+ * counts its users (EGL_KHR_display_reference). Otherwise it stays open, once per device, until the process ends. */
 #ifndef LR_GL_EGL_H
 #define LR_GL_EGL_H
 
@@ -23,8 +23,8 @@ enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_UNLISTED, EGL_WAY_SURFACELESS, E
 struct egl_way {
     enum egl_way_kind kind;
     EGLDeviceEXT device;
-    bool software;   /* the device says so itself */
-    char name[32];   /* "egl device 0", counted as EGL enumerates them */
+    bool software;   /* true if the device reports that it is a software renderer */
+    char name[32];   /* "egl device 0", numbered in the order of EGL */
     char reason[96]; /* reason of an EGL_WAY_UNLISTED */
 };
 
@@ -32,7 +32,7 @@ struct egl_context {
     EGLDisplay display;
     EGLContext context;
     EGLSurface surface; /* EGL_NO_SURFACE, or a 1 x 1 pbuffer */
-    bool counted;       /* the display counts its users */
+    bool counted;       /* true if EGL counts the display's users */
 };
 
 struct egl_current {
@@ -42,18 +42,19 @@ struct egl_current {
     EGLSurface draw, read;
 };
 
-/* Lists the ways to try, best first. Never more than EGL_WAY_MAX; always at least two. */
+/* Lists the ways to try, best first: at least two, at most EGL_WAY_MAX. */
 int egl_ways_find(struct egl_way ways[EGL_WAY_MAX]);
 
-/* Makes an OpenGL 4.5 core context, not current. */
+/* Makes an OpenGL 4.5 core context, without making it current. */
 bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity);
 void egl_context_close(struct egl_context *egl);
 
-/* Makes a context on the display of another one and shares the objects of both. The other context keeps the display. */
+/* Makes a context on the display of another context, and shares the objects of both. The display still belongs to the
+ * other context. */
 bool egl_context_open_beside(struct egl_context *egl, const lr_shared_context *share, bool debug, char *reason,
                              size_t capacity);
 
-/* Stores the current context in *before and makes this one current. On failure nothing has changed. */
+/* Stores the current context in *before and makes this one current. Changes nothing after an error. */
 bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);
 bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Errors of OpenGL, the messages about them, and the limits of a context. */
+ * Errors of OpenGL, messages about them, and the limits of a context. */
 #include "gl/context.h"
 
 #include "base/log.h"
@@ -48,7 +48,7 @@ const char *gl_error_name(GLenum error)
 void gl_context_drop_errors(struct gl_context *ctx)
 {
     (void)ctx;
-    /* A lost context reports its loss at every call, so that this must end. */
+    /* A lost context reports its loss at every call, so the number of calls is limited. */
     for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; k++) {
     }
 }
@@ -98,7 +98,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
 }
 
-/* Performance hints are for developers alone, whatever severity drivers give them. */
+/* Performance hints are meant for developers only, whatever their severity. */
 static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
                                const GLchar *text, const void *user)
 {
@@ -126,11 +126,11 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
 void gl_debug_install(struct gl_context *ctx)
 {
     glEnable(GL_DEBUG_OUTPUT);
-    /* Only the thread that works may call the log. */
+    /* Synchronous output, because only the thread that works may call the log. */
     glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
-    /* program.c reports compile errors, with file and line. */
+    /* Compile errors are left out, because program.c reports them with file and line. */
     glDebugMessageControl(GL_DEBUG_SOURCE_SHADER_COMPILER, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
     glDebugMessageCallback(receive, ctx);
 }
@@ -187,7 +187,7 @@ void gl_limits_read(struct gl_limits *limits)
         limits->parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
     }
 
-    /* Renderers in software work in the machine's memory; Mesa 25 reports 1 MiB. */
+    /* Software renderers work in the machine's memory, but Mesa 25 reports 1 MiB for them. */
     GLint kibibytes[4] = {0};
     if (has_nvx_memory && !limits->software)
         glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);

@@ -120,7 +120,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
                         pass->uniform_bytes, limits->max_uniform_bytes, limits->renderer);
     }
 
-    /* Reading a texture while drawing into it gives undefined values. */
+    /* Reading a texture in a pass that draws into it gives undefined values. */
     for (int k = 0; k < GL_PASS_TEXTURES && target != NULL; k++) {
         const struct gl_texture *texture = pass->textures[k];
         bool drawn = texture != NULL && texture == target->depth;
@@ -173,7 +173,7 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
                                    : pass->vertices == 0 || pass->instances == 0;
     if (is_empty) return LR_OK;
 
-    if (ctx->vertex_array == 0) { /* made late, since a context that only reads limits never draws */
+    if (ctx->vertex_array == 0) { /* made here, because contexts that only read limits never need it */
         glCreateVertexArrays(1, &ctx->vertex_array);
         glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
         LR_TRY(gl_context_check(ctx, "an empty vertex array"));

@@ -43,7 +43,7 @@ static char *read_file(const char *folder, const char *name, const lr_log *log)
     return NULL;
 }
 
-/* True if a name stays below the shader folder. */
+/* True if a name is inside the shader folder. */
 static bool is_inside(const char *name)
 {
     return name[0] != '\0' && name[0] != '/' && strstr(name, "..") == NULL;
@@ -56,7 +56,7 @@ static const char *skip_blanks(const char *at)
 
 enum include { NO_INCLUDE, GOOD_INCLUDE, BAD_INCLUDE };
 
-/* Reads a line `#include "name"`. Blanks and a // comment are allowed where C allows them. */
+/* Reads a line `#include "name"`. It may have blanks and a // comment wherever C allows them. */
 static enum include parse_include(const char *line, size_t length, char *name, size_t capacity)
 {
     const char *end = line + length;
@@ -74,7 +74,7 @@ static enum include parse_include(const char *line, size_t length, char *name, s
     return ends && is_inside(name) ? GOOD_INCLUDE : BAD_INCLUDE;
 }
 
-/* Adds the text of the last listed file, in which each #include is replaced by that file's text. */
+/* Adds the text of the last file in the list. Each #include in it is replaced by the included file's text. */
 static lr_status add_file(struct flattening *flat, const char *text)
 {
     struct gl_shader_source *source = flat->source;
@@ -122,7 +122,7 @@ static lr_status add_file(struct flattening *flat, const char *text)
     return LR_OK;
 }
 
-/* Takes the shader from a folder, or else from the table that is built in. */
+/* Takes the shader from a folder, or from the built-in table. */
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_SHADER_DIR");
@@ -229,13 +229,13 @@ size_t gl_shader_source_after_version(const struct gl_shader_source *source, int
 
 enum { MAX_STAGES = 2 };
 
-/* If a compilation takes longer than this, a message says so. */
+/* A compilation that takes longer is reported by a message. */
 #define LONG_SECONDS 0.5
 
 /* A program that the driver may still be compiling. */
 struct build {
     GLuint shaders[MAX_STAGES];
-    struct gl_shader_source sources[MAX_STAGES]; /* sources that messages refer to */
+    struct gl_shader_source sources[MAX_STAGES]; /* the sources to which messages refer */
     bool is_compute;
     double start_s;
 };
@@ -251,8 +251,8 @@ struct gl_program {
 
 /* --- the compiler's messages --- */
 
-/* Returns the number of the line to which a compiler's message refers, or 0 if it names none, and sets *words to the
- * text after the place. Messages also name a source string, which is always 0 here. */
+/* Returns the line number in a compiler's message, or 0 if the message has none. Sets *words to the text after the line
+ * number. Messages may also have the number of a source string, which is always 0 here. */
 static int parse(const char *text, const char **words)
 {
     const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
@@ -288,7 +288,7 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
         const char *words;
         const int number = parse(line, &words);
         const bool error = is_error(line) || is_error(words);
-        snprintf(message, sizeof(message), "%s", line); /* a line that may name no place */
+        snprintf(message, sizeof(message), "%s", line); /* for a line without a line number */
         if (number >= 1 && gl_shader_source_place(source, number, &place)) {
             snprintf(message, sizeof(message), "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file],
                      place.line, error && !is_error(words) ? "error: " : "", words, place.text);
@@ -317,7 +317,7 @@ static lr_status find_outcome(struct gl_program *program)
             const struct gl_shader_source *source = &build->sources[k];
             struct gl_context *ctx = program->ctx;
             GLint length = 0;
-            LR_TRY(gl_context_check(ctx, program->label)); /* a lost context may be the reason for the failure */
+            LR_TRY(gl_context_check(ctx, program->label)); /* a lost context may be the cause */
             glGetShaderiv(build->shaders[k], GL_INFO_LOG_LENGTH, &length);
             char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
             if (text != NULL) {
@@ -361,7 +361,7 @@ lr_status gl_program_wait(struct gl_program *program)
 {
     struct gl_context *ctx = program->ctx;
     if (program->build == NULL && !program->has_failed) return LR_OK;
-    if (program->build == NULL) { /* an earlier build has failed: each later call reports it */
+    if (program->build == NULL) { /* an earlier build has failed; each later call reports it again */
         LR_TRY(gl_context_check(ctx, program->label));
         return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
     }
@@ -416,7 +416,7 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
 
         /* The driver gets three pieces: the source up to its #version, the defines, and the rest of the source. A #line
-         * after the defines keeps the numbers of the lines that follow. */
+         * after the defines preserves the line numbers of the rest. */
         int next_line = 1;
         const size_t head = gl_shader_source_after_version(source, &next_line);
         if (head == 0) {

@@ -31,73 +31,74 @@ struct gl_embedded_shader {
 /* Written by tools/embed_shaders.py; sorted by name, a NULL name at the end. */
 extern const struct gl_embedded_shader gl_embedded_shaders[];
 
-/* A flattened shader and the names of its files, all owned. */
+/* A flattened shader and the names of its files; all owned. */
 struct gl_shader_source {
     char *text;
-    char *folder; /* the folder of the files: "shaders" for the built-in table, else LORASTER_SHADER_DIR */
+    char *folder; /* folder of the files: "shaders" for the built-in table, else LORASTER_SHADER_DIR */
     char *files[GL_SHADER_MAX_FILES + 1]; /* NULL at the end */
 };
 
-/* Finds and flattens a shader. The struct is overwritten, and holds nothing after an error.
- * errors: LR_USAGE for an unknown name; LR_BAD_INPUT, with file and line, for an include that
- * cannot be read, leaves the folder or makes more than GL_SHADER_MAX_FILES. */
+/* Finds and flattens a shader. Overwrites the struct, which is empty after an error. errors: LR_USAGE for an unknown
+ * name; LR_BAD_INPUT, with file and line, for an include that cannot be read, that is outside the folder, or that is
+ * one more than GL_SHADER_MAX_FILES allows. */
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log);
 void gl_shader_source_finish(struct gl_shader_source *source);
 
-/* Finds the file and line that a line of the flattened text comes from (counted from 1, marks included), and its
- * text without leading blanks. false if there is no such line or it is a mark. */
+/* Finds the file and line of origin of a line of the flattened text, and its text without leading blanks. Flattened
+ * lines are counted from 1, with marks. Returns false if there is no such line or if it is a mark. */
 struct gl_shader_place {
     int file, line;
     char text[160];
 };
 bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place);
 
-/* Copies the text for compilers, with every `#line` mark blanked out. Compilers then count flattened lines, which
- * gl_shader_source_place translates; Mesa would lose the file number of most errors. The caller frees the copy; NULL if
- * memory runs out. */
+/* Copies the text for compilers, with every `#line` mark blanked out. Compilers then report numbers of flattened lines,
+ * which gl_shader_source_place translates. With the marks, Mesa would lose the file number of most errors. The caller
+ * frees the copy. errors: NULL if memory runs out. */
 char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_log *log);
 
-/* Returns the byte offset right after the #version line, and sets *next_line to the number of the line that starts
- * there. Returns 0 if there is no #version. */
+/* Returns the byte offset just after the #version line, and sets *next_line to the number of the next line. Returns 0
+ * if there is no #version. */
 size_t gl_shader_source_after_version(const struct gl_shader_source *source, int *next_line);
 
 struct gl_program;
 
-/* One `#define name value`; a list ends with a NULL name. A NULL value counts as 1. */
+/* One `#define name value`. A list ends with a NULL name. A NULL value stands for 1. */
 struct gl_define {
     const char *name;
     const char *value;
 };
 
-/* A program has either a vertex and a fragment shader, or a compute shader, by names ("correspondence/raster/correspondence.vert")
- * that gl_shader_source_init resolves. The defines are inserted in every stage, right after #version. */
+/* A program has a vertex and a fragment shader, or one compute shader. Shaders have names such as
+ * "correspondence/raster/correspondence.vert", which gl_shader_source_init finds. The defines are inserted in every
+ * stage, just after #version. */
 struct gl_program_params {
     const char *vertex, *fragment, *compute;
     const struct gl_define *defines; /* NULL = none */
     const char *label;               /* shown by debuggers and in messages; required */
 };
 
-/* Hands the source to the driver, which may compile and link in other threads. Callers start all programs first, so
- * that the driver compiles them in parallel. gl_pass_run waits for the program that it runs. errors: NULL, logged:
- * there is no such shader, the stages make no program, or memory runs out. */
+/* Hands the source to the driver, which may compile and link in other threads. Callers start all their programs first,
+ * so that the driver compiles them in parallel. gl_pass_run waits for the program that it runs. errors, NULL and
+ * logged: no such shader, stages that make no program, or memory runs out. */
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params);
 
-/* Waits until the program is built. If the driver still compiles after half a second, a message reports it.
- * errors: LR_FAILED; the log has file and line of the first compile error with its source line as an error, the
- * driver's other messages as information. Each is logged once. */
+/* Waits until the program is built. Logs a message if the driver still compiles after half a second. errors: LR_FAILED.
+ * The log then has the first compile error, with file, line and source line, and the driver's other messages as
+ * information. Each message is logged once. */
 lr_status gl_program_wait(struct gl_program *program);
 
-/* Starts a program and waits for it. errors: those of gl_program_start and gl_program_wait; NULL. */
+/* Starts a program and waits for it. errors, NULL returned: those of gl_program_start and gl_program_wait. */
 struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* NULL is allowed. */
 void gl_program_destroy(struct gl_program *program);
 
-/* The OpenGL name, for pass.c and tests. */
+/* The program's OpenGL name, for pass.c and tests. */
 GLuint gl_program_name(const struct gl_program *program);
 const char *gl_program_label(const struct gl_program *program);
 
-/* A compute program's local size once it is built; 0 0 0 for others. */
+/* The local size of a compute program, once it is built; 0 0 0 for other programs. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
 
 /* Logs a compiler's messages about the text of gl_shader_source_unmarked. In messages of the forms

@@ -44,7 +44,7 @@ const struct gl_format *gl_format_find(GLenum internal)
 
 /* --- storage of buffers that are gone --- */
 
-/* The pool keeps buffers from this size on. It is small, since each projection makes a handful of small tables. */
+/* The smallest buffer that the pool keeps, bytes. It is small, because each projection makes several small tables. */
 enum { LEAST_BYTES = 1 << 6 };
 
 static void leave_out(struct gl_pool *pool, int which)
@@ -68,7 +68,7 @@ void gl_pool_empty(struct gl_pool *pool)
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
-/* Reports an error that earlier work left pending, so that the error is not blamed on the object that is made next. */
+/* Reports a pending error of earlier work. Otherwise the error would be blamed on the object that is made next. */
 static lr_status check_before(struct gl_context *ctx, const char *label)
 {
     char what[128];
@@ -78,7 +78,7 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-/* The bytes of the device's memory or, if the driver does not report them, of the machine's. */
+/* The memory of the device, bytes. If the driver does not report it, the memory of the machine. */
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
@@ -86,8 +86,8 @@ static int64_t memory_of(struct gl_context *ctx)
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
-/* Drivers also accept objects that are larger than the device's memory; they use the machine's memory then, which
- * makes the work stall. */
+/* Checks that an object fits into the device's memory. Drivers also accept larger objects, but put them into the
+ * machine's memory, which stalls the work. */
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
@@ -210,7 +210,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 
 /* ---- textures: contents ---- */
 
-/* Sets *box to the box asked for: the whole texture if `asked` is NULL, and one slice if its depth is 0. */
+/* Sets *box to the requested box: the whole texture if `asked` is NULL, one slice if its depth is 0. */
 static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
@@ -227,8 +227,8 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Binds the buffer that transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER. If
- * no buffer were bound, OpenGL would take offsets for addresses. */
+/* Binds a buffer for transfers of texels: GL_PIXEL_UNPACK_BUFFER for reading from it, GL_PIXEL_PACK_BUFFER for writing
+ * to it. Without a bound buffer, OpenGL would take offsets for addresses. */
 static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
     GLint bound = 0;
@@ -258,8 +258,8 @@ static lr_status take_texels(const struct gl_texture *texture, const struct gl_b
     return LR_OK;
 }
 
-/* Cuts the next piece from a box, for one call: the whole box if it fits, else some rows of one slice. `done` is the
- * number of rows already moved, counted through all slices. */
+/* Cuts the next piece of a box, for one call: the whole box if it fits, else some rows of one slice. done: number of
+ * rows already moved, counted through all slices. */
 static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
     if (row_bytes * box->height * box->depth <= most_bytes) return *box;
@@ -295,7 +295,7 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
-/* Reads texels to memory. If a pack buffer is bound, `texels` is an offset in that buffer. */
+/* Reads texels to memory. If a pack buffer is bound, `texels` is an offset in it. */
 static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -328,7 +328,7 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
-/* Checks that the box is inside the texture, and its texels inside the buffer. */
+/* Checks that the box is inside the texture, and that its texels are inside the buffer. */
 static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_box *asked,
                               const struct gl_buffer *buffer, int64_t offset, struct gl_box *box)
 {
@@ -367,10 +367,10 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 
 /* ---- buffers ---- */
 
-/* The largest numbers of bytes that pass through the staging buffer at once, and that one call clears. */
+/* The largest size of a read through the staging buffer, and of a clear in one call, bytes. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
-/* Storage has whole words, so that gl_buffer_clear reaches every byte. */
+/* Storage consists of whole words, so that gl_buffer_clear reaches every byte. */
 static int64_t storage_bytes(int64_t size_bytes)
 {
     return (size_bytes + 3) / 4 * 4;
@@ -400,8 +400,8 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         return NULL;
     }
 
-    /* Storage of exactly that size is taken from the pool, with its old contents, or else made. If memory runs out,
-     * the pool is emptied first. */
+    /* Storage of exactly this size is taken from the pool, with its old contents. If the pool has none, it is
+     * allocated. If memory runs out, the pool is emptied and the allocation repeated. */
     const void *data = params->size_bytes > 0 ? params->data : NULL;
     lr_status status = check_memory(ctx, buffer->label, buffer->size_bytes);
     if (status == LR_OK) {
@@ -506,14 +506,14 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* The bytes pass through a staging buffer: when a buffer is read directly, some drivers move it from the device's
- * memory to the machine's for good, where the device is slow to access it. */
+/* Reads through a staging buffer. If a buffer were read directly, some drivers would move it from the device's memory
+ * to the machine's, where it would stay and be slow for the device. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
     struct gl_context *ctx = buffer->ctx;
-    if (ctx->staging_buffer == 0) { /* memory of the machine that the device can write: made once, and kept */
+    if (ctx->staging_buffer == 0) { /* memory of the machine that the device can write; made once, and kept */
         LR_TRY(check_before(ctx, "staging for reads"));
         glCreateBuffers(1, &ctx->staging_buffer);
         glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
@@ -543,13 +543,13 @@ void gl_buffer_copy_range(const struct gl_buffer_range *range)
                              (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
 }
 
-/* The block of shaders/common/fill.comp. */
+/* The uniform block of shaders/common/fill.comp. */
 struct fill_block {
     uint32_t range[4], pair[4];
 };
 
-/* Fills whole pairs of words at the beginning of a range by a shader, which is quicker for large ranges. Returns how
- * many bytes are filled. */
+/* Fills whole pairs of words at the beginning of a range by a shader, which is faster for large ranges. Returns the
+ * number of bytes filled. */
 static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     enum { FEWEST_BYTES = 1 << 16, MOST_BYTES_OF_PASS = 1 << 30, WORDS_OF_GROUP = 1024, MOST_GROUPS = 65535 };
@@ -562,7 +562,7 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
         ctx->fill = gl_program_create(ctx, &(struct gl_program_params){.compute = "common/fill.comp", .label = "fill"});
     if (ctx->fill == NULL) return 0;
 
-    /* A binding begins at a multiple of an alignment and has a largest size. */
+    /* A binding begins at a multiple of the alignment, and its size is limited. */
     const int64_t most_binding = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = (most_binding < MOST_BYTES_OF_PASS ? most_binding : MOST_BYTES_OF_PASS) / 8 * 8;
     glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
@@ -585,7 +585,7 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
     return bytes;
 }
 
-/* The range is cleared in pieces: some drivers let the processor clear a large range. */
+/* The range is cleared in pieces, because some drivers clear a large range on the processor. */
 static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     const int64_t filled = fill_by_shader(range, words, count);
@@ -659,7 +659,8 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
         points[target->num_colours++] = point;
     }
     if (params->depth) {
-        /* If a pass draws into all layers of an array, made here or borrowed, the depth has as many layers. */
+        /* If a pass draws into all layers of an array, the depth has as many layers. The array may be made here or
+         * borrowed. */
         const struct gl_texture *first = params->colours[0];
         const int layers = first == NULL                                         ? params->layers
                            : params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2]

@@ -7,17 +7,17 @@
 
 #include <stdlib.h>
 
-/* The number of intervals that may be in flight, which exceeds the number of batches that any backend queues. */
+/* The number of intervals that may be in flight. It exceeds the number of batches that any backend queues. */
 enum { NUM_INTERVALS = 64 };
 
 struct gl_stopwatch {
-    /* Time stamps of the begin and the end of each interval. Queries of the elapsed time are not used, because llvmpipe
-     * counts it from the machine's start if nothing is being drawn at its begin. */
+    /* Time stamps of the begin and the end of each interval. Queries of elapsed time are not used: llvmpipe counts it
+     * from the machine's start if nothing is being drawn at the begin of the interval. */
     GLuint stamps[NUM_INTERVALS][2];
-    int64_t begun;        /* intervals begun since the stopwatch was made */
-    int64_t read;         /* intervals whose time is in `total` */
-    double total, before; /* seconds of all intervals, and of those begun before the reset */
-    int64_t since;        /* the first interval since the reset */
+    int64_t begun;        /* number of intervals begun since the stopwatch was made */
+    int64_t read;         /* number of intervals whose time is in `total` */
+    double total, before; /* time of all intervals, and of those before the reset, s */
+    int64_t since;        /* number of the first interval since the reset */
 };
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label)
@@ -38,8 +38,8 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* The reset does not wait for intervals in progress. When their times arrive, their numbers show that they began before
- * the reset. */
+/* The reset does not wait for intervals in progress. When their times arrive, their numbers show that they belong to
+ * the time before the reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

@@ -5,8 +5,9 @@
 
 #include "gl/context.h"
 
-/* A stopwatch sums the device time of many intervals, without the time between them. Old intervals are read while
- * new ones are issued, so late that neither the host nor the device waits. A NULL stopwatch measures nothing. */
+/* A stopwatch sums the device time of many intervals, without the time between them. It reads an interval's time long
+ * after its end, while newer intervals are issued, so that neither the host nor the device waits. A NULL stopwatch
+ * measures nothing. */
 struct gl_stopwatch;
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
@@ -15,14 +16,14 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch); /* NULL is allowed */
 /* Resets to zero intervals, without waiting for any. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch);
 
-/* Intervals follow each other; each begin has its end before the next. */
+/* Intervals do not overlap: each begin is followed by its end before the next begin. */
 void gl_stopwatch_begin(struct gl_stopwatch *watch);
 void gl_stopwatch_end(struct gl_stopwatch *watch);
 
-/* Seconds of all intervals since the reset; waits until the device is done with them. */
+/* Time of all intervals since the reset, s. Waits until the device has done them. */
 double gl_stopwatch_seconds(struct gl_stopwatch *watch);
 
-/* Seconds of all intervals since the stopwatch was made; waits in the same way. */
+/* Time of all intervals since the stopwatch was made, s. Waits until the device has done them. */
 double gl_stopwatch_total(struct gl_stopwatch *watch);
 
 #endif

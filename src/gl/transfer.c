@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Offsets of uniform blocks, in bytes: no driver may require a larger alignment. */
+/* The alignment of offsets of uniform blocks, bytes. No driver may require a larger one. */
 enum { STREAM_ALIGNMENT = 256 };
 
 static const GLbitfield write_flags = GL_MAP_WRITE_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
@@ -92,7 +92,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     glCreateBuffers(1, &readback->name);
     glObjectLabel(GL_BUFFER, readback->name, -1, readback->label);
     glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL, read_flags | GL_CLIENT_STORAGE_BIT);
-    if (glGetError() == GL_NO_ERROR) /* after an error there is no storage to map */
+    if (glGetError() == GL_NO_ERROR) /* after an error there is no storage to be mapped */
         readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, read_flags);
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);

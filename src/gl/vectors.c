@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in buffers of an OpenGL device, and the places where they are. */
+ * Vectors in buffers of an OpenGL device, and OpenGL places. */
 #include "gl/vectors.h"
 
 #include "base/log.h"
@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest number of work groups in a pass; the number of vectors that a pass reads or writes. */
+/* The largest number of work groups of a pass. The number of vectors that a pass reads or writes. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
-/* The block of shaders/vector/vector.glsl. */
+/* The uniform block of shaders/vector/vector.glsl. */
 struct vector_pass {
     uint32_t first[4];
     uint32_t count, unused;
@@ -41,8 +41,9 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Each slot holds one pending set of sums (device/vector.h). The slot after those, with a readback of its own, is
- * for a caller that waits for its sums immediately. 256 bytes satisfy every driver's alignment of bindings. */
+/* Each slot has one pending set of sums (device/vector.h). The slot SLOT_NOW comes after the pending ones, and has its
+ * own readback. It is for callers that wait for their sums immediately. Slots of 256 bytes satisfy every driver's
+ * alignment of bindings. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
@@ -56,8 +57,8 @@ struct lr_vector_programs {
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
     struct gl_buffer *joined;              /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[NUM_TURNS]; /* on the host: the sums of the slots of each turn */
-    bool is_under_way[NUM_SLOTS];          /* sums are on their way to `arrived` */
+    struct gl_readback arrived[NUM_TURNS]; /* sums on the host, for the slots of each turn */
+    bool is_under_way[NUM_SLOTS];          /* true while the slot's sums are on their way to `arrived` */
 };
 
 /* The uniforms of shaders/vector/convolve.comp. */
@@ -95,7 +96,7 @@ struct walk {
     const lr_vector *operands[NUM_OPERANDS]; /* NULL = none */
     double scalar, lowest;
     struct gl_program *program;
-    const struct gl_buffer *sums; /* or NULL */
+    const struct gl_buffer *sums; /* NULL = none */
     int64_t count;
 };
 
@@ -107,8 +108,8 @@ static int64_t longest_piece(const struct walk *walk)
     return most < INT32_MAX ? most : INT32_MAX;
 }
 
-/* Binds the elements of an operand from `at` on. The bound range begins at a multiple of the driver's alignment, and
- * element `at` is element *first of the range. */
+/* Binds the elements of an operand, beginning at element `at`. The bound range begins at a multiple of the driver's
+ * alignment; *first is the index of element `at` in the range. */
 static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
@@ -185,7 +186,7 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
     struct lr_vector_programs *programs = place->programs;
     const int turn = slot / LR_LATER_SLOTS;
     struct gl_readback *arrived = &programs->arrived[turn];
-    if (programs->is_under_way[slot]) { /* the wait is for all sums of the turn */
+    if (programs->is_under_way[slot]) { /* this waits for all sums of the turn */
         if (arrived->fence == NULL) gl_readback_send(arrived);
         LR_TRY(gl_readback_wait(arrived));
         for (int k = 0; k < NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
@@ -342,7 +343,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
 
 /* --- relative differences, in groups of layers that fit a storage block --- */
 
-/* Computes how many layers one pass works on. The pass also reads `beside` layers on each side. */
+/* Computes the number of layers for one pass. The pass also reads `beside` layers on each side. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
@@ -375,7 +376,7 @@ static lr_status run_differences(const lr_relative_differences *differences)
     }
     if (*program == NULL) return LR_FAILED;
 
-    /* Each pass reads one layer more on either side. */
+    /* Each pass also reads one layer on either side. */
     const struct walk walk = {
         .place = place, .operands = {differences->y, differences->x, differences->kappa}, .program = *program};
     const int64_t plane = (int64_t)size[0] * size[1];
@@ -546,7 +547,7 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
     if (status == LR_OK) status = gl_texture_copy_buffer(texture, NULL, range.buffer, range.offset);
     if (status == LR_OK) {
         copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-        glFlush(); /* an unsubmitted fence would let the other context wait for ever */
+        glFlush(); /* without it, the other context might wait for ever for an unsubmitted fence */
         if (copy->done == NULL) status = gl_context_check(image->place->ctx, "handing over an image");
     }
     gl_texture_destroy(texture);
@@ -581,7 +582,7 @@ static lr_status fence(lr_place *place, void **done)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    glFlush(); /* an unsubmitted fence would let the other context wait for ever */
+    glFlush(); /* without it, the other context might wait for ever for an unsubmitted fence */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
     return gl_context_leave(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }

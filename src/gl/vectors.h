@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Buffers of passes, and copies between these buffers and vectors on the host or at a place of OpenGL. Vectors are in
+ * Buffers of passes, and copies between these buffers and vectors. Vectors are on the host or at an OpenGL place, in
  * float32. The context is current. */
 #ifndef LR_GL_VECTORS_H
 #define LR_GL_VECTORS_H
@@ -15,10 +15,10 @@ struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int6
 /* Creates a buffer of `count` values: a copy of the vector, or zeros if it is NULL. errors: NULL, logged. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
-/* Adds the transfers between host vectors and the place to the place's traffic. in: NULL = none. */
+/* Adds the transfers between host vectors and the place to the place's traffic. in: NULL = no input. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
-/* Copy a vector's values to and from a buffer. offset: offset in the buffer, bytes. */
+/* Copy a vector's values to a buffer, and from it. offset: in the buffer, bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
 

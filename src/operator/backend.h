@@ -11,7 +11,7 @@
 #include <lr/recon.h>
 #include <stdio.h>
 
-/* Parameters of a backend. The facade has checked them and replaced every default. The pointers outlive the backend. */
+/* Parameters of a backend. The facade has checked them and replaced all defaults. The pointers outlive the backend. */
 struct lr_backend_params {
     const lr_scanner *scanner;
     const lr_lors *lors;
@@ -25,93 +25,98 @@ struct lr_backend_params {
     int device;
     const lr_shared_context *shared; /* or NULL */
     bool deterministic, penetration;
-    int64_t max_memory_bytes; /* 0 = as the device reports it */
+    int64_t max_memory_bytes; /* 0 = as reported by the device */
     const lr_log *log;
     const lr_progress *progress;
 };
 
 /* --- whole updates --- */
 
-/* Needs of a reconstruction by whole updates. */
+/* The needs of a reconstruction that consists of whole updates. */
 struct lr_update_plan {
     int num_subsets;
     lr_recon_algorithm algorithm;
     bool has_additive, has_factors;
 };
 
-/* The measured data of a subset in single precision, in the order of its part, each on the host or at the backend's
- * place. */
+/* The measured data of one subset, in single precision and in the order of the part. Each vector is on the host or at
+ * the backend's place. */
 struct lr_update_data {
     const lr_selection *part; /* selection of module pairs; NULL = all LORs */
     const lr_vector *measured;
     const lr_vector *additive, *factors; /* additive: NULL = 0; factors: NULL = 1 */
 };
 
-/* An update of the image by the plan's algorithm (lr/recon.h). */
+/* One update of the image by the plan's algorithm (lr/recon.h). */
 struct lr_update {
     int subset;    /* index of the loaded subset */
     double lambda; /* step length, for RAMLA only */
 };
 
-/* Functions of a backend that computes whole updates of an image and does not wait for the device within an iteration.
- * The backend owns the image and the data, and may store them in any layout. Arguments are on the host or at the
- * backend's place, in single precision. Images are [num_voxels]. */
+/* Functions of a backend that computes whole updates of an image, without waiting for the device within an iteration.
+ * The backend owns the image and the data, and may store them in any layout. Vectors passed to the functions are on the
+ * host or at the backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
-    /* Begins updates by this plan and drops all data loaded earlier. If the device cannot hold the plan's data,
-     * *has_room is false and the result is LR_OK. */
+    /* Begins updates by this plan and drops all data that were loaded before. If the device cannot hold the plan's
+     * data, *has_room is false and the result is LR_OK. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
     lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
-    lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of loaded data */
+    lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of the loaded data */
     lr_status (*set_image)(void *self, const lr_vector *image);
     lr_status (*get_image)(void *self, lr_vector *image); /* waits */
     lr_status (*run)(void *self, const struct lr_update *update);
-    double (*seconds)(void *self); /* device time since the last call; waits; 0 = not measured */
+    double (*seconds)(void *self); /* device time since the last call, s; waits; 0 = not measured */
     void (*close)(void *self);     /* frees the data */
 };
 
 /* --- the table --- */
 
-/* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then works without them.
- * forward and back: part is NULL for all LORs. A backend with has_parts also takes a selection as the part. The
- * selection has been checked, it is not empty, and it does not have all LORs. Values are in the selection's order.
- * back with values NULL computes the sensitivity, as if every value were 1. Values are NULL only for a part and a
- * backend with has_parts. The part may be interleaved only if ones_by_angle is set.
- * Vectors are float64 if computes_in_double, else float32. Each is on the host or at the backend's place. Outputs
- * are overwritten. forward and back report progress themselves: done / total is the share of the call's work. */
+/* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL; the facade then works without them.
+ *
+ * forward and back: part NULL = all LORs. Only a backend with has_parts also takes a selection as the part. The
+ * selection has been checked; it has at least one LOR, but not all LORs. Values are in its order. It may be interleaved
+ * only if ones_by_angle is set.
+ *
+ * back with values NULL computes the sensitivity, as if every value were 1. Values are NULL only if there is a part and
+ * the backend has has_parts.
+ *
+ * Vectors are float64 if computes_in_double, else float32. Each is on the host or at the backend's place. Outputs are
+ * overwritten. forward and back report progress themselves: done / total is the fraction of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool has_parts;
-    bool is_never_kept;    /* LR_STORE_AUTO never stores the matrix of this backend */
-    bool lists_by_all;     /* with has_parts: a part cannot list single LORs; the facade picks them from all LORs */
-    int voxel_bytes;       /* most bytes per voxel that a projection uses, with its copy of the image */
-    bool projects_by_rows; /* every projection computes whole rows: a part takes as long as all LORs */
-    bool ones_by_angle;    /* back with values NULL also takes an interleaved part, if all kinds of rows have the angles
-                              of a part (lr_turn_shift), and skips LORs that are not in the part */
-    bool heeds_pairs; /* `rows` leaves out elements of pairs that are not in rows->pairs; if false, the facade drops
-                              these elements */
+    bool is_never_kept;    /* LR_STORE_AUTO never stores this backend's matrix */
+    bool lists_by_all;     /* with has_parts: lists of single LORs are no parts; the facade picks their values from
+                            * those of all LORs */
+    int voxel_bytes;       /* most bytes per voxel that a projection needs, including its copy of the image */
+    bool projects_by_rows; /* every projection computes whole rows, so that a part takes as long as all LORs */
+    bool ones_by_angle;    /* back with values NULL also takes an interleaved part, if all kinds of rows have the
+                            * angles of a part (lr_turn_shift); it skips LORs outside the part */
+    bool heeds_pairs; /* `rows` leaves out elements of pairs that are not in rows->pairs; false = the facade removes
+                       * these elements */
     lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
     lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
-    /* Sets the values of LORs that are interleaved with the part, and not in it, to 0. values: in single precision, at
-     * the backend's place. NULL: the backend has no place, or its LORs cannot be interleaved. */
+    /* Sets the values of LORs that are interleaved with the part's LORs, but not in the part, to 0. values: in single
+     * precision, at the backend's place. NULL = the backend has no place, or its LORs cannot be interleaved. */
     lr_status (*blank)(void *self, const lr_selection *part, lr_vector *values);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
-    double (*device_seconds)(void *self); /* time of the last projection; may wait for it */
-    double (*device_clock)(void *self);   /* time of all projections so far; may wait for the last; NULL = not known */
+    double (*device_seconds)(void *self); /* time of the last projection, s; may wait for it */
+    double (*device_clock)(void *self);   /* time of all projections so far, s; may wait for the last one; NULL = not
+                                           * known */
     /* lr_operator_device_passes; NULL = not distinguished */
     int (*device_passes)(void *self, lr_device_pass *passes);
-    /* Starts to build the programs of `forward`, `back` and a sensitivity, which are called next, so that they are
-     * built at the same time. lists: true if parts will be lists of single LORs, and sensitivities those of all
-     * LORs. */
+    /* Starts to build the programs of `forward`, `back` and a sensitivity, so that they are built in parallel before
+     * their first calls. lists: true if parts will be lists of single LORs, and sensitivities will be of all LORs. */
     lr_status (*prepare)(void *self, bool lists);
     /* Builds the programs of `picture`, so that a driver that cannot build them is noticed before the first picture. */
     lr_status (*prepare_picture)(void *self);
     const struct lr_backend_updates *updates;
     /* lr_direct_device_attributes; NULL = not known */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    /* lr_direct_time, for an image on the host in single precision. The device's clock counts the seconds. NULL = the
-     * facade calls forward and back. */
+    /* Implements lr_direct_time, for an image on the host in single precision. The seconds are by the device's clock.
+     * NULL = the facade calls forward and back instead. */
     lr_status (*time)(void *self, const lr_direct_task *task, double *device_seconds);
     void (*destroy)(void *self);
 };
@@ -119,13 +124,13 @@ struct lr_backend_fns {
 struct lr_backend {
     const struct lr_backend_fns *fns;
     void *self;
-    lr_place *place; /* the backend's own place, if it also takes vectors there; NULL = none */
+    lr_place *place; /* the backend's own place, if it takes vectors there as well as on the host; NULL = none */
     char device[160];
     bool is_gpu;      /* the device is a graphics processor */
     bool is_emulated; /* the device is a renderer in software */
 };
 
-/* Fills in a backend that computes on the processor. kernels: the instructions in use, or NULL. */
+/* Sets up a backend that computes on the processor. kernels: name of the instruction set in use, or NULL. */
 static inline void lr_backend_on_host(struct lr_backend *backend, const struct lr_backend_fns *fns, void *self,
                                       int threads, const char *kernels)
 {
@@ -135,8 +140,8 @@ static inline void lr_backend_on_host(struct lr_backend *backend, const struct l
              kernels != NULL ? ", " : "", kernels != NULL ? kernels : "");
 }
 
-/* Constructors, one for each backend. If one fails, it logs the reason and sets at most is_gpu in *backend: a
- * graphics processor was found but cannot do this. */
+/* Constructors, one for each backend. A constructor that fails logs the reason. It changes at most backend->is_gpu:
+ * true if a graphics processor was found, but cannot do this work. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);

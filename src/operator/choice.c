@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The backends of all families, and the choice among those of one. */
+ * The backends of all families, and the choice of a backend of one family. */
 #include "base/clean_text.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 
 /* --- the table --- */
 
-/* Each of these creates a backend of a plugin, which it loads. */
+/* Constructors of the backends in plugins. Each constructor loads its plugin. */
 #define FROM_PLUGIN(name, plugin, member, params_struct)                                                               \
     static lr_status name(const struct params_struct *params, struct lr_backend *backend)                              \
     {                                                                                                                  \
@@ -34,7 +34,7 @@ static lr_status arrange_by_cuda(struct lr_listmode_events *events, const struct
     return cuda != NULL ? cuda->arrange(events, params) : LR_NO_DEVICE;
 }
 
-/* The backends of all families. "auto" tries those of one family in this order. */
+/* The backends of all families. "auto" tries the backends of a family in this order. */
 static const struct lr_backend_choice backends[] = {
     {.name = "compute", .place = LR_PLACE_GL, .has_exact = true, .has_penetration = true, .create = create_compute},
     {.name = "native", .has_exact = true, .has_penetration = true, .create = lr_native_backend_create},
@@ -59,7 +59,7 @@ struct lr_choices lr_all_choices(enum lr_family family)
 
 /* --- choosing --- */
 
-/* The mode, the physics and the geometry that a backend must be able to compute. */
+/* The mode, physics and geometry that a backend must support. */
 struct wish {
     lr_mode mode;
     bool penetration, hiding;
@@ -71,7 +71,7 @@ static bool fits(const struct lr_backend_choice *choice, const struct wish *wish
            (!wish->hiding || choice->has_hiding);
 }
 
-/* Writes "NAME, NAME" of the backends that fit; "" if there are none. */
+/* Writes the names of the backends that fit as "NAME, NAME"; "" if no backend fits. */
 static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text, size_t size)
 {
     text[0] = '\0';
@@ -80,7 +80,7 @@ static void list_names(const struct lr_choices *choices, const struct wish *wish
             lr_names_add(text, size, choices->list[k].name);
 }
 
-/* Finds a backend by its name. NULL, logged: no backend has this name. */
+/* Finds a backend by its name. errors: NULL, logged, if no backend has this name. */
 static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name,
                                                    const lr_log *log)
 {
@@ -148,17 +148,17 @@ static void note_passed_over(struct lr_operator *op, const char *name)
              name, reason);
 }
 
-/* Backends that "auto" may take, tried one after the other. */
+/* The state of "auto", which tries several backends, one after the other. */
 struct search {
     const struct lr_choices *choices;
     struct wish wish;
-    bool is_refused;     /* a backend with the required properties cannot run here */
-    bool is_gpu_refused; /* one of these has found a graphics processor */
-    char why[1200];      /* reason why the last of the tried backends was not taken */
-    /* A renderer in software, used if no other backend can be taken. */
+    bool is_refused;     /* true if a backend has the required properties but cannot run here */
+    bool is_gpu_refused; /* true if one of these backends has found a graphics processor */
+    char why[1200];      /* reason why the most recent backend was not taken */
+    /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
-    bool has_asked, has_hardware; /* whether OpenGL has been asked for hardware, and has it */
+    bool has_asked, has_hardware; /* OpenGL has been asked for hardware; it has hardware */
 };
 
 static bool is_hardware(struct search *search, int device, const lr_log *log)
@@ -168,7 +168,7 @@ static bool is_hardware(struct search *search, int device, const lr_log *log)
     return search->has_hardware;
 }
 
-/* Takes the backend. The log names it, and the reason why earlier backends were not taken. */
+/* Takes a backend. The log names it, and gives the reason why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {
@@ -181,8 +181,8 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     return LR_OK;
 }
 
-/* Tries the references, or all other backends. LR_NO_DEVICE: no backend was taken, but search->emulated may hold a
- * renderer in software. */
+/* Tries only the references, or only all other backends. LR_NO_DEVICE = no backend was taken, but search->emulated may
+ * be a backend on a software renderer. */
 static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
 {
     for (int k = 0; k < search->choices->count; k++) {
@@ -202,13 +202,14 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
         op->log_filter.holds_refusals = true;
         const lr_status status = create(op, search->choices, choice, &backend);
         op->log_filter.holds_refusals = false;
-        if (status == LR_USAGE && choice->family != LR_CORRESPONDENCE) /* another backend would ignore what was asked */
+        if (status == LR_USAGE && choice->family != LR_CORRESPONDENCE) /* another backend would ignore a wish of the
+                                                                        * caller */
             return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status == LR_NO_DEVICE || status == LR_USAGE) {
             snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
             if (choice->needs_hardware || (backend.is_gpu && op->passed_over[0] == '\0'))
                 note_passed_over(op, choice->name);
-            if (choice->place == LR_PLACE_CUDA) { /* most machines have none */
+            if (choice->place == LR_PLACE_CUDA) { /* most machines have no CUDA */
                 lr_debug(op->params.log, "%s", search->why);
             } else {
                 search->is_refused = true;
@@ -257,7 +258,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     }
     if (strchr(name, ',') == NULL) return create_named(op, name, choices);
 
-    /* The first backend of the list that can be created is taken. If none can, the errors of the last one are
+    /* Takes the first backend of the list that can be created. If none can be created, the errors of the last one are
      * logged. */
     lr_status status = LR_USAGE;
     char one[NAME_ROOM], first_reason[sizeof(op->log_filter.reason)] = "";
@@ -274,7 +275,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         op->log_filter.reason[0] = '\0';
         op->log_filter.holds_errors = rest != NULL || choices->stops_at_errors;
         status = create_named(op, one, choices);
-        /* A caller that names several backends draws pictures, so a backend must be able to draw them. */
+        /* A caller that names several backends will draw pictures, so the backend must be able to draw. */
         if (status == LR_OK && rest != NULL && op->backend.fns->prepare_picture != NULL) {
             status = op->backend.fns->prepare_picture(op->backend.self);
             if (status != LR_OK) drop(&op->backend);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of the family `direct`: the choice of their backend, and their calls other than projections. */
+ * Operators of the family `direct`: the choice of a backend, and all calls except projections. */
 #include "operator/facade.h"
 
 #include "base/clock.h"
@@ -30,8 +30,8 @@ static lr_status check(const lr_direct_params *params)
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
-        /* Every view is checked now, although a backend builds its tables later. Tables of measured profiles are built
-         * here already, because their kernels may turn out to be zero everywhere. */
+        /* All views are checked now, although a backend builds their tables later. Tables of measured profiles are
+         * already built here, because all their values may turn out to be zero. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;
@@ -86,7 +86,7 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
                                             .log = backend_params.log,
                                             .progress = backend_params.progress};
 
-    /* Images of a shared context stay in OpenGL. If CUDA is asked for and missing, OpenGL does what it would. */
+    /* Images of a shared context stay in OpenGL. If CUDA is requested but missing, OpenGL does the work of CUDA. */
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
     const bool is_cuda = !is_auto && strcmp(params->backend, "cuda") == 0;
     const char *name = params->backend;
@@ -111,7 +111,7 @@ lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *
     op->direct = family;
     if (family == NULL) goto failed;
 
-    /* The layout has a pair of modules for each view, and a LOR for each voxel of a histo-image. */
+    /* The layout has one pair of modules for each view, and one LOR for each voxel of a histo-image. */
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const int count = params->num_views;
     family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
@@ -166,7 +166,8 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     const struct lr_backend_fns *fns = op->backend.fns;
     const lr_direct_info *info = &op->direct->info;
 
-    /* The image is copied to the host in the backend's precision, then to the place where the backend times it. */
+    /* The image is copied to the host in the backend's precision, and then to the place where the backend times
+     * projections. */
     lr_vector *timed = &op->direct->timed;
     if (task->image == NULL) {
         if (timed->values == NULL) return lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
@@ -267,7 +268,7 @@ struct lr_deposit {
 
 /* --- events --- */
 
-/* Passes on the events of the requested kind, in runs. */
+/* Passes on events of the requested kind, in runs of consecutive events. */
 static lr_status take(void *user, const lr_event *events, int64_t count)
 {
     lr_deposit *deposit = user;
@@ -307,8 +308,8 @@ lr_status lr_deposit_finish(lr_deposit *deposit)
 
 /* --- creating --- */
 
-/* An event is spread evenly over its bin, as points. POINTS_PER_EDGE: least number of points per shortest edge of a
- * voxel. MOST_POINTS: most points of an event. */
+/* An event is spread evenly over its bin, in the form of points. POINTS_PER_EDGE: smallest number of points per
+ * shortest voxel edge. MOST_POINTS: largest number of points of an event. */
 enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
 
 static lr_status deposit_check(const lr_deposit_params *params)
@@ -319,7 +320,7 @@ static lr_status deposit_check(const lr_deposit_params *params)
                         "these events are without time of flight: DIRECT needs to know where on "
                         "its line each one happened");
     }
-    /* An event without TOF would be put in the middle of its line. */
+    /* Without TOF, events would be put in the middle of their lines, so they are refused. */
     bool differs = false;
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         if (kinds->tof[k].num_bins < 2) {
@@ -358,8 +359,8 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     free(views);
     if (deposit->images == NULL) goto failed;
 
-    /* The width of TOF bins, of the first kind of events if there are several kinds. Bins widen the Gaussian twice: an
-     * event was measured anywhere in its bin, and it is spread over the whole bin. */
+    /* The width of TOF bins. It is that of the first kind of events if there are several kinds. Bins widen the Gaussian
+     * in two ways: an event was measured anywhere in its bin, and it is spread over the whole bin. */
     const lr_events_info *info = params->info;
     const bool has_kinds = info->kinds.count > 0;
     const lr_tof_bins *first = info->kinds.tof;

@@ -58,7 +58,7 @@ void lr_factor_store_finish(struct lr_factor_store *store)
 
 /* --- scaling --- */
 
-/* Most factors that one call of the source returns. */
+/* The largest number of factors that one call of the source returns. */
 #define SPAN_LORS ((int64_t)1 << 19)
 
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)
@@ -97,7 +97,7 @@ static lr_status apply_on_host(const struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* Makes the factors of a selection in its order, at the place and in the precision of the values. */
+/* Makes the factors of a selection in its order, at the place of the values and in their precision. */
 static lr_status make_factors(const struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
                               lr_vector *factors)
 {
@@ -124,7 +124,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     const lr_log *log = op->params.log;
     if (!lr_has_factors(op) || values->count == 0) return LR_OK;
 
-    /* Looks for stored factors of the selection, at the place and in the precision of the values. */
+    /* Looks for stored factors of the selection, at the place of the values and in their precision. */
     for (int k = 0; k < store->count; k++) {
         const lr_vector *factors = &store->list[k].factors;
         const bool is_host = factors->values != NULL, is_for_host = values->values != NULL;
@@ -140,7 +140,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
         if (is_same) return lr_vector_multiply(values, factors);
     }
 
-    /* Factors may fill a quarter of the free memory, or an eighth of a device's memory. */
+    /* Stored factors may take a quarter of the host's free memory, or an eighth of a device's memory. */
     const int64_t device = values->values == NULL ? lr_place_get_info(values->place).memory_bytes : 0;
     const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
     const int64_t limit_bytes = op->params.max_memory_bytes;

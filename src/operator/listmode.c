@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of the family `listmode`: their events, factors and backend. */
+ * Operators of the family `listmode`: events, factors and backends. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,17 +23,17 @@
 /* --- images of blobs. Each of the two grids of blobs has a backend of tubes, whose function is a blob's footprint. A
  * projection is the sum of the projections of both grids (docs/method/listmode.md, "Blobs") --- */
 
-/* Entries of a footprint. */
+/* The number of entries of a footprint table. */
 enum { ENTRIES = 2001 };
 
 struct blobs_backend {
-    struct lr_backend_fns fns; /* functions of this file, with the properties of the inner backends */
+    struct lr_backend_fns fns; /* functions of this file, and properties of the inner backends */
     struct lr_backend inner[2];
     int64_t each; /* number of coefficients of a grid */
     const lr_log *log;
-    const lr_progress *progress; /* the caller's progress; NULL = none */
-    lr_progress halves;          /* receives reports of the inner backends */
-    int half;                    /* grid that is being projected */
+    const lr_progress *progress; /* the caller's; NULL = none */
+    lr_progress halves;          /* receives the reports of the inner backends */
+    int half;                    /* number of the grid that is being projected */
 };
 
 /* --- progress --- */
@@ -81,7 +81,7 @@ static lr_status back(void *user, const lr_selection *part, const lr_vector *val
     return status;
 }
 
-/* Seconds of both grids' projections. The time of adding them up is not included. */
+/* Device time of the projections of both grids, s. It does not include the sum of the two. */
 static double device_seconds(void *user)
 {
     struct blobs_backend *self = user;
@@ -111,7 +111,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
     for (int g = 0; g < 2; g++) {
         const int64_t first = g * self->each, end = first + self->each;
         struct lr_rows of_grid = *wanted;
-        of_grid.blocks = NULL; /* row numbers change, so blocks cannot be passed on */
+        of_grid.blocks = NULL; /* blocks have other row numbers, so they cannot be passed on */
         struct shifted shifted = {sink, wanted->grid != NULL ? first : 0};
         const lr_row_sink inner_sink = {take_shifted, &shifted};
         if (wanted->grid != NULL) {
@@ -126,7 +126,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- life --- */
 
-/* The second backend is destroyed first, because it may run the first one's programs. */
+/* The second backend is destroyed first, because it may use the first one's programs. */
 static void destroy(void *user)
 {
     struct blobs_backend *self = user;
@@ -146,7 +146,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     self->halves = (lr_progress){report_half, self};
     self->each = lr_grid_num_voxels(&family->model.grid);
 
-    /* The backends of both grids use memory at the same time, so either may use half of it. */
+    /* The backends of both grids use memory at the same time, so each may use half of it. */
     struct lr_listmode_backend_params of_grid = *params;
     const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
     const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
@@ -154,8 +154,8 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* Compiled programs are shared: with the same grid of an operator that was opened before, or else with the
-         * first grid, whose kernel is the same. */
+        /* The backend shares compiled programs with an earlier backend: with that of the same grid of an operator that
+         * was opened before, or else with that of the first grid, whose kernel is the same. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
@@ -184,7 +184,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
 
 /* --- the family --- */
 
-/* Least number of lines drawn for a sensitivity if the caller gives no number. */
+/* The smallest number of lines for a sensitivity if the caller gives no number. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
@@ -192,7 +192,7 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
 {
     if (family->choice->arrange != NULL && !events->is_arranged && events->held == NULL) {
         struct lr_listmode_backend_params arranging = *backend_params;
-        arranging.shares_events = family->info.blobs.radius_mm > 0; /* a backend for each grid */
+        arranging.shares_events = family->info.blobs.radius_mm > 0; /* one backend for each grid */
         LR_TRY(family->choice->arrange(events, &arranging));
     }
     return events->held != NULL ? LR_OK : lr_listmode_events_arrange(events, params);
@@ -202,12 +202,12 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
 
 enum { LINE_VECTORS = 4 };
 
-/* The params of an operator with its lines on the host. */
+/* The parameters of an operator, with its lines on the host. */
 struct given {
     lr_listmode_params params;
     lr_lines lines;
-    lr_vector vectors[LINE_VECTORS]; /* start_mm, end_mm, tof_mm, tof_resolutions_ps */
-    bool is_copy[LINE_VECTORS];      /* true if the vector is a copy, which is owned */
+    lr_vector vectors[LINE_VECTORS]; /* [LINE_VECTORS]: start_mm, end_mm, tof_mm, tof_resolutions_ps */
+    bool is_copy[LINE_VECTORS];      /* true if the vector is an owned copy */
     lr_events_info info;             /* time of flight of the lines */
 };
 
@@ -253,8 +253,8 @@ static lr_status take_lines(struct given *given)
                         "event_factors in place of factors");
     }
 
-    /* Vectors that are on the host in the right precision are used as they are. Ends may be floats or doubles, centres
-     * and resolutions are floats. Other vectors are copied. */
+    /* Vectors on the host and in the right precision are used without a copy; other vectors are copied. Ends may be
+     * floats or doubles. Centres and resolutions are floats. */
     const lr_vector *from[LINE_VECTORS] = {lines->start_mm, lines->end_mm, lines->tof_mm,
                                            has_own ? lines->tof_resolutions_ps : NULL};
     static const char *const names[LINE_VECTORS] = {"starts of lines", "ends of lines", "centres of time of flight",
@@ -280,7 +280,7 @@ static lr_status take_lines(struct given *given)
     return LR_OK;
 }
 
-/* Copies and checks the params. The caller frees copies of vectors (is_copy) in any case. */
+/* Copies and checks the parameters. The caller frees copied vectors (is_copy) even after an error. */
 static lr_status take_params(struct given *given, const lr_listmode_params *asked)
 {
     *given = (struct given){.params = *asked};
@@ -331,7 +331,7 @@ static lr_status take_params(struct given *given, const lr_listmode_params *aske
 
 /* --- factors of events --- */
 
-/* An event's LOR, and the event's number. */
+/* The LOR of an event, and the number of the event. */
 struct numbered {
     int64_t lor, event;
 };
@@ -366,7 +366,7 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     return LR_OK;
 }
 
-/* Gets factors of events. It is an lr_lor_source in which events take the place of LORs. */
+/* Gets the factors of events. It is an lr_lor_source in which event numbers replace LOR numbers. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
@@ -382,7 +382,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
     LR_TRY(lr_grid_check(params->grid, params->log));
     lr_listmode_params complete = *params;
     if (params->blobs == NULL) {
-        /* The exact kernel takes the default sample points of operators that are not of list mode. */
+        /* The exact kernel takes the default sample points of the family correspondence. */
         int usual[3] = {1, 1, 1};
         if (params->kernel == LR_LISTMODE_EXACT && params->lors != NULL)
             lr_operator_default_samples(params->lors->scanner, params->grid, usual);
@@ -390,7 +390,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
         return lr_listmode_model_init(&family->model, &complete);
     }
 
-    /* Blobs: each grid has a model of tubes with a blob's footprint. */
+    /* With blobs, each grid has a model of tubes with the footprint of a blob. */
     lr_grid grids[2];
     lr_blobs *blobs = &family->info.blobs;
     *blobs = *params->blobs;
@@ -413,7 +413,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
 
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
-/* Looks up the factor of each event's LOR. An event whose LOR is not in coincidence is an error. */
+/* Looks up the factor of each event's LOR. errors: also if a LOR is not in coincidence. */
 static lr_status look_up_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     const int64_t count = params->count;
@@ -439,7 +439,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     if (status == LR_OK) status = sort_lors(params, &numbered);
     if (status != LR_OK) goto done;
 
-    /* A source of factors takes ascending LORs, each once. */
+    /* A source of factors takes ascending LORs without repeats. */
     int64_t listed = 0;
     for (int64_t n = 0; n < count; n++)
         if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
@@ -483,8 +483,8 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     }
     if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
 
-    /* Tubes of the paper weight by a Gaussian of peak 1. Blobs need a Gaussian of integral 1, which a factor of each
-     * event gives. */
+    /* The tubes of the paper have Gaussian weights of peak 1. Blobs need Gaussians of integral 1, so each event gets a
+     * factor for this. */
     const bool has_factors = family->event_factors != NULL;
     if (!has_factors) {
         family->event_factors =
@@ -506,8 +506,8 @@ struct opening {
     struct lr_listmode_backend_params backend;
 };
 
-/* Arranges the events for a backend and opens it. If it fails, the next choice opens a place of its own and arranges the
- * caller's events again. */
+/* Arranges the events for a backend and opens the backend. If this fails, the next choice opens its own place, and
+ * arranges the caller's events again. */
 static lr_status open_choice(struct lr_operator *op, const void *user, const struct lr_backend_choice *choice,
                              struct lr_backend *backend)
 {
@@ -575,7 +575,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     choices.open = open_choice;
     choices.user = &opening;
     op->grid = family->model.grid;
-    if (params->blobs != NULL) op->grid.size[2] *= 2; /* the first grid's coefficients, then the second grid's */
+    if (params->blobs != NULL) op->grid.size[2] *= 2; /* coefficients of the first grid, then of the second grid */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},

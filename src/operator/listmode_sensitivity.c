@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode. A sample of the LORs in coincidence, or all of them, is projected back by the same
- * kernel. Pieces of the image that few LORs see get more of them (docs/method/listmode.md, "Sensitivity"). */
+ * The sensitivity of list mode. A sample of the LORs in coincidence, or all of them, is projected back by the kernel of
+ * the events. Parts of the image that few LORs cross get a denser sample (docs/method/listmode.md, "Sensitivity"). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs stored as events. numbers: the LORs' numbers, if factors are looked up by them; else NULL. */
+/* LORs stored as events. numbers: the numbers of the LORs, if factors are looked up by them; otherwise NULL. */
 struct drawn_lines {
     lr_event *events;
     int64_t *numbers;
@@ -33,20 +33,20 @@ struct line_batch {
     int group;
     int64_t first, end; /* range in the group */
     struct lr_listmode_sample sample;
-    bool is_drawn;             /* true if packed has the LORs; false if the device will draw them */
+    bool is_drawn;             /* true if `packed` has the LORs; false if the device will draw them */
     struct drawn_lines packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
-    lr_status status; /* status of making `lines` */
+    lr_status status; /* status from making `lines` */
 };
 
-/* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups,
- * which are projected one after the other. The scatter of the groups' sums gives the error. */
+/* A sample of LORs, which are called lines here. Lines are numbered. Consecutive lines belong to different groups.
+ * Groups are projected one after the other, and the scatter of their sums gives the error. */
 struct line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
     const lr_lors *lors;                     /* LORs from which lines are drawn */
-    const struct lr_listmode_region *region; /* only lines near it are used; NULL = all lines */
+    const struct lr_listmode_region *region; /* only lines near the region are used; NULL = all lines */
     double reach_mm;                         /* largest distance from the region */
     uint64_t seed;
     int64_t num_lines;
@@ -54,28 +54,29 @@ struct line_sum {
     int num_groups;
     bool has_scatter;
     double *total;                /* [num_voxels] */
-    double *group, *squares;      /* [num_voxels] sum of the group; squared sums of groups; NULL without scatter */
+    double *group, *squares;      /* [num_voxels]: sum of the current group; sum of the squares of the groups' sums;
+                                   * NULL without scatter */
     int64_t at_once;              /* most lines of a batch */
-    struct drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
-    struct line_batch batches[2]; /* the current batch and the next one, alternately */
-    float *factors;               /* [at_once] factors of the LORs; NULL = all are 1 */
+    struct drawn_lines drawn;     /* [at_once]: lines as drawn by the threads, with gaps */
+    struct line_batch batches[2]; /* the current batch and the next batch, in turn */
+    float *factors;               /* [at_once]: factors of the LORs; NULL = all are 1 */
     lr_vector image;              /* image in the backend's precision */
-    bool by_device;               /* the device draws LORs, if it has the memory */
+    bool by_device;               /* true if the device draws the LORs, as long as it has enough memory */
 };
 
-/* LORs of a batch. A backend is opened for each batch, which on a graphics processor takes as long as projecting a
- * million LORs. Smaller batches on processors can be stopped sooner. */
+/* The number of LORs of a batch. A backend is opened for each batch; on a graphics processor this takes as long as
+ * projecting a million LORs. On processors, batches are smaller, so that they can be stopped sooner. */
 enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
-/* Numbers of lines and of voxels that a thread takes at once. */
+/* The numbers of lines and of voxels that a thread takes at one time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
-/* A batch whose lines are drawn by several threads, block by block. */
+/* The work of drawing a batch's lines, which several threads do block by block. */
 struct lines {
     struct line_sum *sum;
     const struct line_batch *batch;
     struct {
-        /* number of lines of the block that are used; index of the first among all used lines */
+        /* number of used lines of the block; index of the block's first used line among all used lines */
         int64_t count, place;
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
@@ -119,7 +120,7 @@ static int64_t gather(struct line_batch *batch)
     const int64_t count = batch->sample.count;
     lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
     batch->is_drawn = true;
-    /* The used lines of all blocks become one list. */
+    /* Joins the used lines of all blocks in one list. */
     int64_t sum = 0;
     for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
         lines.blocks[begin / LINES_OF_BLOCK].place = sum;
@@ -148,11 +149,11 @@ static lr_status open_lines(struct line_batch *batch, const lr_log *log)
     return batch->status;
 }
 
-/* Makes the lines of a batch. It may run in a separate thread, so it logs nothing. */
+/* Makes the lines of a batch. It may run in a separate thread, so it does not log. */
 static void prepare(void *user)
 {
     struct line_batch *batch = user;
-    /* If the sensitivity is computed in parts, this part takes every step-th line. */
+    /* If the sensitivity is computed in parts, each part takes every step-th line. */
     const struct line_sum *sum = batch->sum;
     const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
     const int64_t first = part + (batch->first - part + step - 1) / step * step;
@@ -169,7 +170,7 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-/* Projects a batch. The device draws and holds the batch's lines if it has the memory, else the host does. */
+/* Projects a batch. The device draws and stores the batch's lines if it has enough memory. Otherwise the host does. */
 static lr_status project(struct line_batch *batch)
 {
     struct line_sum *sum = batch->sum;
@@ -236,7 +237,7 @@ static lr_status add_batch(struct line_batch *batch)
     struct line_sum *sum = batch->sum;
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
-    /* If the lines could not be opened before, they are opened again with a log, which then names the error. */
+    /* If the lines could not be opened before, they are opened again with a log, which receives the error. */
     LR_TRY(batch->status == LR_OK ? LR_OK : open_lines(batch, log));
     const lr_lor_source *source = &sum->family->factors;
     const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
@@ -249,7 +250,7 @@ static lr_status add_batch(struct line_batch *batch)
     return status;
 }
 
-/* Sets up the batch after `before`, or the first one if NULL. false: there are no more batches. */
+/* Sets up the batch that follows `before`; NULL = the first batch. Returns false if no batches are left. */
 static bool next_batch(struct line_batch *batch, const struct line_batch *before)
 {
     const struct line_sum *sum = batch->sum;
@@ -267,8 +268,8 @@ static bool next_batch(struct line_batch *batch, const struct line_batch *before
     return batch->group < groups && batch->first < lines;
 }
 
-/* Projects all lines back. sum->total becomes the sum of all groups, sum->squares the sum of the groups' squares.
- * errors: LR_CANCELLED; errors of backends. */
+/* Projects all lines back. sum->total becomes the sum over all groups, and sum->squares the sum of the squares of the
+ * groups' sums. errors: LR_CANCELLED; errors of backends. */
 static lr_status line_sum_run(struct line_sum *sum)
 {
     struct line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
@@ -282,18 +283,18 @@ static lr_status line_sum_run(struct line_sum *sum)
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         if (status == LR_OK) {
-            if (!batch->is_drawn && !sum->by_device) { /* batches share an array, so no second thread draws */
+            if (!batch->is_drawn && !sum->by_device) { /* batches share one array, so no second thread draws */
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
-            /* While a device projects a batch, the processors prepare the next one. This also holds for devices in
-             * software, so that tests cover it. */
+            /* The processors prepare the next batch while a device projects this one. This is also done with software
+             * devices, so that tests cover it. */
             struct lr_background preparing = {0};
             const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
             if (is_beside) lr_background_start(&preparing, prepare, next);
             status = add_batch(batch);
             lr_background_wait(&preparing);
-            /* If the device had no memory to draw a batch, processors draw all later ones. */
+            /* Once the device has had too little memory to draw a batch, the processors draw all later batches. */
             sum->by_device = sum->by_device && !batch->is_drawn;
             if (goes_on && !is_beside && status == LR_OK) prepare(next);
         }
@@ -308,7 +309,7 @@ static lr_status line_sum_run(struct line_sum *sum)
     return status;
 }
 
-/* The variance of a voxel's total, by the scatter of its groups. */
+/* The variance of a voxel's total, from the scatter of the groups. */
 static double line_sum_variance(const struct line_sum *sum, int64_t v)
 {
     const double groups = sum->num_groups;
@@ -325,7 +326,8 @@ static bool open_drawn(struct drawn_lines *drawn, const struct line_sum *sum)
     return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
 }
 
-/* sum: op, family, lors, seed, num_lines, num_groups and has_scatter are filled in. Close it in any case. */
+/* Opens a sum. The caller has set op, family, lors, seed, num_lines, num_groups and has_scatter, and closes the sum
+ * even after an error. */
 static lr_status line_sum_open(struct line_sum *sum)
 {
     const int64_t num_voxels = sum->op->info.num_voxels;
@@ -333,8 +335,8 @@ static lr_status line_sum_open(struct line_sum *sum)
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
-    /* The host draws if there are factors, because they are looked up by the numbers of LORs. It also draws for
-     * blobs, because their two grids do not share the events of a device. */
+    /* If there are factors, the host draws, because factors are looked up by LOR number. It also draws for blobs,
+     * because their two grids cannot share the events of a device. */
     sum->by_device = sum->family->choice->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;
@@ -372,71 +374,76 @@ static void line_sum_close(struct line_sum *sum)
 
 /* --- levels of voxels, and pieces of the image --- */
 
-/* Levels of voxels. Voxels of level 0 have only the lines that all voxels have. Each next level has twice as many
- * lines, drawn from LORs near its voxels. The last two levels have all LORs near them. The very last holds the
- * voxels that no line of the guide crossed. */
+/* Levels of voxels. Voxels of level 0 use only the lines that are drawn for all voxels. Each further level has twice as
+ * many lines as the level before, drawn from the LORs near its voxels. The last two levels use all LORs near their
+ * voxels. The very last level has the voxels that no line of the guide crossed. (The guide is a first sample of lines
+ * that sets the levels.) */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* Most lines of the guide, a first sample that sets the levels, and its number of groups, whose scatter gives the
- * error. */
+/* The largest number of lines of the guide, and its number of groups, whose scatter gives the error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
-/* TILE: edge of a square of a slice over which the scatter of groups is averaged. AROUND: distance around a voxel
- * over which its sensitivity is averaged, because few lines of the guide cross a voxel. STEEP: a voxel's own
- * sensitivity is used if it is less than the mean by this factor, as at the border of the field of view. */
+/* TILE: edge of a square of a slice in which the scatter of groups is averaged. AROUND: distance around a voxel within
+ * which its sensitivity is averaged, because few lines of the guide cross a voxel. STEEP: if a voxel's own sensitivity
+ * is below the mean by this factor, as at the border of the field of view, it is used instead of the mean. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
-/* Number of LORs whose distance to a level's voxels can be tested in the time of projecting one LOR. */
+/* The number of LORs whose distance to a level's voxels can be tested in the time that the projection of one LOR
+ * takes. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* most_error: the largest standard error of a voxel, relative to its value. aim: the fraction of most_error that is
- * aimed at, because the guide estimates errors only roughly. usual_error: the error of the mean voxel if the caller
- * gives no number of lines. most_lines: the most lines that are then taken. */
+/* most_error: largest relative standard error of a voxel. aim: planned error as a fraction of most_error, because the
+ * guide estimates errors only roughly. usual_error: error of the mean voxel if the caller gives no number of lines.
+ * most_lines: largest number of lines in this case. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
-/* Least stride of a level, in LORs per line. A level with a shorter stride saves no time over one with all LORs. */
+/* The smallest stride of a level, in LORs per line. A level with a shorter stride would save no time over a level with
+ * all LORs. */
 static const double worth_drawing = 1.5;
 
-/* Most lines of further levels: a fraction of the lines that all voxels have, but never less than a number that
- * takes little time. */
+/* The largest number of lines of further levels: part_for_levels times the number of lines that are drawn for all
+ * voxels, but at least least_for_levels, which takes little time. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
-/* Voxels of one level in one half of the image, and the box of the grid that holds them. Slices with many voxels of
- * the level, as at the ends of the scanner, are in another piece than slices with few, as in the image's corners. A
- * level of blobs has one piece. */
+/* The voxels of one level in one half of the image, and the box of the grid that contains them. Slices with many voxels
+ * of the level, such as those at the ends of the scanner, are in one piece. Slices with few, such as those that have
+ * only voxels in the image's corners, are in another piece. A level of blobs has one piece. */
 struct piece {
     int level;
-    bool is_unmet;         /* no line of the guide crossed a voxel of it */
-    int first[3], last[3]; /* last: one after the last voxel */
+    bool is_unmet;         /* true if no line of the guide crossed a voxel of the piece */
+    int first[3], last[3]; /* last: end of the range, one past the last voxel */
     int64_t count;         /* voxels of the level */
-    double visits;         /* share of the whole sensitivity in the box, which is also its share of a LOR's cost */
+    double visits;         /* fraction of the whole sensitivity that is in the box; the cost of a LOR in the box is
+                            * the same fraction of its cost in the image */
 };
 
-/* PIECES: pieces of a level. MANY: a slice has many voxels of a level if they are at least 1 / MANY of its voxels. */
+/* PIECES: largest number of pieces of a level. MANY: a slice has many voxels of a level if their fraction is at least 1
+ * / MANY. */
 enum { PIECES = 4, MANY = 8 };
 
 struct plan {
     struct lr_operator *op;
-    int64_t num_lines;     /* number of lines that all voxels have */
+    int64_t num_lines;     /* number of lines that are drawn for all voxels */
     unsigned char *levels; /* owned [num_voxels] */
-    float *variance;       /* owned [num_voxels] squared error / (stride - 1); infinite if no line crossed the voxel */
+    float *variance;       /* owned [num_voxels]: squared error / (stride - 1); infinite if no line crossed the voxel */
     double limit;          /* limit of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* Pieces by ascending cost per voxel. Pieces that no line of the guide crossed come last. */
+    /* By ascending cost per voxel. Pieces that no line of the guide crossed are last. */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };
 
-/* Relative standard error of a voxel. Its square grows with stride - 1: a sample of all LORs has no error. */
+/* The relative standard error of a voxel. Its square is proportional to stride - 1, because a sample of all LORs has no
+ * error. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
 /* Opens an operator for the lines of the guide. It runs on the processor, so that levels do not depend on the backend.
- * An exact kernel is replaced by tubes, because they are faster. */
+ * Tubes replace an exact kernel, because they are faster. */
 static struct lr_operator *open_guide(struct lr_operator *op)
 {
     const struct lr_listmode_family *family = op->listmode;
@@ -476,8 +483,8 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
     return total / count;
 }
 
-/* Finds the relative variance of each voxel. It is the contribution of a line to the voxel over the voxel's value. All
- * voxels of a tile are taken to have the same contribution. */
+/* Finds the relative variance of each voxel: the contribution of one line to the voxel, divided by the voxel's value.
+ * The contribution is taken to be the same for all voxels of a tile. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
@@ -510,7 +517,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Largest distance of a LOR's elements from its line. */
+/* The largest distance between a LOR's elements and its line. */
 static double reach_of(const struct lr_listmode_model *model)
 {
     const double *edge = model->grid.voxel_mm;
@@ -528,8 +535,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* Lists the pieces. The cost of a piece is the share of the whole sensitivity in its box, after the box is widened by
- * the reach of LORs. */
+/* Lists the pieces. The cost of a piece is the fraction of the whole sensitivity in its box, widened by the reach of
+ * LORs. */
 static void find_pieces(struct plan *plan, const struct line_sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -605,7 +612,7 @@ static lr_status open_plan(struct plan *plan)
         const int64_t tiles = (int64_t)grading.tiles[0] * grading.tiles[1] * op->grid.size[2];
         lr_parallel_for(op->params.threads, tiles, 1, grade_tiles, &grading);
 
-        /* Standard error of the mean voxel over the mean sensitivity, divided by sqrt(stride - 1). */
+        /* The standard error of the mean voxel, divided by the mean sensitivity and by sqrt(stride - 1). */
         double variance = 0.0, total = 0.0;
         for (int64_t v = 0; v < sum.image.count; v++) {
             variance += line_sum_variance(&sum, v);
@@ -614,7 +621,7 @@ static lr_status open_plan(struct plan *plan)
         const double mean_error =
             total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
 
-        /* The number of lines that all voxels have, and the largest error that is allowed. */
+        /* Sets the number of lines that are drawn for all voxels, and the largest allowed error. */
         const double all = (double)family->lors->count;
         if (family->lines_are_usual) {
             const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));
@@ -646,14 +653,14 @@ static lr_status open_plan(struct plan *plan)
 
 /* --- LORs near the voxels of a level --- */
 
-/* A ball around the crystals of a module. */
+/* A ball that contains the crystals of a module. */
 struct ball {
     double centre[3], radius_mm;
 };
 
-/* Finds the pairs of modules whose lines may pass near the region. A line between two crystals is no farther from the
- * line between the centres of their modules' balls than the balls' radius. *lors: the caller destroys it; NULL with
- * LR_OK: there are none. */
+/* Finds the pairs of modules whose lines may pass near the region. Consider the line between the centres of two
+ * modules' balls. Any line between crystals of these modules is no farther from it than the radius of the balls. *lors:
+ * the caller destroys it; NULL with LR_OK = there are no such pairs. */
 static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
@@ -697,11 +704,11 @@ static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
 
 struct result {
     float *values; /* [num_voxels] */
-    int64_t left;  /* number of voxels set to 0, because too few LORs see them */
+    int64_t left;  /* number of voxels set to 0, because too few LORs cross them */
     double lines;  /* number of lines of further levels */
 };
 
-/* Writes the voxels of a level into the result. sum: lines of a box of the image that begins at the voxel `first`. */
+/* Writes the voxels of a level into the result. sum: lines of a box of the image whose first voxel is `first`. */
 static void put_level(const struct line_sum *sum, const struct plan *plan, int level, const int first[3],
                       struct result *result)
 {
@@ -714,7 +721,7 @@ static void put_level(const struct line_sum *sum, const struct plan *plan, int l
     }
 }
 
-/* Projects the piece's box as a separate image, with backends that the operator's backend opens for it. */
+/* Projects the piece's box as a separate image, with its own backends of the same kind as the operator's backend. */
 static lr_status run_piece(struct plan *plan, const struct piece *piece, struct result *result)
 {
     const int level = piece->level;
@@ -742,7 +749,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const double takes =
         piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
-        /* The piece takes too long: the voxels of its level in its box become 0. */
+        /* The piece would take too long, so the level's voxels in its box become 0. */
         const int *size = plan->op->grid.size;
         result->left += piece->count;
         for (int z = piece->first[2]; z < piece->last[2]; z++) {
@@ -773,8 +780,8 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     return status;
 }
 
-/* Computes the sensitivity of all LORs. The info gets the standard errors of the mean and the worst voxel, and the log
- * reports them. */
+/* Computes the sensitivity of all LORs. Sets the standard errors of the mean voxel and of the worst voxel in the info,
+ * and reports them to the log. */
 static lr_status compute(struct lr_operator *op, float *values)
 {
     struct lr_listmode_family *family = op->listmode;
@@ -831,7 +838,8 @@ done:
     return status;
 }
 
-/* Makes op->sensitivity, or copies it from another operator whose sensitivity is the same. */
+/* Makes op->sensitivity: copies it from the operator that the caller named, whose sensitivity is the same, or computes
+ * it. */
 static lr_status make_sensitivity(struct lr_operator *op)
 {
     struct lr_operator *from = op->listmode->sensitivity_of;
@@ -846,7 +854,8 @@ static lr_status make_sensitivity(struct lr_operator *op)
         info->sensitivity_worst = of_from->sensitivity_worst;
         info->sensitivity_left = of_from->sensitivity_left;
     } else if (status != LR_CANCELLED && op->listmode->lors != NULL) {
-        /* The operator computes its sensitivity itself, also if the device of the other operator has been lost. */
+        /* The operator computes its own sensitivity. It also does so if the copy failed, for example because the device
+         * of the other operator was lost. */
         lr_vector host = {0};
         status = lr_vector_create(
             &(lr_vector_params){.count = made.count, .name = "the sensitivity", .log = op->params.log}, &host);

@@ -18,11 +18,11 @@
 
 enum {
     MAX_RANGES = 256,
-    ELEMENTS_PER_SEGMENT = 8, /* mean number of elements that a row shall have in a range */
-    SPREAD = 4,               /* LORs of the longest range over the LORs of an average range */
+    ELEMENTS_PER_SEGMENT = 8, /* wanted mean number of elements of a row in a range */
+    SPREAD = 4,               /* LORs of the longest range / LORs of an average range */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    SHARE_ROWS = 16, /* rows that a thread takes at once */
+    SHARE_ROWS = 16, /* rows that a thread takes at one time */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -32,7 +32,7 @@ static int compare_lors(const void *a, const void *b)
     return lr_order_whole(left, right);
 }
 
-/* Adds ranges of at most `longest` LORs up to `end`. */
+/* Adds ranges of at most `longest` LORs until `end` is reached. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
     int64_t begin = matrix->range_begin[matrix->num_ranges];
@@ -80,7 +80,7 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
     staging->value = lr_alloc(CHUNK_ELEMENTS, sizeof(*staging->value), "rows of the matrix", log);
     if (staging->row_begin == NULL || staging->lor == NULL || staging->value == NULL) goto failed;
 
-    /* Ranges end at quantiles of the sample, and none is longer than `longest`. */
+    /* Ranges end at quantiles of the sample. No range is longer than `longest`. */
     if (sample->num_elements > 0) {
         qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
         for (int g = 1; g < wanted; g++) add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
@@ -107,7 +107,7 @@ static int64_t split_bytes(const struct lr_matrix *matrix, int64_t num_rows)
     return (matrix->num_ranges * num_rows + 1) * (int64_t)sizeof(uint32_t);
 }
 
-/* Bytes of num_rows rows if they are like the sample, including the last staging. */
+/* The memory of num_rows rows that resemble the sample, with the last staging memory, bytes. */
 static int64_t estimate_bytes(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows)
 {
     const double share = sample->num_rows > 0 ? (double)num_rows / (double)sample->num_rows : 0.0;
@@ -116,13 +116,13 @@ static int64_t estimate_bytes(const struct lr_matrix *matrix, const struct lr_ma
     return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
 }
 
-/* Staged rows that are moved into a chunk. */
+/* Staged rows that are being moved into a chunk. */
 struct move {
     const struct lr_matrix *matrix;
     struct lr_matrix_chunk *chunk;
 };
 
-/* split[g * num_rows + r] = number of elements of staged row r in range g. */
+/* Sets split[g * num_rows + r] to the number of elements of staged row r in range g. */
 static void count_segments(void *user, int64_t begin, int64_t end_row, int worker)
 {
     const struct move *move = user;
@@ -212,7 +212,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 
     uint32_t *lor = staging->lor + staging->num_elements;
     float *value = staging->value + staging->num_elements;
-    int64_t count = 0; /* elements that a float holds */
+    int64_t count = 0; /* number of elements that a float can represent */
     for (int64_t k = 0; k < row->count; k++) {
         lor[k] = (uint32_t)row->lor[k];
         value[k] = (float)row->probability[k];
@@ -236,7 +236,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows of a block, which threads copy behind the staged rows. */
+/* Rows of a block that threads append to the staged rows. */
 struct staging_rows {
     struct lr_matrix_staging *staging;
     const struct lr_packed_element *elements; /* elements of the first of these rows */
@@ -273,7 +273,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
     struct staging_rows rows = {.staging = staging, .elements = block->elements};
     const lr_row_sink one_by_one = {append_one, matrix};
     for (int64_t first = 0, num; first < block->num_rows; first += num) {
-        /* Assigns places to the rows for which there is room. */
+        /* Assigns positions to the rows for which there is room. */
         int64_t *row_begin = staging->row_begin + staging->num_rows;
         int64_t num_elements = 0;
         for (num = 0; first + num < block->num_rows && staging->num_rows + num < staging->row_capacity; num++) {
@@ -286,7 +286,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
         lr_parallel_for(matrix->threads, num, SHARE_ROWS, stage_rows, &rows);
         const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
         num = num == 0 ? 1 : num;
-        if (is_one) { /* rows are appended one by one, because room ran out or zeros must be dropped */
+        if (is_one) { /* rows are appended one by one if room ran out, or if zeros must be dropped */
             const struct lr_row_block part = {
                 .rows = block->rows + first, .num_rows = num, .elements = rows.elements, .threads = block->threads};
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
@@ -333,7 +333,7 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
 
 /* --- projections --- */
 
-/* Most bytes of the partial sums in a back-projection, which takes the chunks panel by panel. */
+/* The largest memory of the partial sums in a back-projection, bytes. Chunks are taken in panels for this limit. */
 #define PARTIAL_BYTES ((int64_t)64 << 20)
 
 enum { ROWS_PER_SHARE = 512 };
@@ -414,9 +414,9 @@ struct back {
     const struct lr_stored_lors *part; /* NULL = all LORs */
     lr_vector data, image;
     double *partial;                 /* [num_ranges][num_rows of the panel] */
-    int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
+    int64_t first_chunk, last_chunk; /* the panel: chunks first_chunk <= c < last_chunk */
     int64_t first_row, num_rows;     /* rows of the panel */
-    double *windows;                 /* [workers][longest_range] data of the current range, for parts only */
+    double *windows;                 /* [workers][longest_range]: data of the current range; for parts only */
 };
 
 static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, const float *data, double *sums)
@@ -429,7 +429,7 @@ static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, 
     }
 }
 
-/* data: values of LORs from `begin` on. */
+/* data: values of LORs, beginning with LOR `begin`. */
 static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, const double *data, uint32_t begin,
                             double *sums)
 {
@@ -455,7 +455,7 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
                 memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
                 continue;
             }
-            /* Data of the range. LORs that are not selected are 0. */
+            /* Copies the data of the range. LORs outside the selection get 0. */
             memset(window, 0, (size_t)(matrix->range_begin[g + 1] - first) * sizeof(*window));
             do {
                 const lr_lor_span *span = &walk.span;
@@ -491,8 +491,8 @@ static void add_partial(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds chunks from first_chunk on while the panel has at most `most` rows, but always one chunk. Panels depend on
- * the matrix alone. */
+/* Chooses the panel: chunks from first_chunk on with at most `most` rows in total, but at least one chunk. Panels
+ * depend only on the matrix. */
 static void choose_panel(struct back *back, int64_t most)
 {
     const struct lr_matrix *matrix = back->matrix;
@@ -540,7 +540,7 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_
 
 enum { SAMPLE_ROWS = 48 };
 
-/* Least number of projections for which LR_STORE_AUTO keeps a matrix on processors (lr_stored_pays). */
+/* The smallest number of projections for which LR_STORE_AUTO stores a matrix on processors (lr_stored_pays). */
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
 
@@ -644,7 +644,7 @@ struct generation {
     bool too_large;
 };
 
-/* Stops once the matrix has grown beyond the limit. It is called after rows up to `last_row`. */
+/* Stops if the matrix has grown beyond the limit. last_row: the last row appended so far. */
 static lr_status judge(struct generation *generation, int64_t last_row)
 {
     if (generation->matrix->memory_bytes > lr_stored_memory_limit(generation->params)) {
@@ -669,8 +669,8 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
-/* Reports that the matrix is not stored. This is an error if it was required, else information. `what` ends with
- * "... needs". */
+/* Reports that the matrix is not stored, as an error if it is required, otherwise as information. what: ends with "...
+ * needs". */
 static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
                          int64_t bytes)
 {
@@ -690,7 +690,7 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     return LR_OK;
 }
 
-/* Makes a matrix whose ranges balance the sample, and replaces the backend by it. */
+/* Makes a matrix whose ranges balance the sample, and replaces the backend by a backend with this matrix. */
 static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
                       const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {
@@ -776,7 +776,7 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
 
     struct sampling sampling = {.log = params->log};
     wish->progress_filter->is_silent = true;
-    /* All rows of a small grid, and some of a larger one, spread evenly. */
+    /* The sample is all rows of a small grid, or some evenly spread rows of a larger grid. */
     const int64_t num_rows = lr_grid_num_voxels(params->grid);
     const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
     const lr_row_sink sink = {take_sample, &sampling};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections. Vectors are copied to the backend's place and precision, inputs are checked to be finite, and factors
- * are applied. If the backend has no parts, they are picked from all LORs. */
+ * Projections. Vectors are copied to the backend's place and precision, inputs are checked for numbers that are not
+ * finite, and factors are applied. If the backend cannot project parts, the values of a part are picked from the values
+ * of all LORs. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -16,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Values of a block. The loop over a block has no branch, so that the compiler can vectorise it. */
+/* The number of values of a block. The loop over a block has no branch, so that the compiler can vectorise it. */
 enum { BLOCK = 4096 };
 
 static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
@@ -44,20 +45,21 @@ static int64_t numbers_find_not_finite(const lr_vector *vector)
     return -1;
 }
 
-/* A projection with an operator, forward or back, of all LORs (part NULL) or some. */
+/* A forward or back-projection with an operator, of the LORs of a part, or of all LORs (part NULL). */
 struct projection {
     struct lr_operator *op;
     const lr_selection *part;
     bool forward;
-    bool is_finite; /* the input is known to be finite */
+    bool is_finite; /* true if the input is known to be finite */
 };
 
 /* --- memory --- */
 
-/* Projections that need less memory are not checked. */
+/* Memory below which projections are not checked. */
 #define LARGE_BYTES 1e9
 
-/* Share of the free memory that projections may take. Other programs may take more meanwhile. */
+/* The fraction of the free memory that projections may take. Other programs may take more memory during a
+ * projection. */
 #define FREE_SHARE 0.9
 
 double lr_project_bytes(const struct lr_operator *op)
@@ -87,7 +89,7 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
     if (in->values != NULL) {
         wrong = numbers_find_not_finite(in);
     } else {
-        /* Numbers on a device are copied to the host only if one of them is wrong. */
+        /* Numbers on a device are copied to the host only if one of them is not finite. */
         lr_vector_sums sums;
         LR_TRY(lr_vector_add_up(in, NULL, &sums));
         if (sums.not_finite == 0) return LR_OK;
@@ -125,7 +127,7 @@ static bool is_by_all(const struct projection *p)
     return p->part != NULL && (!fns->has_parts || (fns->lists_by_all && p->part->lors != NULL));
 }
 
-/* Copies values between the array of a part and the array of all LORs. */
+/* Copies values between an array for the LORs of a part and an array for all LORs. */
 static void pick(const struct projection *p, const lr_vector *all, const lr_vector *values)
 {
     struct lr_selection_walk walk = {.lors = p->op->params.lors, .selection = p->part};
@@ -142,9 +144,9 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
 
 /* --- projections --- */
 
-/* Projects without factors. Vectors must be in a form that the backend takes. A part goes to the backend. If the
- * backend has no parts, the part is picked from all LORs, which are 0 outside it. Back with `in` NULL: 1 for each
- * LOR of a part. */
+/* Projects without factors. Vectors must be in a form that the backend takes. If the backend can project parts, it gets
+ * the part. Otherwise it projects all LORs, with 0 outside the part, and the part's values are picked. Back-projection
+ * with `in` NULL: 1 for each LOR of a part. */
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
@@ -168,12 +170,12 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 
 /* --- vectors that a backend takes --- */
 
-/* Flags of stage(): the vector will be changed; the vector must be on the host. */
+/* Flags of stage(). CHANGED: the vector will be changed. ON_THE_HOST: the vector must be on the host. */
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
-/* Sets *staged to the vector itself, or to a new one. A new one is made if the vector will be changed or the backend
- * does not take it as it is. It is on the host for vectors of the host, or if the backend does not compute at a place
- * of its own, else at the backend's place: numbers of CUDA go to OpenGL's buffers without passing through the host. */
+/* Sets *staged to the vector itself, or to a new vector if the vector will be changed or if the backend cannot take it
+ * as it is. The new vector is on the host if the vector is, or if the backend has no place of its own. Otherwise it is
+ * at the backend's place; numbers of CUDA are then copied to OpenGL's buffers without passing through the host. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     lr_place *place = vector->values == NULL && (how & ON_THE_HOST) == 0 ? op->backend.place : NULL;
@@ -198,7 +200,7 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
 {
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
-    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks the part's values */
+    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks the values of the part */
     const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
@@ -228,7 +230,7 @@ static lr_status check_vector(const struct lr_operator *op, const lr_vector *vec
     return LR_OK;
 }
 
-/* Sets *part to NULL if it has all LORs, and *count to the number of LORs. */
+/* Sets *part to NULL if the part has all LORs, and *count to the number of LORs. */
 static lr_status settle(const struct lr_operator *op, const lr_selection **part, int64_t *count)
 {
     const lr_selection all = {0};
@@ -305,8 +307,8 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
 
 /* --- sensitivities A^T n, computed in windows of LORs, so that no array holds the factors of all LORs --- */
 
-/* Most factors of a window. A window has at least one module pair, though. Backends for which projecting a window takes
- * as long as projecting all LORs have larger windows. */
+/* The largest number of factors of a window, although a window has at least one module pair. Windows are larger for
+ * backends that take as long for a window as for all LORs. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
@@ -319,8 +321,8 @@ lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector 
     return LR_OK;
 }
 
-/* Sets LORs of the part to 1 and LORs interleaved with them to 0, then multiplies by their factors. place: of the
- * values; NULL = the host. */
+/* Sets the values of the part's LORs to 1, and those of LORs interleaved with them to 0. Then multiplies by the
+ * factors. place: place of the values; NULL = the host. */
 static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_place *place, lr_vector *values)
 {
     lr_vector ones;
@@ -341,7 +343,7 @@ static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_
     return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
-/* Computes the sensitivity of a part in windows of its LORs, because an array of all their factors may not fit.
+/* Computes the sensitivity of a part in windows of its LORs, because an array of all factors may not fit into memory.
  * image: on the host or at the backend's place. */
 static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
@@ -360,7 +362,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     lr_vector total = {0};
     lr_status status = lr_vector_create(&wide, &total);
     for (int64_t begin = 0; status == LR_OK && begin < end;) {
-        /* A window has entries of the part with at most `most` LORs, but at least one entry. */
+        /* A window has entries of the part with at most `most` LORs in total, but at least one entry. */
         lr_selection window = {0};
         if (part->lors != NULL) {
             window.lors = part->lors + begin;
@@ -396,7 +398,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     return status;
 }
 
-/* Computes A^T n of a part (NULL: all LORs). image: [num_voxels]; changed only on success. */
+/* Computes A^T n of a part, or of all LORs (part NULL). image: [num_voxels]; changed only on success. */
 static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
@@ -406,7 +408,7 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     LR_TRY(lr_project_check_room(op));
     LR_TRY(stage(op, image, CHANGED, &inner));
     lr_status status = LR_OK;
-    if (part == NULL && op->backend.fns->has_parts) { /* all LORs, given as a part with every module pair */
+    if (part == NULL && op->backend.fns->has_parts) { /* all LORs, as a part with every module pair */
         pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
         for (int64_t k = 0; pairs != NULL && k < num_pairs; k++) pairs[k] = (int32_t)k;
         all = (lr_selection){.pairs = pairs, .num_pairs = num_pairs};
@@ -431,7 +433,7 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* Computes op->sensitivity, A^T n of all LORs, if it is not there yet. */
+/* Computes op->sensitivity, A^T n of all LORs, if it is still empty. */
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
     lr_vector made;
@@ -458,7 +460,8 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
 
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
     if (op->listmode != NULL && !op->info.of_lines) {
-        /* The operator may take its sensitivity from an operator of lines, whose sensitivity is computed here first. */
+        /* An operator may copy its sensitivity from an operator of lines, whose sensitivity is then computed here
+         * first. */
         lr_operator *from = op->listmode->sensitivity_of;
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
@@ -482,7 +485,7 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
     bool has_room = false;
     whole.has_factors = lr_has_factors(op);
     *backend = NULL;
-    if (op->psf.is_on) /* the resolution is applied in each projection, so updates cannot be whole */
+    if (op->psf.is_on) /* the resolution is applied in each projection, so that whole updates are not possible */
         return LR_OK;
     if (updates != NULL) LR_TRY(updates->open(op->backend.self, &whole, &has_room));
     *backend = has_room ? &op->backend : NULL;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Number of standard deviations at which the Gaussian is cut; 6e-5 of it lies outside. */
+/* The number of standard deviations at which the Gaussian is cut. A fraction of 6e-5 is outside. */
 static const double cut = 4.0;
 
 /* --- the kernel --- */
@@ -70,7 +70,7 @@ lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vecto
 {
     *blurred = image;
     if (!psf->is_on) return LR_OK;
-    /* Scratch images, at the image's place and in its precision. */
+    /* Makes scratch images at the image's place and in its precision. */
     for (int k = 0; k < 2; k++) {
         lr_vector *scratch = &psf->scratch[k];
         const bool is_there =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows and pictures: checked here, computed by the backend. */
+ * Rows and pictures. This file checks the arguments, and the backend computes. */
 #include "base/units.h"
 #include "operator/facade.h"
 
@@ -21,10 +21,10 @@
 
 static const char *const what = "computing matrix rows";
 
-/* A sink that reports progress and passes rows on to the caller's sink. */
+/* A sink that counts rows for the progress report and passes them on to the caller's sink. */
 struct counted_sink {
     const lr_row_sink *sink;
-    const struct lr_row_block_sink *blocks; /* the sink's function for blocks; or NULL */
+    const struct lr_row_block_sink *blocks; /* the caller's function for blocks; NULL = none */
     struct lr_progress_filter *progress_filter;
     int64_t done, total;
     struct lr_row_block_sink counted_blocks; /* counts rows, then calls `blocks` */
@@ -46,7 +46,7 @@ static lr_status take_and_count(void *user, const lr_row *row)
     return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
-/* A sink that passes some elements of each row on to another sink, multiplied by their factors. */
+/* A sink that selects elements of each row, multiplies them by their factors, and passes them on to another sink. */
 struct altered_sink {
     const struct lr_operator *op;
     const lr_selection *part; /* NULL: all LORs */
@@ -67,7 +67,7 @@ static lr_status take_and_alter(void *user, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++)
         if (lr_selection_find(&finder, row->lor[k]) >= 0) lr_owned_row_put(out, row->lor[k], row->probability[k]);
 
-    /* Elements that a factor makes 0 are dropped. */
+    /* Drops elements that a factor has made 0. */
     const lr_lor_span span = {.numbers = out->lor, .count = out->count};
     if (lr_has_factors(altered->op) && span.count > 0) {
         LR_TRY(lr_grow(&altered->factors, &altered->room, span.count,
@@ -83,8 +83,8 @@ static lr_status take_and_alter(void *user, const lr_row *row)
     return altered->sink->take(altered->sink->user, &view);
 }
 
-/* Passes rows to the sink: only elements of the part (NULL: all LORs), multiplied by their factors. Reports no
- * progress. rows: checked, not empty, without pairs; part: checked. */
+/* Passes rows to the sink, with only the elements of the part (NULL = all LORs), multiplied by their factors. Reports
+ * no progress. rows: checked, not empty, without pairs. part: checked. */
 static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
                           const lr_row_sink *sink)
 {
@@ -109,7 +109,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
         wanted.num_pairs = num_pairs;
     }
 
-    /* The backend's rows go straight to the sink, unless elements are dropped or multiplied first. */
+    /* The backend's rows go directly to the sink if no elements must be dropped or multiplied. */
     const struct lr_backend *backend = &op->backend;
     const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
     struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
@@ -125,7 +125,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
     return status;
 }
 
-/* errors: LR_USAGE, logged, for a sink that takes nothing. */
+/* errors: LR_USAGE, logged, for a sink without functions. */
 static lr_status rows_check_sink(const struct lr_operator *op, const lr_row_sink *sink)
 {
     if (op->psf.is_on) {
@@ -152,7 +152,7 @@ static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_
     return LR_OK;
 }
 
-/* errors: LR_USAGE, logged, for lists that are not ascending or leave the range. */
+/* errors: LR_USAGE, logged, for lists that are not ascending or not within range. */
 static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_choice *choice)
 {
     LR_TRY(lr_selection_check(op->params.lors, choice->part, op->params.log));
@@ -169,10 +169,10 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
     return LR_OK;
 }
 
-/* Begins to report progress of `total` rows. */
+/* Begins a progress report for `total` rows. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
-    /* Text of the report until the first row is done. */
+    /* The text of the report before the first row is done. */
     op->progress_filter.what = what;
     op->progress_filter.done = 0.0;
     op->progress_filter.total = (double)total;
@@ -271,22 +271,22 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
 /* --- the matrix by rows of LORs. Voxel rows of a block of LORs are collected, then transposed by a counting sort. If a
  * block needs more memory than there is, it drops its last LORs, and the next block begins with them --- */
 
-/* ELEMENT_BYTES: bytes of an element while it is collected and transposed. LOR_BYTES: bytes of a LOR. */
+/* ELEMENT_BYTES: memory of an element while elements are collected and transposed. LOR_BYTES: memory of a LOR. */
 enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 
-/* Rows of the sample that gives the size of the first block. */
+/* The number of rows of the sample that determines the size of the first block. */
 enum { SAMPLE_ROWS = 24 };
 
-/* Planned share of the memory for a block. */
+/* The fraction of the memory that is planned for a block. */
 #define PLANNED_SHARE 0.7
 
-/* A block of LORs: places begin .. end - 1 of the selection. */
+/* A block of LORs: positions begin .. end - 1 in the selection. */
 struct block {
     struct lr_operator *op;
     const lr_selection *part;
     int64_t begin, end;
     int64_t count, capacity, most; /* elements */
-    uint32_t *place;               /* [capacity] places, counted from `begin` */
+    uint32_t *place;               /* [capacity]: positions in the selection, counted from `begin` */
     uint32_t *voxel;
     float *value;
     int64_t total;     /* LORs of the selection */
@@ -295,7 +295,8 @@ struct block {
 
 /* --- collecting --- */
 
-/* Doubles the arrays. If they reach the memory limit, drops the block's last LORs until there is enough room again. */
+/* Doubles the arrays. If they would exceed the memory limit, drops LORs from the end of the block until there is enough
+ * room. */
 static lr_status make_room(struct block *block)
 {
     const lr_log *log = block->op->params.log;
@@ -461,7 +462,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     struct block block = {.op = op, .part = part, .end = total, .total = total, .num_voxels = (double)num_voxels};
     if (total == 0) return LR_OK;
 
-    /* Mean number of elements of a LOR of the selection, by a sample of rows. */
+    /* The mean number of elements per LOR of the selection, from a sample of rows. */
     const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
     int64_t elements = 0;
     const lr_row_sink counter = {count_elements, &elements};
@@ -476,9 +477,9 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     const int64_t memory = lr_stored_memory_limit(&op->params);
     const lr_row_sink collector = {collect, &block};
     for (; block.begin < total; block.begin = block.end) {
-        /* The number of LORs that is expected to fit. */
+        /* The number of LORs that are expected to fit. */
         const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
-        const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
+        const double most = fitting < 4e9 ? fitting : 4e9; /* positions have 32 bits */
         const double left = (double)(total - block.begin);
         const int64_t length = most >= left ? total - block.begin : most > 1.0 ? (int64_t)most : 1;
 
@@ -502,12 +503,13 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
 /* --- forecasts: memory and the number of elements, estimated from a sample of rows. The clock only limits the sample:
  * no time is forecast --- */
 
-/* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES, or after MOST_SECONDS if it has SOME_PLACES. */
+/* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES places, or after MOST_SECONDS if it has SOME_PLACES. A
+ * place is a position in the choice at which some consecutive rows are computed. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* At each place of the sample, consecutive rows are computed together: as many as take about PLACE_SECONDS. */
+/* The time of one place. Consecutive rows are computed together there, as many as take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
@@ -516,7 +518,7 @@ struct sample {
     const lr_rows_work *work;
     int64_t num_rows; /* rows of the choice */
     int64_t elements; /* elements of the rows at this place */
-    int64_t above;    /* elements at this place that reach the threshold */
+    int64_t above;    /* elements of these rows that reach the threshold */
     int places;
 };
 
@@ -531,7 +533,7 @@ static lr_status count(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Computes rows from the place on that are consecutive in the grid, at most `most`. */
+/* Computes rows at a place: at most `most` rows that are consecutive in the grid. */
 static lr_status run_place(struct sample *sample, int64_t place, int64_t most, int64_t *num)
 {
     const lr_row_choice *choice = &sample->work->choice;
@@ -562,13 +564,14 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     struct sample sample = {.op = op, .work = &whole, .num_rows = num_rows};
     if (num_rows == 0) return LR_OK;
 
-    /* The first row is not counted, because shaders are compiled and memory is allocated with it. */
+    /* The first row is not counted, because it includes the time to compile shaders and allocate memory. */
     int64_t num = 1, most = 1, taken = 0;
     const int64_t longest = num_rows / LEAST_STRETCHES + 1 < MOST_ROWS ? num_rows / LEAST_STRETCHES + 1 : MOST_ROWS;
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
-    /* The sample ends once it has as many rows as are wanted, so that it takes no longer than the rows themselves. */
-    double mean = 0.0, mean_above = 0.0; /* elements of a row, added up over places */
+    /* The sample ends at the latest when it has as many rows as are wanted, so that it takes no longer than the rows
+     * would. */
+    double mean = 0.0, mean_above = 0.0; /* elements of a row, summed over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
                                  (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&
@@ -589,7 +592,7 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     forecast->rows = rows;
     forecast->elements = rows * mean / sample.places;
     forecast->kept_elements = rows * mean_above / sample.places;
-    if (work->by_lor) { /* all voxels' rows are made and transposed in memory */
+    if (work->by_lor) { /* rows of all voxels are computed and transposed in memory */
         const double lors = (double)lr_selection_count(op->params.lors, work->choice.part);
         forecast->rows = lors;
         forecast->kept_elements = forecast->elements;
@@ -611,7 +614,7 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
         return LR_OK;
     }
 
-    /* The memory of the matrix is added if it will be stored. */
+    /* The memory of the matrix is included if the matrix will be stored. */
     const double known = op->params.deterministic ? 0.0 : projections;
     const bool is_stored = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
     if (!is_stored || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;

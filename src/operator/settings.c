@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Distance from a plane at which a sample point counts as outside. */
+/* The distance from a plane beyond which a sample point counts as outside. */
 #define TOLERANCE_MM 1e-9
 
-/* Largest difference of two unit vectors that are taken for one direction. */
+/* The largest difference between two unit vectors that count as the same direction. */
 #define SAME_DIRECTION 1e-6
 
-/* Distance from a detection plane below which single precision is not enough. */
+/* The distance from a detection plane within which single precision is not enough. */
 #define NEAR_MM 0.3
 
-struct half_space { /* all modules lie where the product of direction and x is at most the limit */
+struct half_space { /* all modules are where the product of direction and x is at most the limit */
     double direction[3];
     double limit_mm;
 };
@@ -54,14 +54,15 @@ static void add_side(struct hull *hull, const lr_scanner *scanner, const double 
     side->limit_mm = limit_mm;
 }
 
-/* Number of voxels on the line along x through `start_mm` that are on the inner side of every plane. Each plane
+/* The number of voxels, on the line along x through `start_mm`, that are on the inner side of every plane. Each plane
  * leaves an interval of the line. */
 static int64_t count_line(const struct hull *hull, const lr_grid *grid, const int samples[3], const double start_mm[3])
 {
     double first = 0.0, last = grid->size[0] - 1.0;
     for (int64_t k = 0; k < hull->num_sides && first <= last; k++) {
         const struct half_space *side = &hull->sides[k];
-        double reach = 0.0; /* largest distance of a voxel's sample points from its centre, towards the plane */
+        double reach = 0.0; /* largest distance from a voxel's centre to its sample points, in the direction of the
+                             * plane */
         for (int n = 0; n < 3; n++) {
             const double half = 0.5 * grid->voxel_mm[n] * (samples[n] - 1) / samples[n];
             reach += fabs(side->direction[n]) * half;
@@ -110,7 +111,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
     lr_status status = LR_OK;
     if (inside == 0) {
-        /* The first six planes are those across +x, -x, +y, -y, +z, -z. */
+        /* The first six planes are perpendicular to +x, -x, +y, -y, +z, -z. */
         double end[3];
         for (int k = 0; k < 3; k++) end[k] = grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
         const struct half_space *sides = hull.sides;
@@ -128,7 +129,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
                 "grid saves their time and memory",
                 (long long)(total - inside), (long long)total);
     }
-    /* A grid of several voxels that is smaller than a tenth of a crystal has the wrong unit. */
+    /* A grid that has several voxels and is smaller than a tenth of a crystal must have the wrong unit. */
     double widest_mm = 0.0, pitch_mm = HUGE_VAL;
     for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
     for (int m = 0; m < scanner->num_modules; m++)
@@ -180,7 +181,7 @@ static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_s
     for (int k = 0; k < 3; k++) {
         const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
                             0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-        /* Sample points along the axis that may be near the module. */
+        /* The sample points along the axis that may be near the module. */
         const double step = grid->voxel_mm[k] / samples[k];
         const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
         const double last = (double)grid->size[k] * samples[k] - 1;
@@ -220,12 +221,11 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 
 #define MAX_SAMPLES 1000000
 
-/* Amount by which a ratio is lowered before it is rounded up, so that 10 mm / 2 mm gives 5 in spite of rounding
- * errors. */
+/* The amount by which a ratio is lowered before it is rounded up, so that 10 mm / 2 mm gives 5 in spite of rounding. */
 #define ROUNDING 1e-9
 
-/* Attenuation in 1/mm above which the unit is doubted. At 511 keV bone has 0.017/mm and titanium 0.04/mm. Water has
- * 0.0096/mm, or 0.096 if it is given in 1/cm. */
+/* The attenuation above which the unit is probably wrong, 1/mm. At 511 keV bone has 0.017/mm and titanium 0.04/mm.
+ * Water has 0.0096/mm, which is 0.096 if given in 1/cm. */
 #define IMPLAUSIBLE_MU 0.05
 
 static int round_up(double ratio)
@@ -264,14 +264,14 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
     settings->mu = mu;
     const double edge = fmin(mu->grid.voxel_mm[0], fmin(mu->grid.voxel_mm[1], mu->grid.voxel_mm[2]));
     const lr_scanner *scanner = settings->scanner;
-    double longest_mm = 0.0; /* longest distance between corners of two modules on the detection plane */
+    double longest_mm = 0.0; /* longest distance between corners of two modules' rectangles on the detection plane */
     for (int i = 0; i < scanner->num_modules; i++) {
         double centre[3], other[3], difference[3];
         lr_scanner_detection_centre(scanner, i, centre);
         for (int j = i + 1; j < scanner->num_modules; j++) {
             lr_scanner_detection_centre(scanner, j, other);
             vec_sub(centre, other, difference);
-            double at_most = vec_length(difference); /* plus half of either module's diagonal */
+            double at_most = vec_length(difference); /* plus half of each module's diagonal */
             at_most += lr_module_radius_mm(&scanner->modules[i]);
             at_most += lr_module_radius_mm(&scanner->modules[j]);
             const bool may_be_longer = at_most > longest_mm;
@@ -291,33 +291,32 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
 
 /* --- sample points by default: docs/method/correspondence.md, "Sample points" --- */
 
-/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points, unless half a pitch of crystals is
+/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points, or half a crystal pitch if this is
  * larger. most_single: edge of the largest voxel for which one point is enough if no voxel is on the axis. */
 static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
 
-/* Largest spacing of sample points over the crystals' pitch, across the axis and along it. */
+/* The largest spacing of sample points in units of the crystal pitch: across the axis (two values), along it. */
 static const double most_pitches[3] = {0.85, 0.85, 1.0};
 
 /* --- sample points along z: gaps between crystal rings stand opposite to gaps, so the sensitivity on the axis changes
  * from plane to plane --- */
 
-/* most_slice_error: largest relative error on the axis that the points of a slice may have. most_single_error: largest
- * error that a single point may have. Next to the axis errors are at most half as large (Vista), or a tenth with many
- * rings (mMR). */
+/* Largest relative errors on the axis. most_slice_error: of the points of a slice. most_single_error: of a single
+ * point. Next to the axis, errors are at most half as large (Vista), or a tenth with many rings (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
-/* MOST_SLICES: slices next to the middle that are compared. MEAN_POINTS: points that give the mean of a slice.
- * TRIED: even numbers of points that are tried. */
+/* MOST_SLICES: number of slices next to the middle that are compared. MEAN_POINTS: number of points for the mean of a
+ * slice. TRIED: how many even numbers of points are tried. */
 enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
 
-/* Intervals of z that are filled by crystals, by ascending edges. */
+/* Intervals of z that crystals fill, by ascending edges. */
 struct row_edges {
     double (*list)[2];
     int count;
 };
 
-/* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or if memory
- * runs out. */
+/* Lists the crystal rings of the upright modules of the front layer. The list is empty if there are no such modules, or
+ * if memory runs out. */
 static struct row_edges find_rows(const lr_scanner *scanner)
 {
     struct row_edges rows = {NULL, 0};
@@ -345,8 +344,8 @@ static struct row_edges find_rows(const lr_scanner *scanner)
     return rows;
 }
 
-/* The sensitivity on the axis, averaged over a slice, up to a factor. At (0, 0, z) it is the length of the set of t
- * for which there are crystals at both z + t and z - t. */
+/* The mean of the sensitivity over a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is the
+ * length of the set of t for which there are crystals both at z + t and at z - t. */
 static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
 {
     double mean = 0.0;
@@ -367,15 +366,15 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
     return mean / points;
 }
 
-/* Finds the number of points along z. It is `fewest`, or the least even number above it for which slices are right.
- * If none is right, it is the best of those tried. */
+/* Finds the number of points along z: `fewest`, or else the smallest even number above it for which the error of slices
+ * is small enough. If the error is too large for all numbers that are tried, the best of them is taken. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
     const struct row_edges rows = find_rows(scanner);
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
-        /* The largest relative error of slices on the axis with this number of points along z. */
+        /* Finds the largest relative error of slices on the axis for this number of points along z. */
         const double size_mm = grid->voxel_mm[2];
         const double middle = -grid->origin_mm[2] / size_mm;
         const int last = grid->size[2] - 1;
@@ -402,8 +401,8 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
 
 void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
 {
-    /* Distance of the nearest module from the axis. For flat detectors whose centre is on the axis, it is the
-     * distance from the origin. */
+    /* The distance of the nearest module from the axis. For flat detectors with their centre on the axis, the distance
+     * from the origin is used instead. */
     double radius_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
@@ -416,11 +415,11 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
     for (int i = 0; i < scanner->num_modules; i++)
         for (int n = 0; n < 3; n++) pitch_mm[n] = fmin(pitch_mm[n], scanner->modules[i].pitch_mm[n == 2]);
 
-    /* A single point is enough if voxels are so small that the sensitivity hardly changes within one. No voxel may
-     * be on the axis: gaps are opposite to gaps there. */
+    /* One point is enough if voxels are so small that the sensitivity hardly changes within a voxel. No voxel may be on
+     * the axis, because gaps are opposite to gaps there. */
     bool single = true;
     for (int j = 0; j < 3; j++) {
-        /* Distance of the voxel centre that is nearest to the axis, in voxels. */
+        /* The distance between the axis and the nearest voxel centre, in voxels. */
         const double first = grid->origin_mm[j] / grid->voxel_mm[j];
         const double nearest = fmin(fmax(round(-first), 0.0), grid->size[j] - 1.0);
         single = single && grid->voxel_mm[j] <= most_single * radius_mm && (j == 2 || fabs(first + nearest) > 0.45);
@@ -432,7 +431,7 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) /* with more points the mean over a slice is right anyway */
+    if (samples[2] < MEAN_POINTS / 4) /* with more points, the mean over a slice is accurate anyway */
         samples[2] = settle_slices(scanner, grid, samples[2]);
 }
 
@@ -483,7 +482,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .scanner = scanner,
         .lors = params->lors,
         .grid = grid,
-        /* Penetration is computed along lines by every backend. */
+        /* Every backend computes penetration along lines, that is, in sampled mode. */
         .mode = penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode,
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),

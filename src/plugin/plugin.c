@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Access to the plugins. A plugin that is linked to the calling program or plugin is found by its weak symbol. All
+ * Access to the plugins. A plugin that is linked into the calling program or plugin is found by its weak symbol. All
  * other plugins are loaded. Tests that link the plugins define LR_LINKED. */
 #include "plugin/plugin.h"
 
@@ -22,7 +22,7 @@
 #pragma weak lr_viewer_plugin
 #pragma weak lr_mpi_plugin
 
-/* A plugin's file, and the words for the error if it is missing. */
+/* A plugin's file, and the texts for the error if it is missing. */
 struct name {
     const char *file, *symbol;
     const char *what;     /* "OpenGL" */

@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * Code that needs OpenGL, CUDA, HDF5 or MPI is in plugins, so that the library also starts on machines without them. A
- * plugin provides one table of functions. It is built together with the library and contains a copy of the library code
- * that it uses. The library and the plugin share only structures, the functions of the table, the library's pool of
- * threads and its record of each thread's errors.
+ * plugin provides one table of functions. It is built together with the library, and contains its own copy of the
+ * library code that it uses. The library and a plugin share only structures, the functions of the table, the library's
+ * pool of threads, and its record of each thread's errors.
  *
- * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, the folders are,
- * in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
+ * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, these folders are
+ * searched, in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
  * installed with a program, and the folder of the installation (base/path.h). */
 #ifndef LR_PLUGIN_PLUGIN_H
 #define LR_PLUGIN_PLUGIN_H
@@ -43,7 +43,7 @@ extern const char lr_plugin_build[];
 struct lr_plugin {
     const char *build;                             /* a library accepts only plugins of the same build */
     void (*use_pool)(const struct lr_pool *pool);  /* lr_pool_use() of the plugin's copy of base/parallel.h */
-    void (*use_errors)(lr_thread_errors_fn *find); /* lr_errors_use() of its copy of base/log.h */
+    void (*use_errors)(lr_thread_errors_fn *find); /* lr_errors_use() of the plugin's copy of base/log.h */
 };
 
 struct lr_gl_plugin {
@@ -68,8 +68,8 @@ struct lr_comm_fns;
 struct lr_mpi_plugin {
     struct lr_plugin plugin;
     const struct lr_comm_fns *fns;
-    /* Eigenvalues of a symmetric matrix [size][size], ascending. Afterwards row k of the matrix is the eigenvector of
-     * values[k]. NULL = built without LAPACKE. */
+    /* Computes the eigenvalues of a symmetric matrix [size][size], ascending. Row k of the matrix then is the
+     * eigenvector of values[k]. NULL = built without LAPACKE. */
     lr_status (*eigen)(double *matrix, double *values, int size);
 };
 
@@ -85,16 +85,17 @@ struct lr_viewer_plugin {
     lr_status (*run)(const struct view_params *params); /* view_run() of viewer/view.h */
 };
 
-/* Each function returns the table of a plugin, which the first call loads. A plugin is never unloaded, because drivers
- * have their own threads. It uses the library's pool of threads and records of errors. NULL, logged as LR_NO_DEVICE, if
- * the plugin or a library that it needs is missing, or if it is of another build. Any thread may call. */
+/* Each function returns the table of one plugin, and loads the plugin at its first call. A plugin is never unloaded,
+ * because drivers have their own threads. It uses the library's pool of threads and records of errors. Any thread may
+ * call. errors: NULL, logged as LR_NO_DEVICE, if the plugin or a library that it needs is missing, or if the plugin is
+ * of another build. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_hdf5_plugin *lr_plugin_hdf5(const lr_log *log);
 const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log);
 const struct lr_mpi_plugin *lr_plugin_mpi(const lr_log *log);
 
-/* The symbols that the plugins export, one per plugin. */
+/* The symbols that plugins export, one per plugin. */
 extern const struct lr_gl_plugin lr_gl_plugin;
 extern const struct lr_cuda_plugin lr_cuda_plugin;
 extern const struct lr_hdf5_plugin lr_hdf5_plugin;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend: the cluster paper's forward and back-projection (sections II to IV) fused
- * into one pass each, sampled or exact, on OpenGL compute shaders. */
+ * The `compute` backend, on OpenGL compute shaders. The cluster paper's forward and back-projections (sections II to
+ * IV) are each fused into one pass, in sampled or exact mode. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/compute/method.h"
@@ -22,13 +22,14 @@ struct lr_compute {
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
     void *projector; /* object of `method` */
-    void *lister;    /* object of `rows_method`, made at first use; the projector itself if the methods are equal */
+    void *lister;    /* object of `rows_method`, made at its first use; the projector if both methods are the same */
     struct lr_blanks blanks;
 };
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
 
-/* Finds the first method that can do the work for this scanner and grid. The last method can do all work. */
+/* Finds the first method that can do the work for this scanner and grid. The last method in the list can do all
+ * work. */
 static const struct lr_method *find_method(const struct lr_method_params *params, enum lr_method_work work)
 {
     int k = 0;
@@ -54,7 +55,7 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
         LR_TRY(is_forward ? method->forward(compute->projector, &pairs, image->values, out)
                           : method->back(compute->projector, &pairs, values, image->values));
     } else {
-        /* Methods read the list and its values on the host. */
+        /* Methods read lists of single LORs and their values on the host. */
         const bool is_copied = values != NULL && values->values == NULL;
         lr_vector host = {0};
         if (is_copied)
@@ -136,7 +137,7 @@ static lr_status prepare(void *self, bool lists)
     return gl_context_leave(compute->ctx, status);
 }
 
-/* The place is silenced, since vectors may keep it open after the backend's log has ended. */
+/* Closes the place. It is silenced first, because vectors may keep it open after the backend's log has ended. */
 static void close_place(struct lr_compute *compute)
 {
     lr_place_silence(compute->place);
@@ -169,15 +170,15 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* If a LOR has more terms than this on average, its terms are added up in fixed point, since a float sum of many terms
+/* The average number of terms per LOR beyond which terms are summed in fixed point, because a float sum of many terms
  * loses digits. */
 static const double many_terms = 8192.0;
 
-/* True if the LORs of some pair of modules have more terms than `many_terms`, one for each sample point between them
- * and each element. */
+/* True if the LORs of some module pair have more than `many_terms` terms. A LOR has one term for each element of each
+ * sample point between the modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
-    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* a point has about this many elements per crystal */
+    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* approximate number of elements of a point per crystal */
     const lr_grid *grid = params->grid;
     const double points =
         (double)lr_grid_num_voxels(grid) * params->samples[0] * params->samples[1] * params->samples[2];
@@ -209,7 +210,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
         limits = gl_context_limits(compute->ctx);
         backend->is_gpu = !limits->software;
 
-        /* LOR numbers on the device have 32 bits, and rows need all of them in one window. */
+        /* LOR numbers have 32 bits on the device, and rows need all LORs in one window. */
         if (params->lors->count >= (int64_t)UINT32_MAX)
             status = lr_error(params->log, LR_USAGE,
                               "%lld LORs are more than the %lld that backend compute can number on %s: use "
@@ -246,7 +247,8 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
 
     backend->fns = &compute->fns;
     backend->self = compute;
-    /* Sums in fixed point need a scale, which the host finds from the image, so vectors are on the host then. */
+    /* Sums in fixed point need a scale, which the host finds from the image. In deterministic mode vectors are
+     * therefore on the host. */
     backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_emulated = limits->software;

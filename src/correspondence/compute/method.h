@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Methods by which the `compute` backend projects and lists elements: by columns, by pairs, point by point. Each has
- * a folder here; the first method that serves is used (backend.c). */
+ * Methods of the `compute` backend for projections and lists of elements: columns, pairs, points. Each method has a
+ * folder here. The backend uses the first method that serves (backend.c). */
 #ifndef LR_CORRESPONDENCE_COMPUTE_METHOD_H
 #define LR_CORRESPONDENCE_COMPUTE_METHOD_H
 
 #include "gl/context.h"
 #include "operator/backend.h"
 
-/* Module pairs [num_pairs] in ascending order, whose values follow each other; NULL = all pairs. If LORs are
- * interleaved (lr_selection), a method may leave out the LORs of other parts. Their values are then any finite
- * numbers after a forward projection, and count as 0 in a back-projection. */
+/* Module pairs [num_pairs] in ascending order, whose values follow each other; NULL = all pairs. If the LORs of several
+ * parts are interleaved (lr_selection), a method may leave out the LORs of the other parts. The values of these LORs
+ * are arbitrary finite numbers after a forward projection, and count as 0 in a back-projection. */
 struct lr_pair_list {
     const int32_t *pairs;
     int64_t num_pairs;
     int interleave, turn;
 };
 
-/* LORs [count] in ascending order, without repeats, for data in which nearly all LORs are empty. */
+/* LORs [count] in ascending order, each once. Such lists are for data in which nearly all LORs are empty. */
 struct lr_lor_list {
     const int64_t *lors;
     int64_t count;
@@ -35,25 +35,25 @@ enum lr_method_work { LR_METHOD_PROJECTIONS = 0, LR_METHOD_ROWS };
 
 struct lr_method {
     const char *name;
-    /* True if the method can do the work; NULL = it always can. */
+    /* True if the method can do the work; NULL = it can do all work. */
     bool (*serves)(const struct lr_method_params *params, enum lr_method_work work);
     /* errors: NULL, logged. */
     void *(*create)(const struct lr_method_params *params);
     void (*destroy)(void *self);
-    /* Starts building the programs of projections. lists: for lists of single LORs. */
+    /* Starts to build the programs of projections. lists: also those for lists of single LORs. */
     lr_status (*prepare)(void *self, bool lists);
 
-    /* Project the pairs of a list. image: on the host, or NULL if it stays on the device (take_image, give_image).
-     * values: the values of the list's pairs, on the host or at the backend's place; NULL = ones are projected back. */
+    /* Project the pairs of a list. image: on the host; NULL = the image stays on the device (take_image, give_image).
+     * values: of the list's pairs, on the host or at the backend's place; NULL = a back-projection of ones. */
     lr_status (*forward)(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
     lr_status (*back)(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 
-    /* Project single LORs. values: [count], on the host. NULL = the method has no parts, and its vectors are on the
-     * host. */
+    /* Project single LORs. values: [count], on the host. A NULL function means that the method cannot project parts and
+     * that its vectors are on the host. */
     lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image, float *values);
     lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values, float *image);
 
-    /* Copies an image from the backend's place to the method's own image, and back. */
+    /* Copy an image from the backend's place to the method's own image, and back. */
     lr_status (*take_image)(void *self, const lr_vector *image);
     lr_status (*give_image)(void *self, lr_vector *image);
 

@@ -3,11 +3,10 @@
  *
  * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
  *
- * Rows of the matrix are computed block by block. One worker computes a row from start to end, and several rows of a
- * block are computed in parallel. The rows are then taken in ascending order, so that the result does not depend on
- * the number of threads. Both projections use these rows ("Forward and back-projection"), so they are adjoint to
- * rounding. A projection of some LORs computes whole rows and takes as long as a projection of all LORs; it needs
- * memory for the selected LORs only. */
+ * Rows of the matrix are computed block by block. The rows of a block are computed in parallel, each row by one worker.
+ * They are then taken in ascending order, so that the result does not depend on the number of threads. Both projections
+ * use these rows ("Forward and back-projection"), so they are adjoint up to rounding. A projection of some LORs
+ * computes whole rows and takes as long as a projection of all LORs, but it needs memory only for the selected LORs. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -19,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of rows of a block for each worker. It is large enough that the start of threads and rows of different lengths
- * cost little time. */
+/* The number of rows of a block per worker. It is large, so that starting threads and rows of different lengths cost
+ * little time. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -30,7 +29,7 @@ struct worker {
     struct lr_cpu_tally tally; /* sampled mode */
     struct lr_cpu_exact exact; /* exact mode */
     struct lr_cpu_penetration penetration;
-    struct lr_elements collected; /* elements of the current row, repeats included */
+    struct lr_elements collected; /* elements of the current row, with repeated LORs */
     lr_status status;
 };
 
@@ -46,10 +45,10 @@ struct cpu {
 /* A pass over rows, block by block. */
 struct walk {
     const char *what;    /* for the progress report */
-    const double *image; /* rows of voxels that are 0 here are left empty; NULL = all rows */
+    const double *image; /* rows of voxels whose value is 0 here stay empty; NULL = all rows are computed */
 
-    /* Takes the finished rows first .. first + num_rows - 1, cpu->block[0 .. num_rows - 1]. Each is sorted by LOR; its
-     * elements are positive and do not repeat. */
+    /* Takes the finished rows first .. first + num_rows - 1, which are cpu->block[0 .. num_rows - 1]. Each row is
+     * sorted by LOR. Its elements are positive, one per LOR. */
     lr_status (*take)(void *user, struct cpu *cpu, int64_t first, int num_rows);
     void *user;
 };
@@ -113,7 +112,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
 }
 
 /* Computes the rows block by block, hands each block to walk->take, and reports progress. rows: NULL = all voxels of
- * the backend's grid. errors: LR_FAILED, out of memory, logged; LR_CANCELLED; the status of walk->take. */
+ * the backend's grid. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED; the status of walk->take. */
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
     const struct lr_backend_params *params = &cpu->scene.params;
@@ -162,14 +161,14 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 struct work {
     struct cpu *cpu;
     const lr_selection *part; /* NULL = all LORs */
-    const double *from;       /* for back; NULL = all values are 1 */
+    const double *from;       /* input of a back-projection; NULL = all values are 1 */
     double *to;
     bool is_forward;
     int64_t first;
     int num_rows;
 };
 
-/* One worker owns values begin <= position < end and adds all rows to them in order. */
+/* Adds all rows, in order, to the values begin .. end - 1. One worker owns these values. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
@@ -215,7 +214,7 @@ static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int n
     return LR_OK;
 }
 
-/* Each LOR adds its voxels in ascending order. */
+/* Each LOR sums its voxels in ascending order. */
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct cpu *cpu = self;
@@ -225,7 +224,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     return each_block(cpu, NULL, &walk);
 }
 
-/* Each voxel adds its LORs in ascending order. */
+/* Each voxel sums its LORs in ascending order. */
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct work work = {.cpu = self, .part = part, .from = values != NULL ? values->values : NULL, .to = image->values};
@@ -271,7 +270,7 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
     struct cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
 
-    /* The block has a row for every worker if its elements fit in memory. */
+    /* A block has a row for every worker if its elements fit into memory. */
     const int threads = params->threads;
     const int rows_per_block = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
     cpu->block_rows = rows_per_block > threads ? rows_per_block : threads;

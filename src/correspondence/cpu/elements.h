@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner, and the modules as a sample point, the eye, sees them: docs/method/correspondence.md, "Matrix element".
- * Millimetres, the scanner's frame, double.
+ * The scanner, and the view of its modules from a sample point, which is called the eye: docs/method/correspondence.md,
+ * "Matrix element". Coordinates are in the scanner's frame, mm, double.
  *
- * Three methods to compute the elements of a sample point, each with the working memory of one worker. All methods add
- * the element of the placed view's point and each LOR in coincidence. errors: LR_FAILED, out of memory, logged; if init
- * failed, finish is not needed. */
+ * Three methods compute the elements of a sample point. Each worker has its own working memory for its method. Every
+ * method adds the elements of the placed view's point for all LORs in coincidence. errors: LR_FAILED, logged, if memory
+ * runs out. If init failed, finish is not needed. */
 #ifndef LR_CORRESPONDENCE_CPU_ELEMENTS_H
 #define LR_CORRESPONDENCE_CPU_ELEMENTS_H
 
@@ -14,8 +14,8 @@
 #include "model/lors/elements.h"
 #include "operator/backend.h"
 
-/* A module's rectangle on the detection plane. Plane coordinates are (u . (y - centre),
- * v . (y - centre)). */
+/* A module's rectangle on the detection plane. Point y has the plane coordinates (u . (y - centre), v . (y -
+ * centre)). */
 struct lr_cpu_module {
     double centre[3], u[3], v[3], normal[3];
     int crystals[2];
@@ -25,7 +25,7 @@ struct lr_cpu_module {
     int layer;
 };
 
-/* The scanner. Immutable once made; shared by all workers. Pointers in params are borrowed. */
+/* The scanner. It is immutable once made, and shared by all workers. Pointers in params are borrowed. */
 struct lr_cpu_scene {
     struct lr_backend_params params;
     int num_modules;
@@ -39,70 +39,70 @@ struct lr_cpu_crystal {
     int module, at[2];
 };
 
-/* A module that a line through the point and the primary's rectangle may hit. */
+/* A module that may be hit by a line through the point and the primary's rectangle. */
 struct lr_cpu_sighting {
     int module;
-    bool detects; /* the module faces the point and is nearer to it than the primary */
+    bool detects; /* true if the module faces the point and is nearer to it than the primary */
     double low[2],
-        high[2]; /* bounding box of its rectangle, projected through the point onto the primary's plane, in plane
-                    coordinates; infinite if the rectangle reaches behind the eye */
+        high[2]; /* bounding box of the module's rectangle, projected through the point onto the primary's plane, in
+                  * plane coordinates; infinite if the rectangle reaches behind the eye */
 };
 
-/* A sample point and the modules around it. One per worker. */
+/* A sample point and the modules around it. Each worker has its own view. */
 struct lr_cpu_view {
     const struct lr_cpu_scene *scene;
     double point[3];
     struct lr_cpu_toward {
         double offset[3]; /* centre - point */
         double distance2;
-        double height;                /* normal . (point - centre): > 0 when the module faces the point */
+        double height;                /* normal . (point - centre): > 0 if the module faces the point */
         double foot[2];               /* plane coordinates of the point's foot on the plane */
         double direction[3];          /* unit offset */
-        double sine, cosine;          /* sine and cosine of the half angle of the cone around the bounding sphere */
+        double sine, cosine;          /* of the half angle of the cone around the bounding sphere */
     } * toward;                       /* [num_modules] */
-    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: on the opposite side of the point from
-                                         the primary */
-    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: of the primary's layer, on its side of the
-                                         point, not wholly behind its plane */
+    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules on the other side of the point
+                                       * from the primary */
+    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: modules of the primary's layer, on the
+                                       * primary's side of the point, at least partly in front of its plane */
     int num_opposite, num_before;
 };
 
-/* errors: LR_FAILED, out of memory, logged; finish is not needed then. */
+/* errors: LR_FAILED, logged, if memory runs out; finish is not needed then. */
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params);
 void lr_cpu_scene_finish(struct lr_cpu_scene *scene);
 
-/* Centre of face `index` along an axis (0 = u, 1 = v), in plane coordinates. */
+/* The centre of face `index` along an axis (0 = u, 1 = v), in plane coordinates. */
 static inline double lr_cpu_face_centre(const struct lr_cpu_module *module, int axis, int index)
 {
     return (index - 0.5 * (module->crystals[axis] - 1)) * module->pitch[axis];
 }
 
-/* LOR of two crystals of different modules in either order, or -1 if it is not in coincidence. */
+/* The LOR of two crystals of different modules, in either order; -1 if the crystals are not in coincidence. */
 int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_crystal *a,
                          const struct lr_cpu_crystal *b);
 
 lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
 void lr_cpu_view_finish(struct lr_cpu_view *view);
 
-/* Puts the eye at a point. The view then has only the two modules of `pair`, or all modules if `pair` is NULL. */
+/* Puts the eye at a point. The view then has only the two modules of `pair`; pair NULL = all modules. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
 /* True if module `primary` is the primary of the pair of modules `primary` and `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists the modules opposite to one primary and in front of it, in ascending order. It lists none if the primary does
- * not face the point. If modules cannot hide each other, it lists only opposite modules that detect. The list is
- * conservative: a listed module may turn out not to be hit. */
+/* Lists the modules opposite to a primary and in front of it, in ascending order. Both lists are empty if the primary
+ * does not face the point. If modules cannot hide each other, only opposite modules that detect are listed. The lists
+ * are conservative: lines need not hit a listed module. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 
-/* Probability that neither photon is absorbed between y1 and y2: docs/method/common.md,
- * "Attenuation", with K = num_steps midpoints. mu in 1/mm; NULL gives 1. */
+/* The probability that no photon of the pair is absorbed between y1 and y2: docs/method/common.md, "Attenuation", with
+ * K = num_steps midpoints. mu: 1/mm; NULL = the probability is 1. */
 double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], const double y2[3]);
 
 /* --- sampled mode: lines through the point and rays x rays points of each primary face, followed to the first module
  * on the other side (docs/method/correspondence.md, "First hit"; the paper's section II) --- */
 
-/* Distinct crystals hit by the lines of one primary crystal. */
+/* The distinct crystals that the lines of one primary crystal hit. */
 struct lr_cpu_tally {
     struct lr_cpu_tally_entry {
         struct lr_cpu_crystal crystal;
@@ -111,10 +111,10 @@ struct lr_cpu_tally {
     int count;
 };
 
-/* Adds the element of the placed view's point and each LOR in coincidence. A LOR may occur twice. */
+/* Adds the elements of the placed view's point for all LORs in coincidence. A LOR may occur twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 
-/* The placed view's correspondence image with one primary: see lr_operator_picture. */
+/* The correspondence image of the placed view with one primary: see lr_operator_picture. */
 void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixels);
 
 /* --- exact mode: the solid angle of the part of each primary face seen through each secondary face
@@ -128,7 +128,7 @@ struct lr_cpu_blocker {
 
 /* Working memory of one worker. */
 struct lr_cpu_exact {
-    struct lr_cpu_projected *corners; /* secondary face corners: [2 nv][2 nu] of the largest */
+    struct lr_cpu_projected *corners; /* corners of the secondary's faces: [2 nv][2 nu] of the largest module */
     struct lr_cpu_blocker *blockers;  /* [num_blockers], capacity 2 num_modules */
     int num_blockers;
 };
@@ -136,23 +136,23 @@ struct lr_cpu_exact {
 lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scene *scene);
 void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 
-/* Adds the element of the placed view's point and each LOR in coincidence. */
+/* Adds the elements of the placed view's point for all LORs in coincidence. */
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact, struct lr_elements *elements);
 
-/* The element of the placed view's point and the LOR of two crystals of different modules, in coincidence or not. If no
- * module can hide another, it is enough to place the view for these two modules. */
+/* The element of the placed view's point for the LOR of two crystals of different modules, in coincidence or not. If no
+ * module can hide another, a view with only these two modules is enough. */
 double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
                             const struct lr_cpu_crystal crystals[2]);
 
 /* --- crystal penetration: lines through the point spend a length in each crystal they cross and are stopped along it
  * (docs/method/correspondence.md, "Penetration") --- */
 
-struct lr_cpu_box; /* the space that a module's crystals fill */
+struct lr_cpu_box; /* the box that a module's crystals fill */
 
 /* A crystal that a line crosses, and the probability that the crystal stops the photon. */
 struct lr_cpu_crossing {
     struct lr_cpu_crystal crystal;
-    double depth, probability; /* attenuation times length */
+    double depth, probability; /* depth: attenuation times length */
 };
 
 struct lr_cpu_crossings {
@@ -161,7 +161,7 @@ struct lr_cpu_crossings {
     int64_t capacity;
 };
 
-/* A module that lines of a primary may cross, and the entry of the current line. */
+/* A module that lines of a primary may cross, and its entry for the current line. */
 struct lr_cpu_candidate {
     int module;
     double entry;
@@ -172,18 +172,19 @@ struct lr_cpu_penetration {
     struct lr_cpu_box *boxes;          /* [num_modules], each with the placed view's point in its coordinates */
     struct lr_cpu_candidate *before;   /* modules that may lie in front of the primary */
     struct lr_cpu_candidate *opposite; /* modules on the other side of the point */
-    struct lr_cpu_candidate *met;      /* modules of `opposite` that the current line crosses */
+    struct lr_cpu_candidate *met;      /* modules of `opposite` that cross the current line */
     int num_before, num_opposite, num_met;
-    int64_t many;                    /* number of elements at which repeats are merged next */
-    struct lr_cpu_crossings ends[2]; /* crystals on the current line: in the primary, on the other side */
+    int64_t many;                    /* number of elements at which repeated LORs are merged next */
+    struct lr_cpu_crossings ends[2]; /* crystals on the current line: in the primary, beyond the point */
 };
 
-/* errors: LR_USAGE for exact mode; LR_FAILED, out of memory; both logged. Finish is not needed then. */
+/* errors: LR_USAGE for exact mode; LR_FAILED if memory runs out. Both are logged, and finish is not needed then. */
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene);
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
 
-/* Adds the element of the placed view's point and each LOR in coincidence. A LOR may occur many times. elements: the
- * current row's elements; repeats are merged once there are many. errors: LR_FAILED, out of memory, logged. */
+/* Adds the elements of the placed view's point for all LORs in coincidence. A LOR may occur many times. elements: of
+ * the current row; repeated LORs are merged once there are many elements. errors: LR_FAILED, logged, if memory runs
+ * out. */
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements);
 

@@ -11,34 +11,34 @@
 
 #include <stdlib.h>
 
-/* Share of the pitch below which a gap is rounding. */
+/* The gap, as a fraction of the pitch, below which it is rounding. */
 #define NO_GAP 1e-9
 
-/* Slack of the culling tests. */
+/* The tolerance of the tests that exclude modules. */
 #define SLACK 1e-9
 
-/* Number of elements of a row at which repeated elements are merged. They are merged again whenever the row has
- * doubled. */
+/* The number of elements of a row at which repeated LORs are first merged. Afterwards they are merged whenever the row
+ * has doubled. */
 #define MANY_ELEMENTS (1 << 20)
 
-/* A module's box. Its coordinates are along u, along v, and depth behind the front face; the origin is the centre of
- * the front face. The crystals, without the half gaps around them, span low to high. */
+/* A module's box. Its coordinates are along u, along v, and depth behind the front face. The origin is the centre of
+ * the front face. Crystals, without the half gaps around them, extend from low to high. */
 struct lr_cpu_box {
     const struct lr_cpu_module *module;
     double mu_per_mm;
     double front[3]; /* the origin, in the scanner's frame */
     double low[3], high[3];
     double middle[3], radius; /* bounding sphere, in the scanner's frame */
-    int gap_strata[2];        /* number of strata in the gap between two faces, along u and v */
+    int gap_strata[2];        /* number of strata of the gap between two faces, along u and v */
     int depth_strata;
-    double point[3];                 /* the view's point in the box's coordinates */
+    double point[3];                 /* the view's point, in the box's coordinates */
     double towards[3], sine, cosine; /* cone around the bounding sphere, seen from the point */
 };
 
 /* One line: point + t ray, in the scanner's frame. */
 struct line {
     double ray[3], length; /* the ray and its length */
-    double weight;         /* solid angle over 2 pi, absorption included */
+    double weight;         /* solid angle / 2 pi, with absorption */
 };
 
 /* A line in a box's coordinates. */
@@ -101,8 +101,8 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
 
 /* --- the point among the boxes --- */
 
-/* True if a line through the point may cross both boxes' bounding spheres, on the same side of the point (side 1) or on
- * opposite sides (side -1). */
+/* True if a line through the point may cross the bounding spheres of both boxes. side: 1 if the boxes are on the same
+ * side of the point, -1 if they are on opposite sides. */
 static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -118,7 +118,7 @@ static struct local to_local(const struct lr_cpu_box *box, const double ray[3], 
                            -side * vec_dot(box->module->normal, ray)}};
 }
 
-/* Narrows range to the t for which a coordinate lies within low .. high. */
+/* Narrows `range` to the t for which a coordinate is within low .. high. */
 static void clip_slab(const struct local *line, int axis, const double slab[2], double range[2])
 {
     const double at = line->at[axis], step = line->step[axis];
@@ -131,8 +131,8 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
     range[1] = fmin(range[1], fmax(a, b));
 }
 
-/* Finds the part of the line inside the box, within 0 <= t <= range[1]. The caller sets range[1]. False if there is no
- * such part. */
+/* Finds the part of a line inside the box, within 0 <= t <= range[1], where range[1] is set by the caller. Returns
+ * false if there is no such part. */
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
@@ -140,8 +140,8 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* Appends the crystals of one module that the photon crosses on its path from the point: point + t side ray, t <=
- * end. */
+/* Appends the crystals of one module that the photon crosses on its path from the point. The path is point + t side
+ * ray, 0 <= t <= end. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
@@ -151,8 +151,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     double range[2] = {0, end};
     if (!clip_box(box, &local, range)) return LR_OK;
 
-    /* The first cell. If the line enters on the boundary of two cells, either may be taken: the part of the line in the
-     * wrong one has no length. */
+    /* Finds the first cell. If the line enters on the boundary of two cells, either may be taken, because the line has
+     * no length in the wrong one. */
     int cell[2];
     for (int axis = 0; axis < 2; axis++) {
         const double at = local.at[axis] + range[0] * local.step[axis];
@@ -189,7 +189,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 
 /* --- one line --- */
 
-/* Sets the probability that each crystal stops the photon. left: probability that the photon reaches the first
+/* Sets the probability of each crystal that it stops the photon. left: probability that the photon reaches the first
  * crystal. */
 static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
@@ -213,8 +213,8 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     const struct lr_backend_params *params = &view->scene->params;
     struct lr_cpu_crossings *first = &work->ends[0], *second = &work->ends[1];
 
-    /* The modules that the line crosses on the other side of the point, nearest first. Boxes do not overlap, so the
-     * line leaves one before it enters the next. */
+    /* Lists the modules that the line crosses on the other side of the point, nearest first. Boxes do not overlap, so
+     * the line leaves one box before it enters the next. */
     work->num_met = 0;
     for (int k = 0; k < work->num_opposite; k++) {
         const int module = work->opposite[k].module;
@@ -243,7 +243,8 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
         LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, second));
     stop_photon(second, 1);
 
-    /* Absorption between the line's entry into the primary and into the first module on the other side. */
+    /* Absorption between two points of the line: where it enters the primary, and where it enters the first module on
+     * the other side. */
     double y1[3], y2[3];
     vec_add_scaled(view->point, 1, line->ray, y1);
     vec_add_scaled(view->point, -work->met[0].entry, line->ray, y2);
@@ -263,15 +264,15 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
 
 /* --- the lines of one primary --- */
 
-/* A piece of an edge: the coordinate of the line in it, and the width of the piece. */
+/* A stratum is a piece of an edge: the coordinate of the line in it, and its width. */
 struct stratum {
     double at, width;
 };
 
-/* Place of a line in its stratum, as a share of the stratum's width along both edges. Places are fractional parts of
- * sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable effectiveness
- * of quasirandom sequences, 2018). Each module has its own sequence. Lines in the middle of every stratum would all
- * keep the same distance to gaps. */
+/* Finds the position of a line in its stratum, as fractions of the stratum's width along both edges. Positions are
+ * fractional parts of sums of multiples of irrational numbers. They fill the unit square evenly (Roberts, The
+ * unreasonable effectiveness of quasirandom sequences, 2018). Each module has its own sequence. If all lines were in
+ * the middle of their stratum, all would have the same distance from gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
@@ -283,8 +284,8 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     }
 }
 
-/* Number of strata along an axis of a box. Each face has `rays` strata, and each gap has strata of about the same
- * width. The depth has depth_strata. */
+/* The number of strata along an axis of a box. Each face has `rays` strata. Each gap has strata of about the same
+ * width. The depth has depth_strata strata. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
     if (axis == 2) return box->depth_strata;
@@ -335,7 +336,7 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
         place[a] = in_a.at;
         place[b] = in_b.at;
 
-        /* The line through this place of the surface, whose outward normal is along `axis`. */
+        /* The line through this point of the surface. The surface's outward normal is along `axis`. */
         struct line line = {.ray = {0, 0, 0}};
         vec_sub(place, box->point, local);
         vec_add_scaled(line.ray, local[0], box->module->u, line.ray);
@@ -369,13 +370,13 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
         const double distance = vec_length(offset);
         const bool within = distance <= box->radius;
         for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
-        /* Inside the sphere the cone is the whole space, which a half angle of 90 degrees represents. */
+        /* For a point within the sphere, the cone is the whole space; a half angle of 90 degrees stands for it. */
         box->sine = within ? 1 : box->radius / distance;
         box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
     }
 
     for (int primary = 0; primary < scene->num_modules; primary++) {
-        /* Modules that lines of the primary may cross. */
+        /* Finds the modules that lines of the primary may cross. */
         const struct lr_cpu_box *far = &work->boxes[primary];
         bool has_secondary = false;
         work->num_before = work->num_opposite = 0;

@@ -11,8 +11,8 @@
 /* Largest number of vertices of a polygon. */
 #define LR_CPU_POLYGON_MAX 32
 
-/* Largest number of vertices before a cut. A cut adds one vertex at most to a convex polygon, and at most half as many
- * again to a polygon that rounding has made jagged. */
+/* The largest number of vertices before a cut. A cut adds at most one vertex to a convex polygon. If rounding has made
+ * the polygon jagged, it adds at most half as many vertices as there were. */
 #define LR_CPU_POLYGON_MAX_CUT 20
 
 /* A convex polygon in either orientation. Vertices are relative to the foot of the eye on the plane. */
@@ -21,17 +21,17 @@ struct lr_cpu_polygon {
     double at[LR_CPU_POLYGON_MAX][2];
 };
 
-/* A point of the plane as (x w, y w, w), w > 0 in front of the eye and <= 0 behind it. */
+/* A point of the plane in homogeneous form (x w, y w, w): w > 0 in front of the eye, w <= 0 behind it. */
 struct lr_cpu_projected {
     double x, y, w;
 };
 
-/* x low[0] .. high[0], y low[1] .. high[1]. */
+/* The rectangle low[0] <= x <= high[0], low[1] <= y <= high[1]. */
 struct lr_cpu_rectangle {
     double low[2], high[2];
 };
 
-/* The part of a projected convex polygon of 3 or 4 corners inside a rectangle; count = 0 if they do not overlap.
+/* Clips a projected convex polygon of 3 or 4 corners to a rectangle. The result has count = 0 if they do not overlap.
  * Corners behind the eye need no special case: the rectangle's four half spaces are homogeneous and exclude them. */
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
                                    const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out);
@@ -40,7 +40,7 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
  * and in->count <= LR_CPU_POLYGON_MAX_CUT. */
 void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3], struct lr_cpu_polygon *out);
 
-/* The half plane on the left of edge `index`, as `plane` of lr_cpu_polygon_clip. */
+/* Sets `plane` of lr_cpu_polygon_clip to the half plane on the left of edge `index`. */
 void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double plane[3]);
 
 /* Signed area, positive if the vertices run counter-clockwise. */
@@ -49,7 +49,7 @@ double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
 /* One of the two halves into which a diagonal divides a polygon of at least 4 vertices. */
 void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct lr_cpu_polygon *out);
 
-/* The smallest rectangle around a polygon; empty (low > high) if it has no vertices. */
+/* The smallest rectangle around a polygon; empty (low > high) if the polygon has no vertices. */
 struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);
 
 /* Reverses the order of the vertices. */
@@ -58,8 +58,9 @@ void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
 /* Centre of gravity. The area must not be 0. */
 void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centroid[2]);
 
-/* Solid angle seen from `height` above the origin, in steradians, positive. The relative error is about 1e-14 for exact
- * vertices, however small the angle is. Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30:125 (1983). */
+/* The solid angle of a polygon seen from `height` above the origin, sr, positive. The relative error is about 1e-14 for
+ * exact vertices, however small the angle. Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30:125
+ * (1983). */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* The module pairs of a part that is not a list of LORs. */
+/* The module pairs of a part. The part is not a list of single LORs. */
 static struct lr_native_pairs pairs_of(const struct lr_native *native, const lr_selection *part)
 {
     if (part == NULL) return (struct lr_native_pairs){.num = native->scene.params.lors->num_pairs};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner in the native backend's coordinates: along the axis of the columns of sample points, and across this axis
- * (docs/method/correspondence.md, "Columns in native"). Millimetres, double.
+ * The scanner in the coordinates of the native backend: one coordinate along the columns of sample points, two across
+ * them (docs/method/correspondence.md, "Columns in native"). Coordinates are in mm, double.
  *
- * The time-critical loops, compiled for several instruction sets. All loops give the same bits: no multiplication is
- * fused with an addition, and sums always have eight lanes. */
+ * The time-critical loops are compiled for several instruction sets. All of them give the same bits: no multiplication
+ * is fused with an addition, and sums always have eight lanes. */
 #ifndef LR_CORRESPONDENCE_NATIVE_KERNELS_H
 #define LR_CORRESPONDENCE_NATIVE_KERNELS_H
 
@@ -15,34 +15,35 @@
 
 #include <math.h>
 
-/* A module: a segment of crystal columns across the axis, and a row of cells along the axis. Cells are counted in
- * ascending order of the coordinate, whatever the module's numbering. */
+/* A module: a segment of crystal columns across the axis, and a row of cells along the axis. Cells are numbered by
+ * ascending coordinate, whatever the module's own numbering. */
 struct lr_native_module {
-    double centre[2], tangent[2], normal[2]; /* across */
+    double centre[2], tangent[2], normal[2]; /* coordinates across the axis */
     double pitch, face;
     int num_columns;
-    double start_along; /* edge of the first cell */
+    double start_along; /* coordinate of the first cell's edge */
     double pitch_along, face_along;
     int num_cells;
-    int step, step_along; /* steps of the crystal number, from column to column and from cell to cell */
+    int step, step_along; /* steps of the crystal number from column to column, and from cell to cell */
     int first_crystal;    /* crystal number of column 0, cell 0 */
 };
 
 struct lr_native_pair {
     int i, j;           /* modules, i < j */
-    const float *along; /* [cells of i][cells of j] 1 for cells in coincidence, else 0; NULL = all 1 */
+    const float *along; /* [cells of i][cells of j]: 1 for cells in coincidence, else 0; NULL = all 1 */
 };
 
-/* The scanner and the grid. Immutable once made. Pointers in params are borrowed. */
+/* The scanner and the grid, immutable once made. Pointers in params are borrowed. */
 struct lr_native_scene {
     struct lr_backend_params params;
     int axis;      /* grid axis along the columns */
     int across[2]; /* the other two grid axes */
     struct lr_native_module *modules;
-    struct lr_native_pair *pairs; /* the order of lr_lors.pairs */
-    float **tables;               /* owned tables, to which pairs point */
+    struct lr_native_pair *pairs; /* in the order of lr_lors.pairs */
+    float **tables;               /* owned: the tables to which the pairs point */
     int num_tables;
-    int num_points[3], num_samples[3]; /* across (2), along: sample points, and those of a voxel */
+    int num_points[3], num_samples[3]; /* across (2) and along: numbers of sample points of the grid, and of sample
+                                        * points of a voxel */
     int num_voxels[3];                 /* across (2), along */
     double *points[3];                 /* [num_points] coordinates */
     double spacing[3];
@@ -60,18 +61,18 @@ static inline int lr_native_crystal(const struct lr_native_module *module, int c
     return module->first_crystal + column * module->step + cell * module->step_along;
 }
 
-/* Number of values of a block. A block holds the values [cells of i][cells of j] of column ci of module i and column cj
- * of module j, and has the number ci * (columns of j) + cj. */
+/* The number of values of a block. A block holds the values [cells of i][cells of j] for column ci of module i and
+ * column cj of module j. Its number is ci * (columns of j) + cj. */
 static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, int64_t pair)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
     return (int64_t)scene->modules[at->i].num_cells * scene->modules[at->j].num_cells;
 }
 
-/* True if columns ci of i and cj of j may have LORs in coincidence. */
+/* True if column ci of module i and column cj of module j may have LORs in coincidence. */
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t pair, int ci, int cj);
 
-/* True if one LOR is in coincidence. cells: cells of i and j. */
+/* True if one LOR is in coincidence. cells: of modules i and j. */
 bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2], const int cells[2]);
 
 /* True if the mask of a pair has one bit per LOR. */
@@ -90,36 +91,37 @@ static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, i
 struct lr_native_side {
     const struct lr_native_module *module;
     double centre[2]; /* the module's centre, relative to the column */
-    double foot;      /* coordinate of the module's centre, relative to the column's foot */
+    double foot;      /* coordinate of the module's centre, relative to the foot of the column on the module */
     double height;    /* height of the column over the module; the column sees the face if it is positive */
 };
 
-/* Lines through the column, from primary to secondary and back. */
+/* Lines through the column, from the primary to the secondary and back. */
 struct lr_native_crossing {
     struct lr_native_side primary, secondary;
     bool i_is_primary;
     double tau[2]; /* tau at coordinate 0 of the primary, and its slope */
-    /* Coordinate u of the primary is seen at -(on_second[0] + on_second[1] u) / tau(u) - secondary.foot of the
-     * secondary. */
+    /* The line through coordinate u of the primary meets the secondary at -(on_second[0] + on_second[1] u) / tau(u) -
+     * secondary.foot. */
     double on_second[2];
-    /* Coordinate w of the secondary is seen at -primary.height (on_first[0] + on_first[1] w) / (reach[0] + reach[1] w)
-     * - primary.foot of the primary. */
+    /* The line through coordinate w of the secondary meets the primary at -primary.height (on_first[0] + on_first[1] w)
+     * / (reach[0] + reach[1] w) - primary.foot. */
     double reach[2], on_first[2];
 };
 
 struct lr_native_strip {
     float tau;     /* tau at the middle of the strip */
-    float dtau;    /* change of tau from one end to the other; 0 for modules that are parallel across */
-    float squared; /* squared distance across from the column to the middle */
-    float width;   /* sampled mode: a line's share of the face */
+    float dtau;    /* change of tau from one end of the strip to the other; 0 for modules that are parallel across
+                    * the axis */
+    float squared; /* squared distance across the axis from the column to the middle of the strip */
+    float width;   /* sampled mode: fraction of the face that belongs to a line */
     float share;   /* height * width / 2 pi */
-    float slant;   /* coordinate of the middle relative to the foot */
+    float slant;   /* coordinate of the strip's middle relative to the foot */
     double tau_exactly;
     int parts;  /* number of parts of a primary cell along the axis */
     int ci, cj; /* crystal columns of the pair's modules */
 };
 
-/* Largest number of pieces of a face, across and along. */
+/* The largest number of pieces of a face, across and along the axis. */
 enum { LR_NATIVE_MAX_PARTS = 32 };
 
 /* True if the column sees both faces. point: coordinates across. */
@@ -129,8 +131,8 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
 /* Columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If there is a part,
- * only columns that have LORs of the part are taken. The sum of their places around the axis decides:
- * first + step[0] ci + step[1] cj. */
+ * only columns with LORs of the part are taken. The sum of the columns' positions around the axis decides: first +
+ * step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
     const lr_lors *lors;
@@ -148,30 +150,30 @@ static inline bool lr_native_takes(const struct lr_native_range *range, int ci, 
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const struct lr_native_range *range, struct lr_native_strip *strips);
 
-/* The number of slots is a multiple of LR_NATIVE_LANES. The last slots are filled up with weights of 0. */
+/* The number of slots is a multiple of LR_NATIVE_LANES. Unused slots at the end have weight 0. */
 enum { LR_NATIVE_LANES = 16 };
 
 /* The cells of primary (a) and secondary (b) along the axis. */
 struct lr_native_axial {
     float pitch_a;
-    float half_a;   /* half of the primary face, or of the part of the face that is looked at */
-    float middle_a; /* middle of the face, or of its part, in the first cell */
+    float half_a;   /* half size of the primary face, or of the piece of the face in use */
+    float middle_a; /* middle of the face or piece, in the first cell */
     float pitch_b, face_b;
-    float gap_b; /* from the edge of a cell to its face */
+    float gap_b; /* distance from the edge of a cell to its face */
     int num_a, num_b;
-    int stride_a, stride_b; /* step in a block of values from cell to cell */
+    int stride_a, stride_b; /* steps from cell to cell in a block of values */
     double exact_pitch_a, exact_face_a, exact_pitch_b, exact_face_b;
-    int rays; /* for sampled mode */
+    int rays; /* lines of a face along the axis, sampled mode */
 };
 
-/* The modules along the axis as a point sees them. */
+/* Positions of the modules along the axis, as a point sees them. */
 struct lr_native_starts {
-    double exact_a, exact_b; /* from the point to the first cell's edge */
+    double exact_a, exact_b; /* from the point to the edge of the first cell */
     float a, b;
-    float base; /* place of b's first edge on a, from a's first edge */
+    float base; /* coordinate on a of the first edge of b, from the first edge of a */
 };
 
-/* Elements of a strip and a point: weights, and offsets of their values in the block. */
+/* Elements of a strip and a point: their weights, and the offsets of their values in the block. */
 struct lr_native_slots {
     float *weight;
     int32_t *offset;
@@ -182,21 +184,22 @@ struct lr_native_slots {
 
 struct lr_native_kernels {
     const char *name;
-    /* Each function returns the number of slots filled. exact: for modules that are not parallel across. */
+    /* Each function returns the number of slots that it fills. exact: for modules that are not parallel across the
+     * axis. */
     int (*exact)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                  const struct lr_native_starts *starts, const struct lr_native_slots *slots);
     int (*sampled)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                    const struct lr_native_starts *starts, const struct lr_native_slots *slots);
-    /* Weights of overlaps without moment, [count] each. */
+    /* Weights of overlaps whose moments are 0, [count] each. */
     void (*straight)(const struct lr_native_strip *strip, const float *overlaps[2], int count, float *weight);
     float (*sum)(const float *weight, int count);
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
 };
 
-/* The kernels that this processor can run, the best first; NULL after the last. */
+/* The kernels that this processor can run, fastest first. The last is followed by NULL. */
 const struct lr_native_kernels *lr_native_kernels_at(int index);
 
-/* Restricts the view to one of several equal parts of each primary face. */
+/* Restricts the view to one of several equal pieces of each primary face. */
 static inline void lr_native_look_at(struct lr_native_axial *axial, int part, int parts)
 {
     const double offset = (part + 0.5) / parts - 0.5;
@@ -214,11 +217,12 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
  * native"), in single precision and without branches, so that loops over it become vector code.
  * Every kernel and every sum over single LORs uses these functions, and so gives the same bits --- */
 
-/* Share of a cell below which the thickness of an overlap is rounding. */
+/* The fraction of a cell below which the thickness of an overlap is rounding error. */
 #define LR_NATIVE_THIN 1e-6f
 
-/* The overlap of a primary cell and the shadow of a secondary cell: its middle and height along the axis. Its two edges
- * have first moments over the width of the strip: taper is their difference, skew their sum. */
+/* The overlap of a primary cell and the shadow of a secondary cell: its middle and height along the axis. Each of its
+ * two edges has a first moment over the width of the strip. taper is the difference of the two moments, skew their
+ * sum. */
 struct lr_native_overlap {
     float y, height, taper, skew;
 };
@@ -234,14 +238,14 @@ static inline float lr_native_clamp(float x, float low, float high)
     return above < high ? above : high;
 }
 
-/* The mean of a line over the strip, clamped to -half .. half, and its first moment over the width (-1/2 .. 1/2).
- * middle: position of the line at the strip's middle; rise: change from one end to the other. */
+/* Clamps a line over the strip to -half .. half. Gives its mean, and its first moment over the width (-1/2 .. 1/2).
+ * middle: value of the line at the strip's middle. rise: change from one end to the other. */
 static inline void lr_native_clamped_line(float middle, float rise, float half, float out[2])
 {
     const float steep = fabsf(rise);
     const float inverse = 1.0f / lr_native_most(steep, 1e-20f);
     const float above = middle + half, over = middle - half;
-    /* shares of the width over which the line lies above -half, and above half */
+    /* fractions of the width over which the line lies above -half, and above half */
     const float f = lr_native_clamp(above * inverse + 0.5f, 0.0f, 1.0f);
     const float g = lr_native_clamp(over * inverse + 0.5f, 0.0f, 1.0f);
     const float ff = f * f, gg = g * g, bend = 0.5f * steep;
@@ -249,8 +253,9 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
     out[1] = rise * (1.0f / 12.0f) * (ff * (3.0f - 2.0f * f) - gg * (3.0f - 2.0f * g));
 }
 
-/* q_middle: middle of the primary cell, from the module's start. below: lower edge of the secondary cell, from its
- * module's start. base: position of the secondary's start on the primary, from the primary's start. */
+/* The overlap of modules that are not parallel across the axis. q_middle: middle of the primary cell, from the module's
+ * start. below: lower edge of the secondary cell, from its module's start. base: position of the secondary's start on
+ * the primary, from the primary's start. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
                                                               const struct lr_native_starts *starts, const float at[2])
@@ -265,7 +270,7 @@ static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_na
                                       upper[1] - lower[1], upper[1] + lower[1]};
 }
 
-/* The overlap of modules that are parallel across: the shadow is a rectangle. */
+/* The overlap of modules that are parallel across the axis: the shadow is a rectangle. */
 static inline struct lr_native_overlap lr_native_straight_overlap(const struct lr_native_strip *strip,
                                                                   const struct lr_native_axial *axial,
                                                                   const struct lr_native_starts *starts,
@@ -278,8 +283,8 @@ static inline struct lr_native_overlap lr_native_straight_overlap(const struct l
     return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower, 0.0f, 0.0f};
 }
 
-/* Solid angle / 2 pi of an overlap: its area times the density at its middle, with the second-order terms. Edges are
- * taken as the straight lines with the same moments. */
+/* Solid angle / 2 pi of an overlap: its area times the density at its middle, with second-order terms. Each edge is
+ * replaced by the straight line with the same moments. */
 static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
 {
     const float y = overlap->y, height = overlap->height, slant = strip->slant;
@@ -305,27 +310,27 @@ static inline float lr_native_straight_weight(const struct lr_native_strip *stri
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* The coordinate, from the point, at which line `ray` of primary cell q starts in sampled mode. It is computed in
- * double, because it decides which crystal a line hits. */
+/* The coordinate, relative to the point, at which line `ray` of primary cell q starts in sampled mode. It is computed
+ * in double, because it decides which crystal a line hits. */
 static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a, int q, int ray)
 {
     return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
 }
 
-/* The coordinate at which the line from y hits the secondary, in cells from the secondary's start. */
+/* The coordinate at which the line from y hits the secondary, in units of cells from the secondary's start. */
 static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                           double start_b, double y)
 {
     return (-y / strip->tau_exactly - start_b) / axial->exact_pitch_b;
 }
 
-/* True if the coordinate `place`, in cells from the secondary's start, is on the face of cell s. */
+/* True if coordinate `place`, in units of cells from the secondary's start, is on the face of cell s. */
 static inline bool lr_native_line_meets(const struct lr_native_axial *axial, double place, int s)
 {
     return fabs(place - s - 0.5) * axial->exact_pitch_b <= 0.5 * axial->exact_face_b;
 }
 
-/* The line's weight per mm of the primary's face along the axis. */
+/* The weight of a line per mm of the primary's face along the axis. */
 static inline float lr_native_line_weight(const struct lr_native_strip *strip, float y)
 {
     const float inverse = 1.0f / (y * y + strip->squared);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels. One file per instruction set includes this file and names the table KERNELS. */
+ * The kernels. One file per instruction set includes this file, and defines KERNELS as the name of its table. */
 #include "correspondence/native/kernels.h"
 
-/* The first and the last cell of the primary through which some part of the secondary is seen. */
+/* Finds the first and the last primary cell through which some part of the secondary is seen. */
 static void primary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                           const struct lr_native_starts *starts, int cells[2])
 {
@@ -25,8 +25,8 @@ static int round_up(int count)
 /* Number of cells of a group. Loops run over whole groups. */
 enum { GROUP = 8 };
 
-/* Finds the first and the last cell of the secondary that may be seen through each of `count` primary cells from
- * `begin` on. */
+/* Finds, for each of `count` primary cells from `begin` on, the first and the last secondary cell that may be seen
+ * through it. */
 static void find_secondary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                  const struct lr_native_starts *starts, const int cells[2], int32_t *restrict ends[2])
 {
@@ -48,21 +48,21 @@ static void find_secondary_cells(const struct lr_native_strip *strip, const stru
 }
 
 /* The arrays of exact mode, [slots] each. Several short loops over them run faster than one long loop, because a
- * processor works on more iterations of a short loop at a time. */
+ * processor has more iterations of a short loop in flight. */
 struct exact_lists {
-    int32_t *q, *s; /* cells; a group is filled up with cells beyond the modules */
+    int32_t *q, *s; /* cells; unused places of a group have cells beyond the modules */
     float *y, *height, *taper, *skew;
 };
 
-/* Lists every cell of the primary, in groups, with each cell of the secondary through which any cell of the group
- * may be seen. Returns the number of slots. */
+/* Lists the cells of the primary in groups. Each cell is paired with every secondary cell that may be seen through any
+ * cell of its group. Returns the number of slots. */
 static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
                       const struct exact_lists *lists)
 {
     int32_t *restrict q = lists->q, *restrict s = lists->s;
     int count = 0;
     for (int at = 0; at <= cells[1] - cells[0]; at += GROUP) {
-        int32_t extra = 0; /* the largest number of cells after the first that any member of the group has */
+        int32_t extra = 0; /* the largest number of cells after the first, over the members of the group */
         for (int m = at; m < at + GROUP; m++) extra = last[m] - first[m] > extra ? last[m] - first[m] : extra;
         for (int n = 0; n <= extra; n++, count += GROUP) {
             for (int m = 0; m < GROUP; m++) {
@@ -106,7 +106,7 @@ static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin, c
     }
 }
 
-/* Finds the offset of each slot's value. Slots beyond the modules get the offset of another slot and no weight. */
+/* Finds the offset of each slot's value. Slots beyond the modules get the offset of another slot, and weight 0. */
 static void place_cells(const struct lr_native_axial *axial, int end, const struct exact_lists *lists, int count,
                         const struct lr_native_slots *slots)
 {
@@ -134,7 +134,7 @@ static int exact(const struct lr_native_strip *strip, const struct lr_native_axi
     int cells[2];
     primary_cells(strip, axial, starts, cells);
     find_secondary_cells(strip, axial, starts, cells, ends);
-    /* The count is a multiple of the group; the mask lets the compiler know this. */
+    /* The count is a multiple of the group, and the mask tells the compiler so. */
     const int count = list_cells(cells, ends[0], ends[1], &lists) & ~(GROUP - 1);
     overlap_cells(strip, axial, starts, &lists, count);
     weigh_overlaps(strip, LR_NATIVE_THIN * axial->half_a, &lists, count, slots->weight);
@@ -180,10 +180,10 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
-/* Keeps the compiler from merging iterations of the outer loop, whose inner loop already is one vector. */
+/* Keeps the compiler from merging iterations of the outer loop, whose inner loop already fills one vector. */
 #define ONE_BY_ONE __asm__ volatile("")
 
-/* The sum of the lanes, always in the same order whatever the vector width. */
+/* The sum of the lanes, in the same order for every vector width. */
 static float add_lanes(const float lanes[8])
 {
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of single LORs. Each LOR finds the sample points in its own tube. LORs of the same crystal columns
- * share the columns of points and their strips. */
+ * Projections of single LORs. For each LOR, the sample points in its tube are found. LORs of the same crystal columns
+ * use the same columns of points and the same strips. */
 #include "base/order.h"
 #include "correspondence/native/native.h"
 
@@ -12,10 +12,10 @@
 
 #include <stdlib.h>
 
-/* Number of LORs of a stretch, which is sorted as a whole. */
+/* The number of LORs of a stretch. A stretch is a range of the list whose LORs are sorted together. */
 #define STRETCH ((int64_t)1 << 22)
 
-/* Number of jobs for every thread, and number of groups of a job. */
+/* The number of jobs per thread, and the number of groups per job. */
 enum { JOBS_PER_THREAD = 8, GROUPS_PER_JOB = 64 };
 
 struct entry {
@@ -23,21 +23,21 @@ struct entry {
     int32_t columns[2]; /* columns of modules i and j */
     int32_t cells[2];
     float value;
-    int64_t position; /* index among the caller's values */
+    int64_t position; /* index in the caller's values */
 };
 
 struct lors {
     struct lr_native *native;
     struct entry *entries;
     int64_t num;
-    int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
+    int64_t *groups; /* [num_groups + 1]: first entry of each group; a group has the same pair and columns */
     int64_t num_groups;
-    const float *columns; /* for forward: the image */
-    float *values;        /* for forward: the caller's values, which hold the latest sums; NULL for back */
-    double *totals;       /* for forward: [num] sums of the values of LORs from `first` on */
+    const float *columns; /* forward: the image */
+    float *values;        /* forward: the caller's values, which contain the latest sums; back: NULL */
+    double *totals;       /* forward: [num] sums of the values of LORs from `first` on */
     int64_t first;
-    double *sums;     /* for back: the image */
-    int rows_per_job; /* for back: rows of voxels */
+    double *sums;     /* back: the image */
+    int rows_per_job; /* back: rows of voxels per job */
 };
 
 /* --- sorting --- */
@@ -57,8 +57,7 @@ static void place_crystal(const struct lr_native_module *module, int crystal, in
     *cell = module->step_along > 0 ? along : module->num_cells - 1 - along;
 }
 
-/* Lists the LORs of the stretch that are in coincidence, in the order of their groups. LORs with the value 0 are
- * skipped. */
+/* Lists the LORs of a stretch that are in coincidence, sorted by group. LORs with the value 0 are left out. */
 static void fill(struct lors *lors, const struct lr_native_lors *list, const float *values, const int64_t stretch[2])
 {
     const struct lr_native_scene *scene = &lors->native->scene;
@@ -96,11 +95,11 @@ struct meeting {
     const struct lr_native_strip *strip;
     struct lr_native_axial axial;
     bool i_is_primary;
-    int x, y;         /* sample points across */
+    int x, y;         /* sample point across the axis */
     double starts[2]; /* start of the primary's and of the secondary's first cell */
 };
 
-/* Solid angle / 2 pi of one part of the primary cell cells[0], seen through the secondary cell cells[1]. */
+/* Solid angle / 2 pi of one piece of primary cell cells[0], as far as it is seen through secondary cell cells[1]. */
 static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                            int part)
 {
@@ -117,7 +116,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* Weight of line `ray` of the primary cell cells[0] if the line hits the secondary cell cells[1]; else 0. */
+/* Weight of line `ray` of primary cell cells[0] if the line hits secondary cell cells[1]; otherwise 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {
@@ -132,7 +131,7 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
                : 0.0f;
 }
 
-/* Adds the elements of one LOR and the strip. */
+/* Adds the elements of one LOR for the strip. */
 static void meet_entry(const struct meeting *meeting, const struct entry *entry)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
@@ -142,8 +141,8 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     const int64_t column =
         (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
     const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
-    /* The first and the last point from which the primary cell may be seen through the secondary cell, with room for
-     * rounding. */
+    /* The first and the last point from which the primary cell may be seen through the secondary cell, with a margin
+     * for rounding. */
     const struct lr_native_axial *axial = &meeting->axial;
     const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
     const double on_a = meeting->starts[0] + (cells[0] + 0.5) * axial->exact_pitch_a;
@@ -179,7 +178,7 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     }
 }
 
-/* Adds the elements of a group of LORs and one column of points. */
+/* Adds the elements of a group of LORs for one column of points. */
 static void meet_column(struct meeting *meeting, const int64_t group[2])
 {
     struct lr_native_view *view = meeting->view;
@@ -189,7 +188,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     struct lr_native_side sides[2];
     if (!lr_native_sees(scene, first->pair, point, sides)) return;
 
-    /* The primary in sampled mode may change once along the column. */
+    /* In sampled mode, the other module may become the primary at one point of the column. */
     bool roles[2] = {sides[0].height >= sides[1].height};
     int num_roles = 1;
     if (scene->params.mode != LR_MODE_EXACT) {
@@ -225,7 +224,7 @@ static void add_to_totals(const struct lors *lors, const int64_t group[2])
     }
 }
 
-/* Projects a group on the rows of points begin .. end - 1. */
+/* Projects a group for the rows of points begin .. end - 1. */
 static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
 {
     const struct lors *lors = meeting->lors;

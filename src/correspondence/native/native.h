@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The whole backend, and its projections. Images are in the order of the grid, and values in the order of the
+ * The native backend's state and its projections. Images are in the order of the grid, and values in the order of the
  * selection. All projections give the same bits for any number of threads. */
 #ifndef LR_CORRESPONDENCE_NATIVE_NATIVE_H
 #define LR_CORRESPONDENCE_NATIVE_NATIVE_H
@@ -17,14 +17,15 @@ struct lr_native {
     struct lr_native_view *views; /* [num_views], one per thread */
 };
 
-/* A list of module pairs, ascending; pairs NULL = all num pairs. The values of consecutive pairs are consecutive. */
+/* A list of module pairs in ascending order; pairs NULL = all `num` pairs. The values of consecutive pairs are
+ * consecutive. */
 struct lr_native_pairs {
     const int32_t *pairs;
     int64_t num;
-    const lr_selection *part; /* LORs of the pairs that are projected; NULL = all */
+    const lr_selection *part; /* the LORs of the pairs that are projected; NULL = all LORs */
 };
 
-/* errors of all projections: LR_FAILED, out of memory, logged; LR_CANCELLED. */
+/* errors of all projections: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
 lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
                             float *values);
 
@@ -32,7 +33,7 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
 lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
                          float *image);
 
-/* Single LORs, ascending. */
+/* Single LORs in ascending order. */
 struct lr_native_lors {
     const int64_t *numbers;
     int64_t num;
@@ -49,22 +50,23 @@ lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, c
 /* Copies an image from the grid's order to the order of columns, [across 1][across 0][along]. */
 void lr_native_to_columns(const struct lr_native_scene *scene, const float *image, float *columns);
 
-/* Copies an image back to the grid's order, divided by the number of sample points of a voxel. */
+/* Copies an image from the order of columns back to the grid's order. Divides it by the number of sample points per
+ * voxel. */
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
-/* One job of some work, done in the view's thread. */
+/* One job of a stage of work. It runs in the view's thread. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
 
-/* A stage of work, and its share of the whole. */
+/* A stage of work, and the fraction of all work that it is. */
 struct lr_native_work {
     const char *what;
-    double from, share; /* start and share of the reported progress, 0 .. 1 */
+    double from, share; /* start and length of the stage's interval of the reported progress, 0 .. 1 */
     lr_native_job *job;
     void *user;
 };
 
-/* Does jobs 0 .. num_jobs - 1 on all threads, in any order. The calling thread also does jobs. It reports progress
- * between jobs and when a job calls lr_native_ask. */
+/* Runs jobs 0 .. num_jobs - 1 on all threads, in any order. The calling thread also runs jobs. It reports progress
+ * between jobs, and when one of its jobs calls lr_native_ask. */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
 /* --- visits: every element of a pair of modules and a column of sample points, handed over in the same order and
@@ -72,14 +74,14 @@ lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *w
 
 /* A column of sample points. */
 struct lr_native_column {
-    double point[2];     /* coordinates across */
-    const double *along; /* [count] coordinates along */
+    double point[2];     /* coordinates across the axis */
+    const double *along; /* [count] coordinates along the axis */
     int count;
     const float *wanted; /* [count] points with the value 0 are skipped; NULL = no point is skipped */
 };
 
-/* The elements of point k and the crystal columns of a block (kernels.h): the block's value at offset[n] has
- * the weight[n]. Some weights are 0. count is a multiple of LR_NATIVE_LANES. */
+/* The elements of point k for the crystal columns of one block (kernels.h): weight[n] is the weight of the block's
+ * value at offset[n]. Some weights are 0. count is a multiple of LR_NATIVE_LANES. */
 struct lr_native_part {
     int64_t block;
     int ci, cj;
@@ -96,7 +98,7 @@ struct lr_native_visit {
     void *user;
 };
 
-/* Values that determine the overlaps of parallel modules with a column. */
+/* The values on which the overlaps of a column with parallel modules depend. */
 struct lr_native_flat_key {
     int64_t pair; /* -1 = no pair */
     bool i_is_primary;
@@ -107,7 +109,7 @@ struct lr_native_flat_key {
     double starts[2];
 };
 
-/* Overlaps of parallel modules for every point of a column. Every strip has the same overlaps. */
+/* The overlaps of parallel modules for every point of a column. They are the same for all strips. */
 struct lr_native_flat {
     struct lr_native_flat_key key;
     int64_t capacity, num_points;
@@ -116,12 +118,12 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
-/* Progress of jobs on several threads, and the status that stops the jobs. */
+/* The progress of jobs on several threads, and the status that stops them. */
 struct lr_native_watch {
     const struct lr_native_run_state *run;
     atomic_llong num_begun, num_done;
     atomic_int status; /* first status that is not LR_OK */
-    double next_s;     /* time of the next report, in the thread that started the work */
+    double next_s;     /* time of the next report, s; used by the thread that started the work */
 };
 
 /* Stores the first status that is not LR_OK. */
@@ -134,7 +136,7 @@ static inline void lr_native_set_status(atomic_int *status, lr_status found)
 /* Working memory of one thread. */
 struct lr_native_view {
     struct lr_native_watch *watch; /* NULL if no jobs are running */
-    bool reports;                  /* true in the thread that started the work, which reports progress */
+    bool reports;                  /* true in the thread that started the work and reports its progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;
@@ -146,29 +148,29 @@ struct lr_native_view {
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene);
 void lr_native_view_finish(struct lr_native_view *view);
 
-/* Asks, within a long job, whether to continue. Returns LR_OK, or the reason to stop. */
+/* Called within a long job. Returns LR_OK if the job should continue, else the status that stops it. */
 lr_status lr_native_ask(struct lr_native_view *view);
 
-/* errors: LR_FAILED, out of memory, logged; the status of `take`. */
+/* errors: LR_FAILED, logged, if memory runs out; the status of `take`. */
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column);
 
-/* All crystal columns of a pair that have LORs of the part; NULL = all. */
+/* All crystal columns of a pair that have LORs of the part. part: NULL = all columns. */
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
                                             const lr_selection *part);
 
-/* True if the forward sums of a pair are added to doubles after each column of points. The sums are floats, because
- * vectors of floats are fast, but a float loses precision as a sum grows. A pair with few cells has many terms per
- * cell and adds after each column; other pairs add after some rows. Projections of whole pairs and of single LORs use
- * the same rule, and so have the same bits. */
+/* True if the forward sums of a pair are added to doubles after every column of points. Sums are first made in float,
+ * because vectors of floats are fast, but a float loses precision as its sum grows. A pair with few cells has many
+ * terms per cell, so its sums are added after every column. Sums of other pairs are added after some rows. Projections
+ * of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
 bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair);
 bool lr_native_sums_row(int y);
 
-/* The cells of a pair, given which module is the primary. */
+/* The axial cells of a pair's primary and secondary. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);
 
-/* True if module i is the primary of a point in sampled mode: its centre is at least as far from the point as the
- * centre of j. */
+/* True if module i is the primary for a point in sampled mode: its centre is at least as far from the point as the
+ * centre of module j. */
 bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along);
 
 /* --- columns of points that may see a pair --- */
@@ -181,18 +183,17 @@ struct lr_native_hull {
 struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, int64_t pair,
                                           const struct lr_native_range *range);
 
-/* Finds the rows of sample points (along axis across[1]) that the hull may intersect: begin, end. */
+/* Finds the rows of sample points that the hull may intersect: begin, end. Rows are numbered along axis across[1]. */
 void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int rows[2]);
 
-/* Finds the columns of one row of sample points that the hull may intersect: begin, end. */
+/* Finds the columns of sample points of one row that the hull may intersect: begin, end. */
 void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int row,
                             int columns[2]);
 
 /* --- crystal penetration: lines through the sides of the primary's box, in single
  * precision (docs/method/correspondence.md, "Penetration"). Modules may stand anywhere --- */
 
-/* Creates the backend for params->penetration.
- * errors: LR_USAGE with an attenuation image; LR_FAILED; logged. */
+/* Creates the backend for params->penetration. errors, logged: LR_USAGE if there is an attenuation image; LR_FAILED. */
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend);
 
 #endif

@@ -16,25 +16,26 @@
 
 static const float two_pi = 6.283185307179586f;
 
-/* Relative difference of squared distances below which two modules count as equally far away. */
+/* The relative difference of squared distances below which two modules count as equally far. */
 static const double tie = 1e-9;
 
-/* Slack of the culling tests, and of numbers that are rounded up. */
+/* The tolerance of the tests that exclude modules, and of numbers that are rounded up. */
 static const double slack = 1e-9;
 
-/* Number of lines that are followed in parallel, and largest number of boxes that a line may hit on one side. */
+/* LANES: number of lines that are followed in parallel. MOST_MET: largest number of boxes that a line may hit on one
+ * side. */
 enum { LANES = 64, MOST_MET = 64 };
 
-/* Largest number of pairs of a point and a module that a forward projection holds at a time. */
+/* The largest number of combinations of a point and a module that a forward projection has in memory. */
 enum { MOST_SIGHTS = 1 << 16 };
 
-/* Largest memory for the sums of one window of a forward projection. */
+/* The largest memory for the sums of one window of a forward projection, bytes. */
 static const int64_t most_sum_bytes = INT64_C(2) << 30;
 
 /* --- modules and points --- */
 
-/* A module as a box of crystals. Coordinates are along u, along v, and depth behind the front face; the origin is the
- * centre of the front face. Crystals span -half .. half, and 0 .. depth. */
+/* A module as a box of crystals. Coordinates are along u, along v, and depth behind the front face. The origin is the
+ * centre of the front face. Crystals extend from -half to half, and from 0 to depth. */
 struct box {
     double axes[3][3];          /* u, v, outward normal */
     double front[3], centre[3]; /* the origin, and the middle of the detection plane */
@@ -47,20 +48,20 @@ struct box {
 /* A module seen from a point. */
 struct seen_module {
     double at[3];        /* the point in the box's coordinates */
-    double distance2;    /* squared distance of the middle of the detection plane */
+    double distance2;    /* squared distance from the middle of the detection plane */
     double towards[3];   /* axis of the cone around the bounding sphere */
-    double sine, cosine; /* of the cone's half angle; 1 and 0 for a point within the sphere */
+    double sine, cosine; /* of half the cone's opening angle; 1 and 0 for a point within the sphere */
 };
 
 /* A box that lines of a primary may hit, in the primary's coordinates. */
 struct target {
     int module;
-    float rotation[3][3]; /* converts a step from the primary's to the target's coordinates */
+    float rotation[3][3]; /* converts a step from the primary's coordinates to the target's */
     float at[3];          /* the point */
-    int64_t pair;         /* pair of the primary and this module as its secondary; -1 = the module only stops photons */
+    int64_t pair;         /* pair of the primary and this module as secondary; -1 = it only stops photons */
 };
 
-/* A module that a line hits, and the coordinate of the entry. */
+/* A module that a line hits, and the coordinate at which the line enters it. */
 struct met {
     int target;
     float entry;
@@ -73,7 +74,7 @@ struct crossing {
 
 /* The lines of one row of strata. */
 struct lanes {
-    float step[3][LANES]; /* from the point to the primary's surface, in its coordinates */
+    float step[3][LANES]; /* from the point to the primary's surface, in the primary's coordinates */
     float length[LANES], weight[LANES];
     float enter[LANES], leave[LANES];
     int num_opposite[LANES], num_before[LANES];
@@ -88,7 +89,7 @@ struct worker {
     struct crossing *far; /* crystals of the primary on the current line */
     struct lanes lanes;
     struct lr_elements elements; /* for rows: elements of the current row */
-    double sum;                  /* for back: sum of the current voxel */
+    double sum;                  /* for back: sum for the current voxel */
     lr_status status;
 };
 
@@ -98,14 +99,14 @@ struct stopping {
     struct worker *workers; /* [threads] */
 };
 
-/* The destination of a point's elements. */
+/* The use of a point's elements. */
 struct use {
     const struct stopping *stopping;
     struct worker *worker;
     const unsigned char *wanted; /* [num_pairs] 1 = the pair's elements are needed; NULL = all pairs */
     const int64_t *places;       /* [num_pairs] index of each pair's first value */
-    const float *values;         /* for back: values of LORs; NULL = all 1 */
-    double *sums;                /* for forward: sums of LORs, [2] each; else NULL */
+    const float *values;         /* for back: values of LORs; NULL = all are 1 */
+    double *sums;                /* for forward: two sums for each LOR; otherwise NULL */
     float scale;                 /* for forward: the voxel's value */
     bool is_row;
 };
@@ -129,8 +130,8 @@ static void see(const struct stopping *stopping, const double point[3], struct s
     }
 }
 
-/* True if a line through the point may cross both modules' bounding spheres, on the same side of the point (side 1) or
- * on opposite sides (side -1). */
+/* True if a line through the point may cross the bounding spheres of both modules. side: 1 if the modules are on the
+ * same side of the point, -1 if they are on opposite sides. */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -139,7 +140,7 @@ static bool may_share_line(const struct seen_module *a, const struct seen_module
 
 /* --- one line through one box --- */
 
-/* A line at + t step in a box's coordinates, and the cell it is in. */
+/* A line at + t step in a box's coordinates, and the cell that it is in. */
 struct path {
     const struct box *box;
     float at[3], step[3], range[2];
@@ -158,7 +159,7 @@ static void clip_slab(float at, float step, float low, float high, float range[2
     range[1] = last < range[1] ? last : range[1];
 }
 
-/* Finds the part of the line within the box, 0 <= t <= end. False if there is none. */
+/* Finds the part of the line inside the box, 0 <= t <= end. Returns false if there is none. */
 static bool enter_box(struct path *path, float end)
 {
     const struct box *box = path->box;
@@ -175,7 +176,7 @@ static bool enter_box(struct path *path, float end)
     return path->range[1] > path->range[0];
 }
 
-/* Part of t that the line spends in its cell's crystal. */
+/* The length in t of the line's path in the crystal of its cell. */
 static float crystal_part(const struct path *path)
 {
     const struct box *box = path->box;
@@ -188,7 +189,7 @@ static float crystal_part(const struct path *path)
     return range[1] > range[0] ? range[1] - range[0] : 0.0f;
 }
 
-/* Moves to the next cell. False if the line has left the box. */
+/* Moves to the next cell. Returns false if the line has left the box. */
 static bool next_cell(struct path *path)
 {
     const struct box *box = path->box;
@@ -224,7 +225,7 @@ static float one_minus_exp(float x)
     return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f))) : 1.0f - expf(-x);
 }
 
-/* Adds the elements of one target's crystal `near` with all crystals of the primary on the line. weight: the share of
+/* Adds the elements of the target's crystal `near` with all crystals of the primary on the line. weight: fraction of
  * photons that `near` stops, times the line's weight. */
 static void emit(const struct use *use, int primary, const struct target *target, const int near[2], int num_far,
                  float weight)
@@ -270,7 +271,8 @@ static void follow_line(const struct use *use, int primary, const struct path *s
         for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
         met[place] = moved;
     }
-    /* Modules before the primary stop some photons. The crystals of the primary share those that are left. */
+    /* Modules in front of the primary stop some photons. The crystals of the primary stop fractions of the remaining
+     * photons. */
     struct path path = *start;
     for (int k = 0; k < 3; k++) path.step[k] = lanes->step[k][lane];
     if (!enter_box(&path, HUGE_VALF)) return;
@@ -307,8 +309,8 @@ static void follow_line(const struct use *use, int primary, const struct path *s
 
 /* --- rows of lines --- */
 
-/* Records the lines that hit the box of target number k, and where they enter: before the primary (0 <= t <= 1) or on
- * the opposite side of the point. */
+/* Records the lines that hit the box of target number k, and where they enter it: in front of the primary (0 <= t <=
+ * 1), or on the opposite side of the point. */
 static void meet_box(const struct stopping *stopping, struct worker *worker, int count, int k, bool opposite)
 {
     const struct target *target = opposite ? &worker->opposite[k] : &worker->before[k];
@@ -349,7 +351,7 @@ static void meet_box(const struct stopping *stopping, struct worker *worker, int
     }
 }
 
-/* Place of a line in its stratum, in widths of the stratum. Every backend uses the same places. */
+/* The position of a line in its stratum, in units of the stratum's width. Every backend uses the same positions. */
 static float place_in_stratum(int module, int index, int other, int second)
 {
     static const uint32_t own[2] = {3242174889, 2447445414}, shift[2] = {3518319155, 2882110345};
@@ -358,7 +360,7 @@ static float place_in_stratum(int module, int index, int other, int second)
     return (float)(sum >> 8) / 16777216.0f;
 }
 
-/* Coordinate of a line along an axis, given its stratum and its place there. *width: the stratum's width. */
+/* The coordinate of a line along an axis, for a given stratum and a position in it. *width: width of the stratum. */
 static float find_stratum(const struct box *box, int rays, int axis, int index, float place, float *width)
 {
     if (axis == 2) {
@@ -377,7 +379,8 @@ static float find_stratum(const struct box *box, int rays, int axis, int index, 
     return centre + half + ((float)(part - rays) + place) * *width;
 }
 
-/* Follows lines through one side of the primary's box: the side across `axis`, at the coordinate `level`. */
+/* Follows lines through one side of the primary's box. This side is perpendicular to `axis`, at the coordinate
+ * `level`. */
 static void follow_side(const struct use *use, int primary, const struct path *path, int axis, float level)
 {
     const struct box *box = path->box;
@@ -424,7 +427,7 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
     struct worker *worker = use->worker;
     bool any = false;
 
-    /* Modules that lines of the primary may hit. */
+    /* Finds the modules that lines of the primary may hit. */
     worker->num_before = worker->num_opposite = 0;
     for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
         const bool opposite = may_share_line(&seen[primary], &seen[m], -1);
@@ -438,7 +441,7 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
         }
         if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            /* The farther module is the primary of a pair. If both are equally far, it is the module with the lower
+            /* The primary of a pair is the farther module. If both are equally far, it is the module with the lower
              * number. */
             const double other2 = seen[m].distance2;
             const bool is_primary = fabs(own2 - other2) <= tie * fmax(own2, other2) ? primary < m : own2 > other2;
@@ -460,7 +463,7 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
     }
 }
 
-/* Adds the elements of all points of a row to the worker's sum or elements. The caller divides by the number of
+/* Adds the elements of all points of a row to the worker's sum or elements. The caller divides them by the number of
  * points. */
 static lr_status follow_row(const struct use *use, const struct lr_rows *rows, int64_t row)
 {
@@ -519,8 +522,8 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
     return LR_OK;
 }
 
-/* The place of a LOR among the window's values. *pair: the pair of modules from which the search begins; becomes the
- * LOR's own. */
+/* The position of a LOR among the window's values. *pair: on entry, the module pair at which the search begins; on
+ * return, the LOR's pair. */
 static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t *pair)
 {
     while (lor >= lors->offsets[*pair + 1]) (*pair)++;
@@ -575,7 +578,8 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
-        /* Values of single LORs are placed among the values of whole pairs; all others are 0. */
+        /* Values of single LORs are copied to their positions among the values of whole pairs. All other values are
+         * 0. */
         const lr_lors *lors = stopping->params.lors;
         work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
@@ -598,7 +602,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 
 /* --- forward --- */
 
-/* A forward projection of some points. Each thread has different primaries. A LOR has two sums, one for each of its
+/* A forward projection of some points. Each thread has its own primaries. A LOR has two sums, one for each of its
  * modules as the primary, so that no two threads add to the same sum. */
 struct forward {
     const struct stopping *stopping;
@@ -648,7 +652,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-/* Projects all points to the LORs of one part. values: values of these LORs, in the order of the selection. */
+/* Projects all points to the LORs of one part. values: of these LORs, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {
@@ -697,7 +701,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     return status;
 }
 
-/* Projects pairs of modules in windows whose sums fit in memory. */
+/* Projects module pairs in windows whose sums fit into memory. */
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct stopping *stopping = self;
@@ -823,7 +827,7 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
     stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
     stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
     if (stopping->boxes == NULL || stopping->workers == NULL) goto failed;
-    int most = 0; /* largest number of crystals that a line crosses, as each step goes along u or v */
+    int most = 0; /* largest number of crystals that a line crosses, with one step along u or v from each to the next */
     for (int m = 0; m < modules; m++) {
         const lr_module *module = &params->scanner->modules[m];
         struct box *box = &stopping->boxes[m];

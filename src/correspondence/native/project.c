@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of whole pairs of modules. A forward job computes the values of some crystal columns of one module with
- * all crystal columns of the other, and adds the contributions of the image's columns in a fixed order. A back job
+ * Projections of whole module pairs. A forward job computes the values of some crystal columns of one module with all
+ * crystal columns of the other module. It adds the contributions of the image's columns in a fixed order. A back job
  * computes the sums of its own voxels. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,10 +14,10 @@
 
 /* === forward projection === */
 
-/* Approximate number of values of a job, so that they stay in a processor's cache. */
+/* The approximate number of values of a job. As many values stay in a processor's cache. */
 #define JOB_VALUES ((int64_t)1 << 18)
 
-/* Number of jobs for every thread. */
+/* The number of jobs per thread. */
 enum { JOBS_PER_THREAD = 8 };
 
 struct job {
@@ -37,7 +37,7 @@ struct forward {
 
 /* --- jobs --- */
 
-/* Lists the jobs. If jobs is NULL, it only counts them. */
+/* Lists the jobs. If `jobs` is NULL, only counts them. */
 static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
@@ -67,10 +67,10 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 struct scatter_target {
     float *values; /* values of the job, block by block */
     double *sums;  /* totals of the values */
-    bool *are_new; /* for each block: true if something was added to its values */
+    bool *are_new; /* [blocks]: true if values of the block have changed since they were moved to `sums` */
     int64_t num_blocks;
     int64_t first_block, block_size;
-    float *points; /* values of the image at the points of the column */
+    float *points; /* values of the image at the points of the current column */
 };
 
 static lr_status scatter(void *user, const struct lr_native_part *part)
@@ -84,7 +84,7 @@ static lr_status scatter(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Moves the sums of blocks from floats to doubles. */
+/* Moves the sums of blocks from floats to doubles, and clears the floats. */
 static void add_to_sums(const struct scatter_target *target)
 {
     for (int64_t number = 0; number < target->num_blocks; number++)
@@ -99,7 +99,7 @@ static void add_to_sums(const struct scatter_target *target)
         }
 }
 
-/* Adds the elements of a job's LORs and every column of the image that may have some. */
+/* Adds the elements of a job's LORs for every column of the image that may have some. */
 static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
                                const struct lr_native_visit *visit)
 {
@@ -223,23 +223,24 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
 /* === back-projection: a job owns some voxels of one row across the axis, and visits the pairs of modules in order.
  * Memory holds the values of one window of pairs at a time, block by block === */
 
-/* Bytes of a window if no limit is given. */
+/* The memory of a window if no limit is given, bytes. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
 
-/* Largest number of voxel columns of a job. */
+/* The largest number of voxel columns of a job. */
 enum { JOB_VOXELS = 32 };
 
-/* Location of the values of a pair's blocks. */
+/* The location of the values of a pair's blocks. */
 struct source {
     const float *blocks; /* NULL = all values are 1 */
-    int64_t step;        /* step from block to block; 0 = all blocks are the same */
-    int64_t first; /* index in the window's memory, and in the caller's values from the window on; -1 = not held */
+    int64_t step;        /* step from one block to the next; 0 = all blocks are the same */
+    int64_t first; /* index in the window's memory, which is also the index in the caller's values from the window's
+                    * start; -1 = not in memory */
 };
 
 struct window {
     struct lr_native *native;
     const float *values;           /* the caller's values; NULL = all 1 */
-    const lr_selection *list_part; /* selected LORs of its pairs; NULL = all */
+    const lr_selection *list_part; /* selected LORs of the list's pairs; NULL = all LORs */
     struct lr_pair_window part;
     struct source *sources; /* [list->num] */
     float *memory;
@@ -249,8 +250,8 @@ struct window {
 
 /* --- values --- */
 
-/* True if the window must hold the pair's values: the caller gives values, or the mask has one bit per LOR, so that the
- * blocks of the pair differ. */
+/* True if the values of a pair must be in the window's memory. They must if the caller gives values, or if the mask has
+ * one bit per LOR, so that the blocks of the pair differ. */
 static bool is_held(const struct window *window, int64_t pair)
 {
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
@@ -273,8 +274,8 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, index);
 
-    /* If the caller gives values, every pair of the window is held, so that the window's memory and the caller's values
-     * are in the same order. */
+    /* If the caller gives values, the values of every pair of the window are in its memory. They then have the same
+     * order as the caller's values. */
     const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
     const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
     const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
@@ -380,7 +381,7 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
     lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto finish;
 
-    /* A window holds as many values as the limit allows, if not all, and at least those of any one pair. */
+    /* A window has as many values as the limit allows, but at least the values of any single pair. */
     const struct lr_native_scene *scene = &native->scene;
     const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
                                     ? scene->params.max_memory_bytes
@@ -400,7 +401,7 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
     const double num_pairs = (double)window.part.num_pairs;
     struct lr_pair_window *part = &window.part;
     while (status == LR_OK && part->end < part->num_pairs) {
-        /* The next pairs whose values fit, at least one. */
+        /* The window gets the next pairs whose values fit, but at least one pair. */
         lr_pair_window_leave(part);
         int64_t num_held = 0;
         for (; part->end < part->num_pairs; lr_pair_window_take(part)) {

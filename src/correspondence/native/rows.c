@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the matrix. One thread computes the row of a voxel or point. The rows of a stretch are computed in
- * parallel, and then handed to the sink in ascending order. */
+ * Rows of the matrix. One thread computes the row of a voxel or point. A stretch is a range of consecutive rows, which
+ * are computed in parallel and then handed to the sink in ascending order. */
 #include "correspondence/native/native.h"
 #include "model/lors/elements.h"
 
@@ -13,15 +13,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Number of rows of a stretch for each thread: FIRST_ROWS in the first stretch; later, as many rows as have about
- * STRETCH_ELEMENTS elements in total, at most MOST_ROWS. */
+/* The number of rows of a stretch per thread. The first stretch has FIRST_ROWS. Later stretches have as many rows as
+ * have about STRETCH_ELEMENTS elements in total, but at most MOST_ROWS. */
 enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
-/* The sums of a pair with at most this number of LORs are an array of all its LORs; larger pairs sort their
- * elements. */
+/* The largest number of LORs of a pair whose sums are an array over all its LORs. For larger pairs, elements are sorted
+ * instead. */
 #define MOST_DENSE ((int64_t)1 << 17)
 
-/* Offsets of a block's LORs from the LOR of the block's first two cells. */
+/* The offsets of a block's LORs, relative to the LOR of the block's first two cells. */
 struct places {
     int cells[2];
     int64_t steps[2];
@@ -30,11 +30,11 @@ struct places {
 
 /* Working memory of one thread. */
 struct worker {
-    double *sum;       /* [most_dense] sums of the current pair; 0 between pairs */
-    uint64_t *touched; /* [most_dense / 64 + 1] one bit for each LOR that has a sum */
+    double *sum;       /* [most_dense]: sums of the current pair; all are 0 between two pairs */
+    uint64_t *touched; /* [most_dense / 64 + 1]: one bit per LOR, set if the LOR has a sum */
     struct places places;
     struct lr_elements sparse;
-    struct lr_native_column *columns; /* [num_columns] sample points of the current row */
+    struct lr_native_column *columns; /* [num_columns]: sample points of the current row */
     double *along;                    /* coordinates along the axis, the same for all columns */
 };
 
@@ -45,7 +45,7 @@ struct stretch {
     struct worker *workers;   /* [num_views] */
     struct lr_owned_row *out; /* [rows of the stretch] finished rows */
     int64_t most_dense;       /* number of LORs of the largest pair that is summed in an array */
-    int num_columns;          /* columns of a row: sample points that differ only along the axis form one column */
+    int num_columns;          /* columns of a row; sample points that differ only along the axis form one column */
     atomic_int status;        /* first status that is not LR_OK */
 };
 
@@ -71,7 +71,7 @@ static lr_status add(void *user, const struct lr_native_part *part)
     const int64_t steps[2] = {i->step_along * target->crystals_j, j->step_along};
     if (!target->found && (places->at == NULL || places->cells[0] != i->num_cells || places->cells[1] != j->num_cells ||
                            places->steps[0] != steps[0] || places->steps[1] != steps[1])) {
-        /* The offsets of the last pair don't fit this pair. */
+        /* The offsets of the previous pair do not fit this pair. */
         free(places->at);
         *places = (struct places){{i->num_cells, j->num_cells}, {steps[0], steps[1]}, NULL};
         places->at = lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*places->at), "cells", scene->params.log);
@@ -98,7 +98,7 @@ static lr_status add(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* The index of the lowest set bit of a word that is not 0, found by multiplication with a de Bruijn sequence. */
+/* The index of the lowest set bit of a nonzero word, by multiplication with a de Bruijn sequence. */
 static int lowest_bit(uint64_t word)
 {
     static const unsigned char places[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
@@ -108,7 +108,7 @@ static int lowest_bit(uint64_t word)
     return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
 }
 
-/* Appends the pair's sums to the row, in order, and clears them. */
+/* Appends the pair's sums to the row in order, and clears the sums. */
 static lr_status collect(const struct target *target, double scale, struct lr_owned_row *out)
 {
     const lr_log *log = target->scene->params.log;
@@ -154,7 +154,7 @@ static lr_status compute_row(const struct stretch *stretch, int64_t row, int num
     const double scale = 1.0 / lr_rows_per_row(rows);
     struct target target = {.scene = scene, .worker = &stretch->workers[number]};
 
-    /* The row's columns of points. */
+    /* Makes the row's columns of points. */
     const int one[3] = {1, 1, 1};
     const int *samples = rows->grid ? rows->samples : one;
     const int strides[3] = {1, samples[0], samples[0] * samples[1]};
@@ -196,7 +196,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int number)
 
 /* --- all of them --- */
 
-/* Number of rows of the next stretch, after a stretch of `num` rows. */
+/* The number of rows of the next stretch. The previous stretch had `num` rows with `elements` elements. */
 static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t elements)
 {
     const int64_t most = (int64_t)MOST_ROWS * stretch->native->num_views;

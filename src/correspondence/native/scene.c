@@ -13,7 +13,7 @@
 
 /* --- masks --- */
 
-/* True if the module's crystals are counted along the axis by the first index, along u. */
+/* True if the first index of the module's crystals, along u, runs along the axis. */
 static bool is_along_u(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
 {
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
@@ -30,7 +30,7 @@ static int scanner_cell(const struct lr_native_module *module, int cell)
     return module->step_along > 0 ? cell : module->num_cells - 1 - cell;
 }
 
-/* The set of a separable mask for cells along the axis. */
+/* The bit set of a separable mask for cells along the axis. */
 static uint32_t cells_set(const struct lr_native_scene *scene, int64_t index)
 {
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
@@ -56,7 +56,7 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
                                    : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
-/* One pair for each distinct set of cells, the first that has it. Other pairs with an equal set share its table. */
+/* The first pair with each distinct set of cells. Other pairs with an equal set use its table. */
 struct sharing {
     int64_t *first; /* [num] pairs */
     int64_t num;
@@ -156,7 +156,7 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
         }
     }
 
-    /* Coordinates of sample points are computed as in lr_grid_sample_point. */
+    /* Coordinates of sample points are computed in the same way as by lr_grid_sample_point. */
     const lr_grid *grid = params->grid;
     const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
     scene->num_all_samples = 1;
@@ -203,17 +203,18 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
     *scene = (struct lr_native_scene){0};
 }
 
-/* Sine of the angle between two modules below which they are parallel: rounding of their axes makes such angles. */
+/* The sine of the angle between two modules below which they count as parallel. Rounding of their axes causes such
+ * angles. */
 #define PARALLEL 1e-13
 
-/* A face is cut into pieces. Over a piece, the density is approximated to second order and the edges along the axis as
- * straight lines. PIECE: largest length of a piece, divided by its distance. BEND: largest relative change of tau over
- * a piece. Each approximation has an error of about 5e-6 of an element for points in corners next to a module, and less
- * elsewhere. */
+/* Limits for the pieces into which a face is cut. Over a piece, the density is approximated to second order, and the
+ * edges along the axis by straight lines. PIECE: largest length of a piece, divided by its distance. BEND: largest
+ * relative change of tau over a piece. Each approximation has an error of about 5e-6 of an element for points in
+ * corners next to a module, and smaller errors elsewhere. */
 #define PIECE 0.1
 #define BEND 0.04
 
-/* Width of a strip, as a share of the face, below which the strip is skipped. */
+/* The width of a strip, as a fraction of the face, below which the strip is left out. */
 #define SLIVER 1e-9
 
 static double dot(const double a[2], const double b[2])
@@ -258,8 +259,9 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Coordinate at which the line through coordinate w of the secondary hits the primary. If this line comes from behind
- * the primary, the result is far beyond the end of the primary that the last lines from the front approach. */
+/* The coordinate at which the line through coordinate w of the secondary hits the primary. If this line reaches the
+ * primary from behind, the result is far beyond one end of the primary: the end that the last lines from the front
+ * approach. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
@@ -269,7 +271,7 @@ static double on_primary(const struct lr_native_crossing *crossing, double w)
     return on_first[0] + on_first[1] * level > 0.0 ? -1e12 : 1e12;
 }
 
-/* Coordinate at which the line from coordinate u of the primary hits the secondary. tau must be positive at u. */
+/* The coordinate at which the line from coordinate u of the primary hits the secondary. tau must be positive at u. */
 static double on_secondary(const struct lr_native_crossing *crossing, double u)
 {
     return -(crossing->on_second[0] + crossing->on_second[1] * u) / tau_at(crossing, u) - crossing->secondary.foot;
@@ -280,7 +282,7 @@ static double column_middle(const struct lr_native_module *module, int column)
     return (column - 0.5 * (module->num_columns - 1)) * module->pitch;
 }
 
-/* Finds the columns between two coordinates, with room for rounding: begin, end. */
+/* Finds the columns between two coordinates, with a margin for rounding: begin, end. */
 static void columns_between(const struct lr_native_module *module, double from, double to, int between[2])
 {
     const double half = 0.5 * module->num_columns, num = module->num_columns;
@@ -304,14 +306,14 @@ static void make_strip(const struct lr_native_crossing *crossing, double middle,
     strip->slant = (float)x;
 }
 
-/* Number of pieces for an edge of this length at this distance. */
+/* The number of pieces for an edge of this length at this distance. */
 static int num_pieces(double edge, double distance)
 {
     return (int)fmin(fmax(ceil(edge / (PIECE * distance)), 1.0), LR_NATIVE_MAX_PARTS);
 }
 
-/* Makes the strips of the part of column p of the primary that is seen through column r of the secondary. The nearer
- * this part is to the point, the more strips it has. Returns the number of strips. */
+/* Makes the strips of the part of primary column p that is seen through secondary column r. The nearer this part is to
+ * the point, the more strips it has. Returns the number of strips. */
 static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
 {
     const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
@@ -327,7 +329,7 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     const double distance = sqrt(height * height + aside * aside);
     const double bend = fabs(crossing->tau[1]) * (u1 - u0) / tau_at(crossing, 0.5 * (u0 + u1));
     const int num = num_pieces(fmax(u1 - u0, bend * PIECE / BEND * distance), distance);
-    /* Strips of parallel modules share overlaps, and therefore have the same number of parts. */
+    /* Strips of parallel modules have the same overlaps, and therefore the same number of pieces. */
     const double nearest = crossing->tau[1] == 0.0 ? height : distance;
     for (int n = 0; n < num; n++) {
         const double width = (u1 - u0) / num;
@@ -339,7 +341,7 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     return num;
 }
 
-/* Computes line `ray` of column p, and the column of the secondary that it hits. */
+/* Computes line `ray` of column p, and the column of the secondary that the line hits. */
 static bool sampled_strip(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const int at[2], struct lr_native_strip *strip)
 {
@@ -366,7 +368,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
     const int a = crossing->i_is_primary ? 0 : 1, b = 1 - a;
     const int wanted_b[2] = {range->begin[b], range->end[b]};
     int along_a[2];
-    /* Columns of the primary through which any of the secondary's columns begin .. end-1 may be seen. */
+    /* Finds the columns of the primary through which some of the secondary's columns begin .. end-1 may be seen. */
     const struct lr_native_module *module = crossing->secondary.module;
     const double half = 0.5 * module->pitch;
     columns_between(crossing->primary.module, on_primary(crossing, column_middle(module, wanted_b[0]) - half),
@@ -380,7 +382,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
         const int most = 2 * (first->num_columns + module->num_columns);
         int pairs = 0;
         for (int p = along_a[0]; p < along_a[1]; p++) {
-            /* Columns of the secondary through which column p may be seen. */
+            /* Finds the columns of the secondary through which column p may be seen. */
             int between[2] = {0, module->num_columns};
             const double u = column_middle(first, p), u0 = u - 0.5 * first->face, u1 = u + 0.5 * first->face;
             if (tau_at(crossing, u0) > 1e-9 && tau_at(crossing, u1) > 1e-9)
@@ -410,7 +412,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
     return num_within;
 }
 
-/* Room for rounding, in points of the grid. */
+/* The margin for rounding, in points of the grid. */
 #define SLACK 1e-6
 
 struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, int64_t pair,

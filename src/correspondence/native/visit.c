@@ -17,10 +17,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Relative difference of squared distances below which two modules count as equally far away. */
+/* The relative difference of squared distances below which two modules count as equally far. */
 #define TIE 1e-9
 
-/* Alignment of vectors, in bytes. */
+/* The alignment of vectors, bytes. */
 enum { ALIGNMENT = 64 };
 
 /* --- modules that are parallel across the axis: tau is the same for every strip of a column, and so the overlaps along
@@ -35,7 +35,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-/* Lists the overlaps that the key describes, unless `flat` already has them. axials: cells of each part. */
+/* Lists the overlaps for the key, unless `flat` already has them. axials: cells of each piece. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
@@ -67,7 +67,7 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
         const struct lr_native_starts starts =
             lr_native_start(&strip, (const double[2]){key->starts[0] - z, key->starts[1] - z});
         for (int item = 0; item < axials->num_a * key->parts; item++) {
-            /* The secondary cells whose shadows may overlap one part of primary cell q. */
+            /* Finds the secondary cells whose shadows may overlap one piece of primary cell q. */
             const int q = item / key->parts;
             const struct lr_native_axial *axial = &axials[item % key->parts];
             const float middle = (float)q * axial->pitch_a + axial->middle_a;
@@ -99,10 +99,10 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
 /* --- kernels and memory --- */
 
 #ifdef LR_NATIVE_AVX2
-/* Asks the processor, because __builtin_cpu_supports of some compilers does not know AVX2. */
+/* Asks the processor directly, because __builtin_cpu_supports does not know AVX2 in some compilers. */
 bool lr_native_has_avx2(void)
 {
-    const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save */
+    const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save and restore */
     unsigned a, b, c, d, enabled, rest;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || (c & bit_AVX) == 0) return false;
     __asm__("xgetbv" : "=a"(enabled), "=d"(rest) : "c"(0));
@@ -122,13 +122,13 @@ const struct lr_native_kernels *lr_native_kernels_at(int index)
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene)
 {
     const bool is_exact = scene->params.mode == LR_MODE_EXACT;
-    int64_t cells = 0, columns = 0; /* largest numbers of any module */
+    int64_t cells = 0, columns = 0; /* largest numbers over all modules */
     for (int m = 0; m < scene->params.scanner->num_modules; m++) {
         cells = scene->modules[m].num_cells > cells ? scene->modules[m].num_cells : cells;
         columns = scene->modules[m].num_columns > columns ? scene->modules[m].num_columns : columns;
     }
 
-    /* Number of strips of one crossing, and number of slots of one strip and point. */
+    /* Number of strips of one crossing, and number of slots of one strip and one point. */
     const int64_t strips = is_exact ? (4 * columns + 4) * LR_NATIVE_MAX_PARTS : columns * scene->params.rays;
     const int64_t bent = (cells + LR_NATIVE_LANES) * (is_exact ? cells : scene->params.rays);
     const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
@@ -190,14 +190,14 @@ struct scan {
     struct lr_native_view *view;
     const struct lr_native_visit *visit;
     const struct lr_native_column *column;
-    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells for each of the strip's parts */
+    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells for each piece of the strip */
     int num_axials;
-    double starts[2]; /* start of the primary's and of the secondary's first cell */
+    double starts[2]; /* starts of the first cells of the primary and the secondary */
     bool i_is_primary;
     int begin, end; /* points with this primary */
 };
 
-/* Describes the cells of the primary for each of `parts` equal parts of a face. */
+/* Makes the cells of the primary for each of `parts` equal pieces of a face. */
 static void cut_axials(struct scan *scan, int parts)
 {
     for (int n = 0; n < parts && parts != scan->num_axials; n++) {
@@ -207,7 +207,7 @@ static void cut_axials(struct scan *scan, int parts)
     scan->num_axials = parts;
 }
 
-/* Visits points scan->begin .. end - 1, which have the same primary. */
+/* Visits points scan->begin .. scan->end - 1, which have the same primary. */
 static lr_status visit_roles(struct scan *scan, const struct lr_native_side sides[2])
 {
     struct lr_native_view *view = scan->view;
@@ -291,12 +291,13 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     if (!lr_native_sees(scene, visit->pair, column->point, sides)) return LR_OK;
     struct scan scan = {.view = view, .visit = visit, .column = column, .end = column->count};
     if (scene->params.mode == LR_MODE_EXACT) {
-        /* The solid angle is the same for either primary, but more accurate from the higher module. */
+        /* The solid angle does not depend on the choice of the primary, but it is more accurate with the module over
+         * which the column is higher. */
         scan.i_is_primary = sides[0].height >= sides[1].height;
         return visit_roles(&scan, sides);
     }
 
-    /* Points with the same primary are visited together, in order. */
+    /* Consecutive points with the same primary are visited together. */
     for (; scan.begin < column->count; scan.begin = scan.end) {
         scan.i_is_primary = lr_native_farther_is_i(scene, visit->pair, column->point, column->along[scan.begin]);
         for (scan.end = scan.begin + 1; scan.end < column->count; scan.end++)
@@ -307,8 +308,8 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     return LR_OK;
 }
 
-/* A pair with at most FEW_CELLS values per block adds its sums to doubles after each column of points, a larger pair
- * after each ROWS_OF_SUMS rows. */
+/* FEW_CELLS: largest number of values per block of a pair that adds its sums to doubles after each column of points.
+ * Larger pairs add them after each ROWS_OF_SUMS rows. */
 enum { FEW_CELLS = 256, ROWS_OF_SUMS = 8 };
 
 bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair)
@@ -334,7 +335,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
         const struct lr_module_places *places = &scene->params.lors->angles->modules[modules[n]];
         const int *crystals = scene->params.scanner->modules[modules[n]].crystals;
         if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns)
-            range.part = NULL; /* a column has crystals at all places */
+            range.part = NULL; /* a column has crystals at all positions around the axis */
         range.first += places->first;
         range.step[n] = places->step;
     }
@@ -343,8 +344,8 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
 
 /* --- jobs on all threads --- */
 
-/* Seconds between two reports of progress: short enough to stop soon after a cancellation, and long enough to be
- * cheap. */
+/* The time between two progress reports, s. It is short enough to stop soon after a cancellation, and long enough to
+ * cost little. */
 #define ASK_SECONDS 0.02
 
 struct lr_native_run_state {
@@ -359,7 +360,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
     struct lr_native_watch *watch = view->watch;
     if (watch == NULL) return LR_OK;
     if (view->reports && lr_clock_seconds() >= watch->next_s) {
-        /* Jobs in progress count half, but only after the first job has ended. */
+        /* Jobs in progress count as half done, but only after the first job has ended. */
         const struct lr_native_run_state *run = watch->run;
         const double num_done = (double)atomic_load(&watch->num_done);
         const double num_begun = (double)atomic_load(&watch->num_begun);
@@ -398,7 +399,7 @@ lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *w
 
 /* --- images --- */
 
-/* The index in the grid of a voxel that is given in the order of columns. */
+/* The index in the grid of a voxel whose position is given in the order of columns. */
 static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
 {
     const int *size = scene->params.grid->size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, sections II to
- * IV, on OpenGL. The graphics processor does all steps. */
+ * The `raster` backend on OpenGL: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster,
+ * sections II to IV. All steps are computed by the graphics processor. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The steps of a batch, each of which is timed. */
+/* The steps of a batch. Each is timed separately. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
 _Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
 
@@ -28,23 +28,23 @@ static const char *const kind_names[NUM_KINDS] = {
 
 struct raster {
     struct lr_backend_params params;
-    lr_place *place;        /* owned: images and LOR values stay there between projections */
+    lr_place *place;        /* owned; images and LOR values stay at this place between projections */
     struct gl_context *ctx; /* the place's context */
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
-    /* `pictures`, `scatter` and `gather` are made at first use, since compiling their shaders takes long. */
+    /* `pictures`, `scatter` and `gather` are made at their first use, because their shaders take long to compile. */
     struct lr_correspondence pictures; /* images with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
-    struct lr_texels lors;                   /* LOR image of the window */
-    int64_t max_window;                      /* most LORs of a window */
+    struct lr_texels lors;                   /* the LOR image of the window */
+    int64_t max_window;                      /* largest number of LORs of a window */
     bool is_forward;                         /* direction of the current projection */
-    struct gl_stopwatch *watches[NUM_KINDS]; /* one per kind, for all batches of a projection */
+    struct gl_stopwatch *watches[NUM_KINDS]; /* one per step, for all batches of a projection */
     struct lr_blanks blanks;
 };
 
-/* Starts the programs and makes the buffers of a projection, unless they exist. */
+/* Starts the programs and makes the buffers of a projection if they do not exist yet. */
 static lr_status open_projection(struct raster *raster, bool is_forward)
 {
     const int *samples = raster->params.samples;
@@ -75,7 +75,7 @@ static lr_status project_batch(void *user, const struct lr_batch *batch)
     return status;
 }
 
-/* Projects forward or back. in: NULL = LOR values of 1 are projected back. */
+/* Projects forward or back. in: NULL = a back-projection of ones. */
 static lr_status project(struct raster *raster, const lr_selection *part, bool forward, const lr_vector *in,
                          lr_vector *out)
 {
@@ -196,7 +196,7 @@ static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *v
     return lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
 }
 
-/* Lists the kinds of passes that have run. */
+/* Lists the passes that have run, by step. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;
@@ -263,7 +263,7 @@ static lr_status build(struct raster *raster)
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
 
-    /* The atlas is large enough to keep a device busy, and small enough that a batch takes little time. */
+    /* The atlas is large enough to keep a device busy, and small enough for short batches. */
     const int64_t num_modules = params->lors->scanner->num_modules;
     const int most = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
                                                                              : limits->max_viewport_size[0];

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers in a row of the texture. Rows are short, so that an incomplete last row wastes little memory. */
+/* The count of numbers in a row of the texture. Rows are short, so that an incomplete last row wastes little memory. */
 enum { WIDTH = 4096 };
 
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count)
@@ -56,7 +56,7 @@ int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
     return (rows > 0 ? rows : 1) * WIDTH;
 }
 
-/* Finds a box of the full rows, and a box of the incomplete last row. Either box may be empty. */
+/* Finds two boxes of texels: that of the full rows, and that of the incomplete last row. Either may be empty. */
 static void find_boxes(const struct lr_texels *texels, struct gl_box boxes[2])
 {
     const int rows = (int)(texels->count / WIDTH);

@@ -20,7 +20,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* The LOR image is added to the total when LORs have this many terms on average. */
+/* The average number of terms per LOR after which the LOR image is added to the total. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
@@ -132,7 +132,7 @@ lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_
 
 /* --- back --- */
 
-/* The uniform block of shaders/correspondence/raster/gather.frag. It begins with the block of reduce.frag. */
+/* The uniform block of shaders/correspondence/raster/gather.frag. Its first members are those of reduce.frag. */
 struct gather_pass {
     struct lr_reduce_pass tiles;
     int32_t columns, num_images;
@@ -165,7 +165,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                         .label = "collect"});
     lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 
-    /* Even a tile of one pixel needs one halving, since the first halving multiplies by the LOR values. */
+    /* Even a tile of one pixel needs one halving, because the first halving multiplies by the LOR values. */
     int tile[2] = {plan->tile[0], plan->tile[1]};
     bool is_last = false;
     while (status == LR_OK && !is_last) {
@@ -202,7 +202,7 @@ void lr_gather_finish(struct lr_gather *gather)
     *gather = (struct lr_gather){0};
 }
 
-/* Halves the edges of all tiles of the batch, by sums of 2 x 2 pixels. The first halving reads the LOR values. */
+/* Halves the edges of all tiles of the batch by sums of 2 x 2 pixels. The first halving also reads the LOR values. */
 static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspondence *images,
                        const struct lr_batch *batch, const struct lr_texels *lors)
 {
@@ -246,7 +246,7 @@ lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence
     gl_stopwatch_begin(gather->reductions);
     for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) status = halve(gather, k, images, batch, lors);
 
-    /* The sums of all images are added to their voxels. */
+    /* Adds the sums of all images to their voxels. */
     const int *size = gather->image.target->size;
     const struct collect_pass uniforms = {.image_size = {size[0], size[1]}, .columns = gather->plan->columns};
     struct gl_pass collect = {
@@ -284,8 +284,8 @@ struct reading {
     struct hit *atlas; /* [rows of tiles in use * tile height][atlas width] */
 };
 
-/* Adds up the weights of each distinct crystal in a macropixel, which has rays x rays pixels from `corner` on. Returns
- * the number of distinct crystals. */
+/* Sums the weights of each distinct crystal in a macropixel, which has rays x rays pixels from `corner` on. Returns the
+ * number of distinct crystals. */
 static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, struct hit *distinct)
 {
     int num_distinct = 0;
@@ -377,7 +377,8 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
     float *path_mm = lr_alloc(count, sizeof(*path_mm), "a correspondence image", log);
     lr_status status = hits != NULL && path_mm != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        /* Renders the image as a projection does, and reads it. The pixels of a module without an image stay 0. */
+        /* Renders the image in the same way as a projection, and reads it. Pixels of a module without an image stay
+         * 0. */
         const struct lr_rows rows = {.points_mm = (const double(*)[3])point_mm, .end = 1};
         const struct lr_plan_work work = {
             .rows = &rows, .window = lr_pair_window_all(plan->lors), .whole = true, .primary = &module};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Correspondence images of a batch, in one atlas, and projections and matrix rows from them. The cluster paper is
- * Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster; its section II describes the images. */
+ * Correspondence images of a batch in one atlas, with the projections and matrix rows that are computed from them. The
+ * cluster paper is Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster. Its section II
+ * describes the images. */
 #ifndef LR_CORRESPONDENCE_RASTER_RASTER_H
 #define LR_CORRESPONDENCE_RASTER_RASTER_H
 
@@ -16,20 +17,20 @@ struct lr_correspondence {
     struct lr_scene *scene;
     const struct lr_plan *plan;
     struct gl_program *program; /* NULL before lr_correspondence_start or the first batch */
-    /* RG32UI: crystal of the secondary plus 1 (0 = no hit), and bits of the weight. The target also has a depth buffer
-     * if modules may hide others, and R32F path lengths, mm, if path_length. */
+    /* RG32UI: crystal of the secondary plus 1 (0 = no hit), and bits of the weight. If modules may hide others, the
+     * target also has a depth buffer. If path_length is set, it also has path lengths, R32F, mm. */
     struct gl_target *atlas;
     struct gl_buffer *images, *draws;
     bool path_length;
 };
 
-/* Makes an atlas. path_length: also stores the distance between the hits, for pictures. single: the atlas has one tile,
+/* Makes an atlas. path_length: for pictures, also stores the distance between the hits. single: the atlas has one tile,
  * for batches of one image. */
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
                                  bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
-/* Starts building the program if there is none yet, and does not wait for it. */
+/* Starts to build the program if it has not been started, without waiting. */
 lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
@@ -37,8 +38,8 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
 
 /* --- vectors in textures --- */
 
-/* A vector's numbers in a texture that can be drawn on. It is used for voxels and for the LOR image of the cluster
- * paper, section III. Number k is at (k mod width, k / width). The vector is on the host or at the backend's place. */
+/* A vector in a texture that can be drawn into. It is used for voxels, and for the LOR image of the cluster paper,
+ * section III. Number k is at texel (k mod width, k / width). The vector is on the host or at the backend's place. */
 
 struct lr_texels {
     struct gl_target *target; /* R32F; NULL = none */
@@ -47,15 +48,15 @@ struct lr_texels {
 
 /* Creates `count` zeros. errors: target is NULL; logged. */
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
-/* Makes *texels `count` zeros. The texture is kept if it has the right size. */
+/* Sets *texels to `count` zeros. The texture is kept if it has the right size. */
 lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
-/* The most numbers that one texture of at most `bytes` can hold. bytes: 0 = only the driver's limits apply. */
+/* The largest count of numbers for one texture of at most `bytes`. bytes: 0 = only the driver's limits apply. */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
-/* Copies a vector of `count` floats to the texture, or the texture to it. A vector at the place is copied on the
- * device. */
+/* Copies a vector of `count` floats to the texture (to_texels), or the texture to the vector. A vector at the place is
+ * copied on the device. */
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels);
 
 /* --- forward --- */
@@ -67,24 +68,24 @@ lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector
 struct lr_scatter {
     struct lr_scene *scene;
     const struct lr_plan *plan;
-    struct gl_program *scatter, *add; /* `add` is built when it first runs */
-    float factor;                     /* 1 / N, with N sample points per voxel; set by the caller */
+    struct gl_program *scatter, *add; /* `add` is built at its first use */
+    float factor;                     /* 1 / N for N sample points per voxel; set by the caller */
     struct lr_texels voxels;          /* emission of the voxels; filled in by the caller */
-    /* The LOR image is added to this total after many terms per LOR, and then cleared. Otherwise a large sum in float
-     * would lose ever more of each new term. The target is NULL before the first addition. */
+    /* The LOR image is added to this total, and then cleared, whenever it has many terms per LOR. A larger sum in float
+     * would lose more and more of each new term. The target is NULL before the first addition. */
     struct lr_texels total;
-    int64_t rays; /* upper bound of the terms in the LOR image */
+    int64_t rays; /* upper bound of the number of terms in the LOR image */
 };
 
-/* num_voxels: number of rows of the later requests. errors: *scatter holds nothing. */
+/* num_voxels: number of rows of later requests. errors: *scatter is empty. */
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
                           int64_t num_voxels);
 void lr_scatter_finish(struct lr_scatter *scatter);
 
-/* Starts a window. The caller provides a LOR image of zeros. */
+/* Begins a window of LORs. The caller provides a LOR image of zeros. */
 void lr_scatter_begin(struct lr_scatter *scatter);
 
-/* Adds a batch's images, which are in the atlas, to the LORs of the window. */
+/* Adds the images of a batch, which are in the atlas, to the LORs of the window. */
 lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
                          const struct lr_batch *batch, struct lr_texels *lors);
 
@@ -94,8 +95,8 @@ lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_
 /* --- back --- */
 
 /* Back-projection of correspondence images: cluster paper, section IV. The first run multiplies weights by LOR values
- * and halves the images by adding four pixels at each texel. Each further run halves them again, until every image is
- * one texel. One texel is a macropixel after log2 R runs, for R rays per crystal edge. */
+ * and halves the size of the images: each new texel is the sum of four pixels. Each further run halves the size again,
+ * until every image is one texel. A macropixel is one texel after log2 R runs, for R rays per crystal edge. */
 
 enum { LR_MOST_HALVINGS = 16 };
 
@@ -103,20 +104,20 @@ struct lr_gather {
     struct lr_scene *scene;
     const struct lr_plan *plan;
     struct gl_program *gather, *reduce, *collect;
-    struct gl_target *sums[LR_MOST_HALVINGS]; /* R32F; each has tiles of half the size of the one before */
+    struct gl_target *sums[LR_MOST_HALVINGS]; /* R32F; each has tiles of half the size of its predecessor's */
     int tiles[LR_MOST_HALVINGS][2];           /* tile sizes of `sums`; the last is 1 x 1 */
     int num_halvings;
     struct gl_buffer *rows;
-    struct lr_texels image;                    /* sums of the voxels; cleared by the caller */
+    struct lr_texels image;                    /* sums of the voxels; the caller clears them */
     struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
 };
 
-/* num_voxels: number of rows of the later requests. errors: *gather holds nothing. */
+/* num_voxels: number of rows of later requests. errors: *gather is empty. */
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);
 
-/* Adds a batch's images, which are in the atlas, to the voxels' sums. */
+/* Adds the images of a batch, which are in the atlas, to the sums of the voxels. */
 lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
                         const struct lr_texels *lors);
 
@@ -127,7 +128,7 @@ struct lr_reduce_pass {
 
 /* --- matrix rows --- */
 
-/* Matrix rows are read off correspondence images: cluster paper, section II.C. */
+/* Matrix rows, read from correspondence images: cluster paper, section II.C. */
 
 /* The inputs of lr_rows_read. */
 struct lr_row_reader {
@@ -138,8 +139,8 @@ struct lr_row_reader {
     const lr_progress *progress;
 };
 
-/* Renders the rows batch by batch, reads the atlas back, and hands every row to the sink in order, including empty
- * rows. */
+/* Renders the rows batch by batch, reads the atlas back to the host, and hands every row to the sink in order,
+ * including empty rows. */
 lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* --- pictures --- */
@@ -147,7 +148,7 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 /* A picture is one correspondence image for display, with the distance between the hits. */
 
 /* Renders one picture. images: made with path_length. module: the primary. pixels: [rays * nv][rays * nu] of the
- * module. The scene's window must hold all LORs. */
+ * module. The scene's window must have all LORs. */
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
                             int module, lr_pixel *pixels);
 

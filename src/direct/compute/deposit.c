@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Deposits events on the device. Events are uploaded in blocks, and sums stay on the device until the end. Sums are
- * integers of 64 bits (shaders/common/fixed.glsl), so that they are the same in every run. Views are divided among
- * several buffers if one buffer cannot hold all. */
+ * 64-bit integers (shaders/common/fixed.glsl), so that they are the same in every run. If one buffer cannot hold all
+ * views, the views are divided among several buffers. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -21,11 +21,11 @@ enum {
     HEAD_WORDS = 2, /* a buffer of sums begins with an overflow flag and an unused word */
     WORDS = 2,      /* words of a sum */
     NUM_TALLIES = 4,
-    TALLIED_BLOCKS = 1 << 14, /* largest number of blocks whose counts fit 32 bits */
+    TALLIED_BLOCKS = 1 << 14, /* largest number of blocks whose counts fit into 32 bits */
     READ_WORDS = 1 << 22
 };
 
-/* Sums in fixed point are multiples of 2^-37, and reach up to 2^26. */
+/* Sums in fixed point are multiples of 2^-37 up to 2^26. */
 #define SCALE (1.0 / (1 << 24))
 #define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
 
@@ -51,7 +51,7 @@ struct compute_deposit {
     int num_slabs, views_per_slab;
     struct device_event *block; /* [BLOCK_EVENTS] */
     int64_t filled;             /* number of events in the block */
-    int blocks;                 /* number of blocks whose counts are in the tallies */
+    int blocks;                 /* number of blocks counted in the tallies */
     lr_deposit_counts counts;
 };
 
@@ -77,8 +77,8 @@ static lr_status init(struct compute_deposit *deposit)
         deposit->crystals = lr_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
     free(centres);
 
-    /* Lists the cosine and the sine of each border: the lower borders of azimuths, the lower borders of tilts, and
-     * the end of the last tilt. */
+    /* Lists the cosine and the sine of each border: lower borders of azimuths, lower borders of tilts, upper border of
+     * the last tilt. */
     const int64_t num_borders = set->azimuths + set->tilts + 1;
     double(*borders)[2] = lr_alloc(num_borders, sizeof(*borders), "borders", log);
     for (int k = 0; borders != NULL && k < num_borders; k++) {
@@ -96,7 +96,7 @@ static lr_status init(struct compute_deposit *deposit)
     deposit->events = lr_data_buffer(deposit->ctx, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
     deposit->tallies = lr_data_buffer(deposit->ctx, "counts of events", NUM_TALLIES * 4, NULL);
 
-    /* The sums of all views are divided among as many buffers as needed. */
+    /* The sums of all views are divided among as many buffers as they need. */
     const struct gl_limits *limits = gl_context_limits(deposit->ctx);
     const lr_histo_images *images = deposit->params.images;
     const int64_t view_bytes = lr_grid_num_voxels(&images->grid) * WORDS * 4;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of the family `direct`: images, the passes that project, projections of vectors, and updates.
- * Vectors at the backend's place are copied to and from images with margins on the device
- * (shaders/direct/exchange.comp). */
+ * The `compute` backend of the family `direct`: images, projection passes, projections of vectors, and updates. Vectors
+ * at the backend's place are copied on the device to and from images with margins (shaders/direct/exchange.comp). */
 #include "direct/compute/direct.h"
 
 #include "base/log.h"
@@ -32,8 +31,8 @@ static void find_extent(const struct lr_direct_layout *layout, bool has_margins,
     for (int k = 0; k < 3; k++) extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
 }
 
-/* Makes an image of zeros. Images without margins cannot be projected. Here and below, the context is current, unless a
- * function makes it so itself. errors: LR_FAILED. */
+/* Makes an image of zeros. Images without margins cannot be projected. The context is current in this function and
+ * those below, except in functions that make it current. errors: LR_FAILED. */
 static lr_status image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
                             bool has_margins)
 {
@@ -99,7 +98,7 @@ static void reorder(const struct lr_direct_layout *layout, float *values, bool h
     }
 }
 
-/* Copies values to or from an image. values: [nz][ny][nx], read if to_device, otherwise written. */
+/* Copies values to an image if to_device, else from it. values: [nz][ny][nx]. */
 static lr_status image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout, float *values,
                             bool to_device)
 {
@@ -134,7 +133,7 @@ static lr_status image_copy(const struct lr_direct_image *image, const struct lr
 
 /* --- passes --- */
 
-/* Bind an image to a pass: the source is read, the target is read and written. */
+/* Bind an image to a pass. A source is read. A target is read and written. */
 static void bind_source(struct gl_pass *pass, const struct lr_direct_image *image)
 {
     pass->textures[LR_UNIT_DIRECT_SOURCE] = image->texture;
@@ -147,14 +146,14 @@ static void bind_target(struct gl_pass *pass, const struct lr_direct_image *imag
     pass->buffers[LR_BIND_DIRECT_TARGET].buffer = image->buffer;
 }
 
-/* The barriers that passes need if they write images. */
+/* The barriers of passes that write images. */
 static const GLbitfield image_barriers = GL_TEXTURE_FETCH_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT |
                                          GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
                                          GL_BUFFER_UPDATE_BARRIER_BIT;
 
 /* --- projections --- */
 
-/* Uniforms with grid, margin and extent; margin[3] and counts are 0. */
+/* Sets grid, margin and extent of the uniforms; margin[3] and counts are 0. */
 static struct pass_uniforms pass_of(const struct lr_direct_compute *compute)
 {
     const struct lr_direct_layout *layout = &compute->layout;
@@ -166,7 +165,7 @@ static struct pass_uniforms pass_of(const struct lr_direct_compute *compute)
     };
 }
 
-/* Finds the number of workgroups for some threads, in two dimensions. */
+/* Finds the number of workgroups in two dimensions for a number of threads. */
 static void set_groups(int64_t threads, int groups[3])
 {
     const int64_t count = (threads + LR_DIRECT_GROUP - 1) / LR_DIRECT_GROUP;
@@ -175,7 +174,7 @@ static void set_groups(int64_t threads, int groups[3])
     groups[2] = 1;
 }
 
-/* Starts a program of these passes. defines: up to two names, and a NULL at the end; may be NULL. */
+/* Starts a program of these passes. defines: at most two names, and a NULL after the last; NULL = no defines. */
 static struct gl_program *start_program(const struct lr_direct_compute *compute, const char *name,
                                         const char *const *defines)
 {
@@ -186,7 +185,7 @@ static struct gl_program *start_program(const struct lr_direct_compute *compute,
     return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
-/* Returns the program of a projection. The first call starts it. errors: NULL, logged. */
+/* Returns the program of a projection, which is started by the first call. errors: NULL, logged. */
 static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
 {
     struct gl_program **program = forward ? &compute->forward : &compute->back;
@@ -253,7 +252,7 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 /* --- images in and out --- */
 
-/* Takes an image back from the functions if they have it. OpenGL uses it next. */
+/* Takes an image back from the functions, if they have it, for use by OpenGL. */
 static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
 {
     return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
@@ -273,7 +272,8 @@ lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_dir
 
 /* --- the clock of projections, which waits for the device only when it is read --- */
 
-/* Marks the begin or the end of an interval that the functions, or else the stopwatch, time. */
+/* Marks the begin or the end of a timed interval. The functions time it if they replace the passes, else the
+ * stopwatch. */
 static void mark_lap(struct lr_direct_compute *compute, struct gl_stopwatch *watch, bool ends)
 {
     if (compute->functions != NULL)
@@ -284,8 +284,7 @@ static void mark_lap(struct lr_direct_compute *compute, struct gl_stopwatch *wat
         gl_stopwatch_begin(watch);
 }
 
-/* Returns the device time of all projections by run_view since the last call of this function, s. Waits for the
- * device. */
+/* Returns the device time of all projections by run_view since the last call of read_laps, s. Waits for the device. */
 static double read_laps(struct lr_direct_compute *compute)
 {
     if (!compute->has_laps) return 0.0;
@@ -296,7 +295,7 @@ static double read_laps(struct lr_direct_compute *compute)
     return seconds;
 }
 
-/* Runs a view's projection from compute->in to compute->out and measures its time. Does not wait for the device. */
+/* Projects a view from compute->in to compute->out and measures the time. Does not wait for the device. */
 static lr_status run_view(struct lr_direct_compute *compute, bool forward, int view)
 {
     const bool is_ready = compute->functions != NULL ||
@@ -314,8 +313,8 @@ static lr_status run_view(struct lr_direct_compute *compute, bool forward, int v
 
 enum direction { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
 
-/* A copy between an image and a vector. The direction TO_SUM sets the vector to the image, or adds the image to it if
- * `adds`. */
+/* A copy between an image and a vector. The direction TO_SUM adds the image to the vector if `adds` is set, else sets
+ * the vector to the image. */
 struct copy {
     enum direction direction;
     bool adds;
@@ -352,7 +351,7 @@ static lr_status exchange(struct lr_direct_compute *compute, const struct copy *
     LR_TRY(pass.program != NULL ? reclaim(compute, copy->image) : LR_FAILED);
     const int *grid = uniforms.grid;
     set_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
-    /* The bound range begins at a multiple of the driver's alignment, and the vector `*first` numbers later. */
+    /* The bound range begins at a multiple of the driver's alignment. The vector begins *first numbers later. */
     int32_t *first = &uniforms.counts[0];
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
     const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
@@ -369,7 +368,7 @@ static lr_status exchange(struct lr_direct_compute *compute, const struct copy *
     return gl_pass_run(compute->ctx, &pass);
 }
 
-/* Copies between a vector and an image, which the functions may have at the moment. vector: [num_voxels]. errors:
+/* Copies between a vector and an image. The functions may have the image at the moment. vector: [num_voxels]. errors:
  * LR_FAILED, LR_NO_DEVICE. */
 static lr_status copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                              const lr_vector *vector, bool to_image)
@@ -427,7 +426,7 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
         }
         LR_TRY(run_view(compute, false, is_all ? k : part->pairs[k]));
 
-        /* The image is the result of a single view, or the sum over several views, which is added up in double. */
+        /* The image is the result of one view, or the sum over several views in double. */
         if (count == 1) return copy_vector(compute, &compute->out, image, false);
         LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
         LR_TRY(exchange(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
@@ -435,8 +434,8 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* Projects between arrays on the host, to and from which vectors at the place are copied. in: NULL = ones are projected
- * back. */
+/* Projects between arrays on the host. Vectors at the place are copied to the host and back. in: NULL = a
+ * back-projection of ones. */
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
@@ -468,8 +467,8 @@ static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forw
 }
 
 /* Projects forward or back, as the functions of struct lr_backend_fns do. Makes the context current. Values of single
- * voxels are copied through the host. Vectors are in float32, and each is on the host or at the place. in: NULL = ones
- * are projected back. */
+ * voxels are copied through the host. Vectors are in float32, on the host or at the place. in: NULL = a back-projection
+ * of ones. */
 static lr_status project(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                          const lr_vector *in, lr_vector *out)
 {
@@ -486,16 +485,16 @@ static lr_status project(struct lr_direct_compute *compute, bool is_forward, con
 
 /* --- updates run on the device: data, image and intermediate results stay there --- */
 
-/* The views of a subset, by their numbers. */
+/* The numbers of the views of a subset. */
 struct block {
     int *views; /* owned [num_views] */
     int num_views;
-    struct lr_direct_image sensitivity; /* for EM; made when first needed */
+    struct lr_direct_image sensitivity; /* for EM; made at its first use */
 };
 
 struct lr_direct_resident {
     struct lr_direct_view_data *views; /* [num_views] */
-    struct block *blocks;              /* owned [num_blocks], one per subset; NULL = none */
+    struct block *blocks;              /* owned [num_blocks], one per subset; NULL = no subsets */
     int num_blocks;
     bool is_ramla; /* true = RAMLA; false = EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
@@ -564,7 +563,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
     const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
     const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     double bytes[2];
-    /* bytes[0] is an image with margins, bytes[1] one without. */
+    /* bytes[0]: of an image with margins; bytes[1]: of one without. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
     const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
     for (int k = 0; k < 3; k++) {
@@ -619,7 +618,7 @@ static lr_status load(void *self, int subset, const struct lr_update_data *data)
         struct lr_direct_view_data *view = &compute->resident->views[block->views[k]];
         const struct {
             const char *label;
-            const lr_vector *values; /* NULL = the data have none */
+            const lr_vector *values; /* NULL = the data have no such values */
             struct lr_direct_image *image;
         } loads[] = {{"counts", data->measured, &view->counts},
                      {"additive term", data->additive, &view->additive},
@@ -643,7 +642,8 @@ static lr_status set_image(void *self, const lr_vector *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
     if (status == LR_OK && compute->functions == NULL) {
-        /* Both programs are built at the same time. The wait is here, so that no clock measures it. */
+        /* The driver builds both programs in parallel. The function waits for them here, so that no clock measures the
+         * wait. */
         struct gl_program *forward = open_program(compute, true);
         struct gl_program *back = open_program(compute, false);
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
@@ -679,7 +679,7 @@ static struct gl_pass texel_pass(const struct pass_uniforms *uniforms, const str
     return pass;
 }
 
-/* Replaces the estimate of a view in resident->histo by the values that are back-projected. */
+/* Replaces the estimate of a view in resident->histo by the values to be back-projected. */
 static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
 {
     struct lr_direct_resident *resident = compute->resident;
@@ -722,7 +722,7 @@ static lr_status combine(struct lr_direct_compute *compute, const struct lr_dire
     return pass.program != NULL ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
 }
 
-/* Makes an image for updates unless it exists. */
+/* Makes an image for updates if it does not exist yet. */
 static lr_status open_image(struct lr_direct_compute *compute, const char *label, struct lr_direct_image *image)
 {
     if (lr_direct_image_exists(image)) return LR_OK;
@@ -732,7 +732,7 @@ static lr_status open_image(struct lr_direct_compute *compute, const char *label
     return status;
 }
 
-/* Computes sum = K^T histo for the first view of a block, and sum += K^T histo for the others. */
+/* Computes sum = K^T histo for the first view of a block, and sum += K^T histo for the other views. */
 static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int view, const struct lr_direct_image *sum)
 {
     const struct lr_direct_image *histo = &compute->resident->histo;
@@ -776,8 +776,8 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_updat
     return combine(compute, &resident->image, &change);
 }
 
-/* Functions that replace the passes of OpenGL make the context current themselves where they need it: doing so in every
- * update would take too long. */
+/* Functions that replace the OpenGL passes make the context current themselves when they need it. Making it current in
+ * every update would take too long. */
 static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;
@@ -918,7 +918,8 @@ static lr_status init(struct lr_direct_compute *compute)
     };
     layout->data_buffers = layout->buffers && compute->functions != NULL;
 
-    /* A gather reads this far beyond the grid. The distance is rounded up to whole blocks of outputs and quads. */
+    /* A gather reads this far beyond the grid. The distance is rounded up to whole blocks of outputs and whole
+     * quads. */
     for (int view = 0; view < params->num_views; view++) {
         struct lr_direct_shape shape;
         LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,

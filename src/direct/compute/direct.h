@@ -15,7 +15,7 @@
 
 #include <lr/direct.h>
 
-/* The layout of a projector's images on its device. */
+/* The layout of a projector's images on the device. */
 struct lr_direct_layout {
     struct gl_context *ctx;
     const lr_log *log;
@@ -23,11 +23,11 @@ struct lr_direct_layout {
     int quads;           /* number of quads; a quad is four slices */
     int margin[3];       /* zeros on each side: quads, columns along x and along y */
     bool buffers;        /* images with margins are storage buffers, not textures */
-    bool data_buffers;   /* images without margins are buffers, too, which OpenGL passes cannot read */
-    lr_traffic *traffic; /* counts uploads and reads; outlives the images */
+    bool data_buffers;   /* images without margins are buffers, too; OpenGL passes cannot read them */
+    lr_traffic *traffic; /* counts uploads and reads; must outlive the images */
 };
 
-/* An image, as either a texture or a buffer. Both are NULL if there is no image. */
+/* An image, in a texture or in a buffer. Both members are NULL if there is no image. */
 struct lr_direct_image {
     struct gl_texture *texture;
     struct gl_buffer *buffer;
@@ -38,7 +38,7 @@ bool lr_direct_image_exists(const struct lr_direct_image *image);
 
 /* --- tables --- */
 
-/* The look-up tables of one view, LORmap and mSRval, on the device; all members are zero if they are not built. */
+/* The look-up tables LORmap and mSRval of one view, on the device. All members are zero if the tables are not built. */
 struct lr_direct_view_tables {
     struct gl_texture *map;           /* R16UI [ny + 2 margin][nx + 2 margin] */
     struct gl_buffer *steps, *values; /* steps: of a gather; values: float [offset][row] */
@@ -51,56 +51,54 @@ struct lr_direct_view_tables {
 
 struct lr_direct_compute;
 
-/* Measured data of a view (lr_update_data), as images without margins. */
+/* The measured data of a view (lr_update_data), in images without margins. */
 struct lr_direct_view_data {
     struct lr_direct_image counts, additive, factors;
 };
 
-/* State of copies between images and vectors. Members are made when first used. */
+/* The state of copies between images and vectors. Each member is made at its first use. */
 struct lr_direct_exchange {
     struct gl_program *programs[3][2]; /* [direction][images in textures or buffers] */
     lr_vector sum;                     /* sum of back-projections, in double */
     lr_vector ones;                    /* a histo-image of ones, for sensitivities */
 };
 
-/* An operation that changes an image by other images (shaders/direct/combine.comp). */
+/* An operation that changes an image by means of other images (shaders/direct/combine.comp). */
 struct lr_direct_change {
     int what; /* LR_DIRECT_DO_RAMLA, _EM or _ADD */
     float lambda;
     const struct lr_direct_image *by, *sensitivity; /* NULL = none */
 };
 
-/* Functions, such as CUDA's, that replace the OpenGL passes and build tables of their own. The functions own the images
- * on which they work until the images are given back or destroyed; OpenGL must not use the images meanwhile (gl_loan).
- * The functions make the context current themselves, but not in every update. */
+/* Functions that replace the OpenGL passes and build their own tables, for example with CUDA. The functions own an
+ * image from their first work on it until it is given back or destroyed. OpenGL must not use it meanwhile (gl_loan).
+ * The functions make the context current themselves when they need it, which is not in every update. */
 struct lr_direct_functions {
     const char *name;
-    /* Finds the margins that the kernels reach: quads, columns along x and y. */
+    /* Finds the margins, which are the reach of the kernels: quads, columns along x and along y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
     /* Creates the state `self` of the functions. The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);
     /* Computes target = K source, or target = K^T source. */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
-    /* Replaces lr_direct_run_task. Images are prepared before the clock starts, and tables, too, if memory
-     * allows. */
+    /* Replaces lr_direct_run_task. Images are prepared before the clock starts. Tables are, too, if memory allows. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
     /* Drops the tables of a task's views and builds them again. Waits for the device. */
     lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
-    /* Replaces the estimate in `histo` by the values that are back-projected (shaders/direct/discrepancy.comp). what:
+    /* Replaces the estimate in `histo` by the values to be back-projected (shaders/direct/discrepancy.comp). what:
      * LR_DIRECT_DO_RAMLA, _EM or _SENSITIVITY. */
     lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo);
     lr_status (*change)(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image);
-    /* Gives an image back to OpenGL, which uses it next. */
+    /* Gives an image back to OpenGL, which is going to use it. */
     lr_status (*give_back)(void *self, const struct lr_direct_image *image);
-    /* Starts or stops the clock of an update. Timed intervals must not overlap. Does not wait for the
-     * device. */
+    /* Starts or stops the clock of an update, without waiting for the device. Timed intervals must not overlap. */
     void (*mark_lap)(void *self, bool ends);
     /* Implements lr_direct_device_attributes; NULL = not known. */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    double (*read_laps)(void *self); /* waits; device time since the last call, s */
+    double (*read_laps)(void *self); /* device time of the intervals since the last call, s; waits for the device */
     void (*destroy)(void *self);
 };
 
@@ -114,23 +112,24 @@ struct lr_direct_compute {
     struct gl_context *ctx; /* the place's context */
     struct lr_direct_exchange exchange;
     struct gl_program *forward, *back;
-    struct gl_program *map_program, *values_program; /* of tables; NULL before the first ones */
+    struct gl_program *map_program, *values_program; /* programs that build tables; NULL before the first tables */
     struct lr_direct_layout layout;
     struct lr_direct_image in, out;        /* images of projections between vectors */
     struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built or not kept; unused with `functions` */
-    struct lr_direct_view_tables borrowed; /* tables of the current view if memory does not suffice to keep them */
+    struct lr_direct_view_tables borrowed; /* tables of the current view, if memory is too small to keep the tables
+                                            * of all views */
     int borrowed_view;                     /* view of `borrowed`; -1 = none */
     int64_t cached_bytes;
-    bool is_unordered; /* no barriers between projections, since their results are not used */
+    bool is_unordered; /* true if results of projections are not used, so that no barriers are set between them */
     struct gl_stopwatch *watch;
-    double device_seconds;               /* device time of the last forward or back, s, without unread laps */
-    bool has_laps;                       /* true if timed intervals (laps) are not yet read */
+    double device_seconds;               /* device time of the last projection, s, without unread intervals */
+    bool has_laps;                       /* true if timed intervals (laps) have not been read */
     struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };
 
-/* The context is current in all functions below but lr_direct_compute_create_with. */
+/* The context is current in all functions below, except lr_direct_compute_create_with. */
 
-/* Returns the tables of a view, which are built if necessary. They are valid until the next call for another view.
+/* Returns the tables of a view, and builds them if necessary. They are valid until the next call for another view.
  * errors: NULL, logged. */
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);
 
@@ -140,17 +139,17 @@ void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 /* Frees the tables of all views, and their programs. */
 void lr_direct_close_tables(struct lr_direct_compute *compute);
 
-/* Creates a backend that uses these functions, which must outlive it. functions: NULL = the OpenGL passes, as in
+/* Creates a backend that uses `functions`, which must outlive the backend. functions: NULL = the OpenGL passes, as in
  * lr_direct_compute_create. */
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_backend *backend);
 
-/* Copy values to or from an image, which is first taken back from the functions. values: [nz][ny][nx]. */
+/* Copy values [nz][ny][nx] to or from an image. The image is first taken back from the functions. */
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
 
-/* Runs all projections of a task into the same target. They run one after another, or in any order if is_unordered.
- * Waits for the device. device_seconds: by the device's clock, s. */
+/* Runs all projections of a task into the same target, one after another, or in any order if is_unordered. Waits for
+ * the device. device_seconds: by the device's clock, s. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The look-up tables of views, LORmap and mSRval, are built on the device and stay there while there is room. */
+ * Builds the look-up tables of views, LORmap and mSRval, on the device. They stay there as long as there is room. */
 #include "direct/tables.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,14 +12,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A step of the gather by which shaders/direct/gather.glsl follows mSR; the shader reads it as two ivec4. */
+/* A step of a gather over the offsets of mSR (shaders/direct/gather.glsl). The shader reads it as two ivec4. */
 struct step {
     int32_t along, across, quads, mask;
     int32_t first[4]; /* one for each of LR_DIRECT_OUTPUTS outputs */
 };
 _Static_assert(sizeof(struct step) == 32, "the shader's layout");
 
-/* The offsets of one column of mSR. The offsets at slices `low` to `high` have the numbers from `first` on. */
+/* The offsets of one column of mSR. Slices `low` to `high` have the offsets numbered from `first` on. */
 struct column {
     int32_t first;
     int16_t low, high; /* low > high = no offsets */
@@ -48,10 +48,10 @@ static int walk(const struct columns *columns, struct step *steps)
         for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
             bool fresh = true;
             for (int quad = quads[0]; quad <= quads[1]; quad++) {
-                /* The step gets the offsets within a quad of slices. Its mask stays 0 if there are none. */
+                /* The step gets the offsets within a quad of slices. Without such offsets, its mask stays 0. */
                 struct step step = {.along = along, .across = across, .quads = quad};
                 for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
-                    /* Output j reads this column of mSR, unless it lies beyond mSR or is empty. */
+                    /* Output j reads this column of mSR, unless the column is outside mSR or empty. */
                     const int place = along - j;
                     if (abs(place) > along_half) continue;
                     const struct column *column =
@@ -233,13 +233,13 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     struct columns columns = {
         .shape = shape,
         .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", compute->params.log),
-        /* The thread's outputs lie along the axis nearer to the line, where rows of mSR are longest, since little
-         * work is wasted at the ends of long rows. */
+        /* The thread's outputs lie along the axis nearer to the line. Rows of mSR are longest along this axis, and at
+         * the ends of long rows little work is wasted. */
         .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
     };
     if (columns.columns == NULL) return LR_FAILED;
 
-    /* The offsets of a column have no gaps, since an ellipsoid has no holes. */
+    /* The offsets of a column have no gaps, because an ellipsoid is convex. */
     for (int64_t k = 0; k < num_columns; k++) columns.columns[k] = (struct column){.low = 1, .high = 0};
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];

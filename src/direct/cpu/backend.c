@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend of the family `direct`. It computes the gathers of figure 2 of paper 1 (lr/direct.h) voxel by
- * voxel, in double, and deposits list-mode events in histo-images, one event after the other (sections 1 and 6.1). */
+ * The cpu backend of the family `direct`. It computes the gathers of paper 1, figure 2 (lr/direct.h), voxel by voxel in
+ * double. It deposits list-mode events in histo-images, one event after the other (paper 1, sections 1 and 6.1). */
 #include "direct/backend.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 struct direct_cpu {
     struct lr_direct_backend_params params;
     struct lr_direct_views views;
-    lr_direct_tables **tables; /* [num_views], each made when first used; NULL = tables are not kept */
+    lr_direct_tables **tables; /* [num_views], each made at its first use; NULL = tables are not kept */
     int64_t bytes_kept;
 };
 
@@ -30,9 +30,9 @@ struct gather {
     double *target;
 };
 
-/* Computes the voxels of some image lines along x. Each voxel is a weighted sum over the voxels around it. In a
- * back-projection the weights are those of the voxel itself; in a forward projection they are those of the source
- * voxels, mirrored. */
+/* Computes the voxels of some image lines along x. Each voxel is a weighted sum over the voxels around it. A
+ * back-projection uses the weights of the voxel itself. A forward projection uses the mirrored weights of the source
+ * voxels. */
 static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
@@ -146,7 +146,7 @@ struct cpu_deposit {
     lr_deposit_counts counts;
 };
 
-/* Row of a voxel. An index beyond the grid is replaced by the nearest one within the grid. */
+/* The row of a voxel. An index beyond the grid is replaced by the nearest index of the grid. */
 static int64_t row_of(const lr_grid *grid, const int index[3])
 {
     int64_t row = 0;
@@ -197,7 +197,7 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
                 histo[row_of(grid, nearest)] += weight;
                 continue;
             }
-            for (int corner = 0; corner < 8; corner++) { /* trilinear shares of the voxels around the point */
+            for (int corner = 0; corner < 8; corner++) { /* trilinear weights of the voxels around the point */
                 double share = (double)weight;
                 int index[3];
                 for (int k = 0; k < 3; k++) {

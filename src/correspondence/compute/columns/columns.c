@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The columns method: the scanners it serves, the sizes of its workgroups, and its buffers. */
+ * The columns method: the scanners that it serves, its workgroup sizes, and its buffers. */
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/log.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The largest numbers of threads in a workgroup, and of strips that a workgroup holds at once. */
+/* The largest number of threads of a workgroup, and of strips that a workgroup holds at the same time. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -21,7 +21,8 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* A stack has at most this many cells, so that their positions fit a workgroup's shared memory on every device. */
+/* The largest number of cells of a stack, for which their positions fit into a workgroup's shared memory on every
+ * device. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
@@ -29,7 +30,7 @@ static bool serves(const struct lr_method_params *params, enum lr_method_work wo
     const struct lr_backend_params *backend = params->backend;
     const lr_scanner *scanner = backend->scanner;
     const int axis = lr_lors_axial_axis(backend->lors);
-    int64_t cells = 0; /* most crystals along an edge of a module */
+    int64_t cells = 0; /* largest number of crystals along an edge of a module */
     for (int m = 0; m < scanner->num_modules; m++) {
         const int *crystals = scanner->modules[m].crystals;
         const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
@@ -50,12 +51,12 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
-/* THREADS_WANTED threads keep a large device busy. Adding up more than MOST_SHARES shares of an image would take longer
- * than they save. */
+/* THREADS_WANTED threads keep a large device busy. MOST_SHARES is the largest number of shares of an image; the sum of
+ * more shares would take longer than they save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
-/* Chooses the size of a workgroup, up to `most` threads, that leaves the fewest threads without work. If `shared` is
- * set, spare threads work for another column, and of several equally good sizes the smallest is chosen. */
+/* Chooses the workgroup size, at most `most` threads, for which the fewest threads have no work. If `shared` is set,
+ * spare threads work for another column, and the smallest of several equally good sizes is chosen. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -96,8 +97,8 @@ static void size_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-    /* A thread has one slot, which is two points of a column, or of half a column. If a workgroup has far more threads
-     * than a column has slots, it takes several columns. */
+    /* A thread has one slot, which is two points of a column or half column. If a workgroup has far more threads than a
+     * column has slots, the workgroup takes several columns. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
@@ -107,7 +108,8 @@ static void size_groups(struct lr_columns *columns)
     const int held = MAX_HELD_STRIPS / columns->strips;
     columns->back_columns = fit < held ? fit : held;
 
-    /* Small images are computed in several shares, so that there are enough threads for a large device. */
+    /* A back-projection to a small image is divided into shares, so that there are enough threads for a large
+     * device. */
     const int *size = columns->params.grid->size;
     const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
                             size[columns->across[1]] * columns->back_group;
@@ -128,9 +130,9 @@ static lr_status init(struct lr_columns *columns)
     if (stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(stacks, columns));
 
-    /* Bounds the number of pieces of a strip (count_pieces of shaders/correspondence/columns/columns.glsl). Along a strip, the
-     * ratio of the distances to both faces changes by at most the strip's width over the smaller distance. A strip
-     * is cut into pieces so that the change moves a line by at most one cell within a piece. */
+    /* Bounds the number of pieces of a strip (count_pieces of shaders/correspondence/columns/columns.glsl). Along a
+     * strip, the ratio of the distances to both faces changes by at most the strip's width over the smaller distance. A
+     * strip is cut into pieces that are short enough: within a piece, the change moves a line by at most one cell. */
     columns->most_rounds = lr_columns_ends_loops(columns) ? GL_MOST_ROUNDS_SOFTWARE : INT64_MAX;
     columns->element_rounds = 1;
     if (exact) {
@@ -150,8 +152,8 @@ static lr_status init(struct lr_columns *columns)
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* If columns are mirrored, a thread has two points of a half column and their two mirror images. The closed form
-     * for near crystals gives other bits for a mirror image, so that mirror images are not used with it. */
+    /* If columns are mirrored, a thread has two points of a half column and their two mirror images. This is not done
+     * with the closed form for near crystals, which gives other bits for a mirror image. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
@@ -169,11 +171,11 @@ static lr_status init(struct lr_columns *columns)
     return lr_columns_upload_scene(columns);
 }
 
-/* Projections include the closed form for near crystals (passes over single points always do) if a face's squared
- * diagonal exceeds this share of the squared distance between the grid and the nearest module. NEAR_SIZE of the
- * shaders, the bound for a single overlap, is far smaller, because few overlaps are as large as this bound allows. The
- * benchmark grids of the mMR and the Vista have ratios of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of
- * the oracle, relative L2. */
+/* The squared diagonal of a face, divided by the squared distance between the grid and the nearest module, above which
+ * projections include the closed form for near crystals. (Passes over single points always include it.) NEAR_SIZE of
+ * the shaders is the bound for a single overlap. It is far smaller, because few overlaps are as large as the bound here
+ * allows. The benchmark grids of the mMR and the Vista have ratios of 0.006 and 0.008. Rows in their corners are within
+ * 3.2e-6 of the oracle, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)
@@ -202,7 +204,7 @@ void *lr_columns_create(const struct lr_method_params *params)
     }
     columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
 
-    /* A thread follows all lines of one module's crystals. Its loops take about half of the rounds on the left side of
+    /* A thread follows all lines of one module's crystals. Its loops take about half as many rounds as the left side of
      * the comparison. */
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * GL_MOST_ROUNDS_SOFTWARE)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The columns method, for scanners whose modules share an axial direction along a grid axis:
- * docs/method/correspondence.md, "Columns". Forward and back projections over module pairs both gather, without
- * atomics. Results have the same bits in every run. */
+ * The columns method (docs/method/correspondence.md, "Columns"), for scanners whose modules share an axial direction
+ * along a grid axis. Projections over module pairs gather their sums, forward in each LOR and backward in each voxel,
+ * so that they need no atomics. Results have the same bits in every run. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
 #define LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
 
@@ -26,25 +26,25 @@ _Static_assert(sizeof(struct lr_columns_pass) == 112, "the shaders' layout");
 
 enum lr_columns_program {
     LR_COLUMNS_FORWARD = 0, /* in sampled mode */
-    LR_COLUMNS_PACK,        /* runs before LR_COLUMNS_FORWARD_EXACT if `packed` exists */
+    LR_COLUMNS_PACK,        /* packs the image before LR_COLUMNS_FORWARD_EXACT, if the buffer `packed` exists */
     LR_COLUMNS_FORWARD_EXACT,
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back-projection of ones in sampled mode */
     LR_COLUMNS_BACK_EXACT,
-    LR_COLUMNS_BACK_HALF_TURN, /* runs if the window has the half-turn image of every pair of stacks */
+    LR_COLUMNS_BACK_HALF_TURN, /* runs if the window also has the image of each pair of stacks after half a turn */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_LOR_ORDER,
-    LR_COLUMNS_SUM, /* adds up the shares of a back-projection */
+    LR_COLUMNS_SUM, /* adds up the separate sums of a back-projection */
     LR_COLUMNS_TO_LOR_ORDER,
     LR_COLUMNS_FROM_LOR_ORDER,
     LR_COLUMNS_ROWS,       /* rows of voxels of the grid */
     LR_COLUMNS_POINT_ROWS, /* rows of any points, also near modules */
     LR_COLUMNS_LIST_FORWARD,
     LR_COLUMNS_LIST_BACK,
-    LR_COLUMNS_TAKE_SUMS,  /* converts sums in fixed point to the image */
-    LR_COLUMNS_TAKE_IMAGE, /* image from the grid's order to the order of columns */
-    LR_COLUMNS_GIVE_IMAGE, /* image from the order of columns to the grid's order */
+    LR_COLUMNS_TAKE_SUMS,  /* converts sums in fixed point to an image */
+    LR_COLUMNS_TAKE_IMAGE, /* copies an image from the grid's order to the order of columns */
+    LR_COLUMNS_GIVE_IMAGE, /* copies an image from the order of columns to the grid's order */
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -55,51 +55,53 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's context */
     int axis;               /* grid axis along the columns */
     int across[2];
-    /* True if the expansion of shaders/correspondence/columns/exact.glsl may be too coarse, because the largest face, at the
-     * distance of the nearest module, would look too large from some point of the grid. The test is on the safe side:
-     * an overlap is no larger than the farther face, so the expansion is too coarse only near both modules of a
+    /* True if the expansion of shaders/correspondence/columns/exact.glsl may be too coarse: seen from some point of the
+     * grid, the largest face at the distance of the nearest module would look too large. The test errs on the safe
+     * side. An overlap is no larger than the farther face, so the expansion is too coarse only near both modules of a
      * pair. */
     bool may_be_near;
     bool has_masks;                /* true if some pair has LORs out of coincidence */
     bool has_angles;               /* true if passes can leave out LORs by their angle */
-    bool is_mirrored;              /* exact mode: stacks and points are symmetric along columns */
+    bool is_mirrored;              /* exact mode: stacks and sample points are symmetric along the columns */
     int forward_group, back_group; /* threads of a workgroup */
-    int back_columns;              /* columns of a workgroup of back in exact mode */
-    int strips;                    /* strips that a workgroup holds at once */
+    int back_columns;              /* columns of a workgroup of the exact back-projection */
+    int strips;                    /* strips that a workgroup holds at the same time */
     int64_t max_window;            /* most LOR values of a window */
     struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
     struct gl_buffer *packed;         /* four values per voxel, or NULL */
-    int shares;                       /* workgroups that share a column in back, each with separate sums */
-    struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output */
+    int shares;                       /* workgroups per column in a back-projection, each with separate sums */
+    struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output of a projection */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* programs for matrix rows */
-    uint64_t ended_well[64];        /* keys of lists whose loops all ended normally; 0 = none */
+    uint64_t ended_well[64];        /* keys of lists for which the device ended no loop early; 0 = no key */
     int next_ended;                 /* entry of ended_well for the next key */
-    struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that do not */
+    struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL if it never does */
     int64_t most_rounds;            /* most loop rounds of a thread; INT64_MAX on devices that end no loops */
     int element_rounds;             /* approximate loop rounds of one element, i.e. pieces of a strip */
     struct gl_stopwatch *watch;     /* times each pass, so that waiting for the host does not count */
 };
 
-/* The method serves if four conditions hold: both modules of every pair have the same in-plane axis (u or v) along one
- * axis of the grid; no voxel has more points along this axis than a workgroup has threads; no module hides another; and
- * there is no attenuation or penetration along lines. Here and below, the context is current. errors: NULL, logged. */
+/* Creates the method, which serves a scanner and grid under four conditions. Both modules of every pair have the same
+ * in-plane axis (u or v) along one axis of the grid. No voxel has more points along this axis than a workgroup has
+ * threads. No module hides another. There is no attenuation and no penetration along lines. The context is current in
+ * this call and in those below. errors: NULL, logged. */
 void *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(void *columns); /* may be NULL */
 
-/* True on software renderers, which end long loops, and in tests that ask for the same small batches. */
+/* True on software renderers, which end long loops, and in tests that ask for equally small batches. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
 
-/* Checks that the device has ended no loop early. Waits for the device if it is one that may do so. errors: LR_USAGE,
- * logged, if a loop was ended. */
+/* Checks that the device has ended no loop early. On devices that may end loops, waits for the device. errors:
+ * LR_USAGE, logged, if a loop was ended. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* Does the same check after a projection over a list of pairs, but only for the first projection with this list. Loop
- * rounds depend on scanner, grid and list, not on the values. */
+/* Makes the check of lr_columns_check_loops after the first projection over a list of pairs, and skips it after later
+ * projections over the same list. The number of loop rounds depends on the scanner, the grid and the list, but not on
+ * the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back);
 
-/* The functions of struct lr_method. */
+/* Functions of struct lr_method. */
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
@@ -117,28 +119,28 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 /* Uploads modules, points and masks, which do not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
-/* Uploads module pairs list[begin .. end-1]. first_values: [list], index of each pair's first value; NULL = the values
- * of the pairs follow one another. errors: NULL, logged. */
+/* Uploads the module pairs list[begin .. end-1]. first_values: [list], index of each pair's first value; NULL = values
+ * are contiguous, in the order of the list. errors: NULL, logged. */
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
                                           int64_t begin, int64_t end, const int64_t *first_values);
 
 /* The number of sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
-/* The distance between the grid and the nearest module's plane; 0 if the grid reaches a plane. */
+/* The distance from the grid to the plane of the nearest module, mm; 0 if the grid reaches a plane. */
 double lr_columns_nearest_mm(const struct lr_columns *columns);
 
-/* The work of a thread that visits voxels, relative to voxels with few points. Dispatches are made smaller by this
- * factor, since a driver's watchdog stops a dispatch after a few seconds. */
+/* The work of a thread that visits voxels, relative to the work for voxels with few points. Dispatches are made smaller
+ * by this factor, because a driver's watchdog stops a dispatch after a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);
 
 /* The coordinate of sample point k along an axis of the grid, mm. */
 double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 
-/* The middle of the grid's points along an axis, mm. Positions along the columns are counted from it. */
+/* The middle of the grid's points along an axis, mm. It is the origin of positions along the columns. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
 
-/* Counts the crystals of a module: counts[0] across the columns, counts[1] along them. */
+/* Sets the numbers of crystals of a module: counts[0] across the columns, counts[1] along them. */
 void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
 
 /* Binds modules, the grid's points and masks to a pass. */
@@ -149,27 +151,28 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* --- images --- */
 
-/* Images are copied between the grid's order and the order of columns, [across 1][across 0][along]. */
+/* Images are copied between the grid's order and the order of columns, which is [across 1][across 0][along]. */
 
 int64_t lr_columns_image_bytes(const struct lr_columns *columns);
 
-/* Copy an image to and from columns->image. image: [num_voxels] in the grid's order. sums: if not NULL, these are read
- * instead of columns->image; fixed point, one per voxel in the order of columns. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Copy an image to columns->image, or from it. image: [num_voxels] in the grid's order. sums: one per voxel in the
+ * order of columns, in fixed point; read in place of columns->image; NULL = columns->image is read. errors: LR_FAILED,
+ * LR_NO_DEVICE. */
 lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image);
 lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
 
-/* Converts sums in fixed point to columns->image, on the device. */
+/* Converts sums in fixed point to an image in columns->image, on the device. */
 lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
 
 /* --- programs --- */
 
-/* The programs of the passes. A program is started when it is first needed. */
+/* Programs of the passes. Each program is started at its first use. */
 
 /* errors: NULL, logged. */
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
-/* Starts all programs of a projection at once. has_images: for every pair of stacks, its image after half a turn is in
- * the window, too. */
+/* Starts all programs of a projection, so that the driver builds them in parallel. has_images: the window has, for
+ * every pair of stacks, also the pair's image after half a turn. */
 lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity,
                                       bool has_images);
 
@@ -186,29 +189,29 @@ struct lr_columns_stacks {
     int *place_of;      /* [num_modules]: number in its stack, 0 for the lowest module */
     int *first;         /* [num_stacks]: number of the lowest module */
     int *count;         /* [num_stacks] */
-    int *image;         /* [num_stacks]: the stack that half a turn about the grid's middle maps it to; -1 = none */
+    int *image;         /* [num_stacks]: the stack to which half a turn about the grid's middle maps it; -1 = none */
     bool has_half_turn; /* true if all stacks have an image, in exact mode */
-    /* True if all stacks and the grid's points have the same middle along the columns. The element of a crystal pair
-     * and a point then equals the element of their mirror images. */
+    /* True if all stacks and the grid's points have the same middle along the columns. Mirroring a crystal pair and a
+     * point at this middle then leaves the element unchanged. */
     bool are_mirrored;
     int *first_cell;    /* [num_stacks]: number of its first cell on the device */
     double *spacing_mm; /* [num_stacks] */
 };
 
-/* Finds the stacks. After an error and after _finish, *stacks holds nothing. errors: LR_FAILED if memory runs out. */
+/* Finds the stacks. *stacks is empty after an error and after _finish. errors: LR_FAILED if memory runs out. */
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 
-/* Uploads the middles of all cells along the columns, in the form that shaders/correspondence/columns/stacks.glsl declares. Also sets
- * first_cell and most_cells of the stacks. errors: NULL, logged. */
+/* Uploads the middles of all cells along the columns, in the layout of shaders/correspondence/columns/stacks.glsl. Also
+ * sets stacks.first_cell and stacks.most_cells. errors: NULL, logged. */
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
 
-/* Module pairs, sorted so that pairs of the same two stacks follow one another, and the positions of their values in
- * the data of the original list. Pairs within a stack are left out: modules of one stack lie in one plane and do not
- * see each other. */
+/* Module pairs, sorted so that pairs of the same two stacks follow one another, with the indices of their values in the
+ * data of the original list. Pairs within one stack are left out: its modules lie in one plane, so they do not see each
+ * other. */
 struct lr_stack_order {
     struct lr_pair_list list;
-    int32_t *pairs;      /* owned; same as list.pairs */
+    int32_t *pairs;      /* owned; the memory of list.pairs */
     int64_t *sources;    /* owned; [list] index of a pair's first value in the data */
     int64_t num_sources; /* values of the original list's data */
 };
@@ -222,47 +225,47 @@ lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const stru
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 
-/* Buffers for the module pairs list[range[0] .. range[1]-1], gathered into pairs of stacks. A stack is a column of
- * modules along the axis. The list is in the order of struct lr_stack_order. */
+/* Buffers for the module pairs list[range[0] .. range[1]-1], grouped by pairs of stacks. The list is in the order of
+ * struct lr_stack_order. */
 struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;
     int64_t num_values; /* in stack order */
-    bool has_half_turn; /* true if each pair's image after half a turn is in the window, too */
+    bool has_half_turn; /* true if the window also has the image of each pair after half a turn */
 };
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
                                    const int64_t range[2], struct lr_stack_buffers *buffers);
 
 /* --- windows of pairs --- */
 
-/* A window has the module pairs that a projection handles together, and their values on the device in the orders that
- * the passes need. */
+/* A window is the group of module pairs that a projection works on at one time. It holds their values on the device, in
+ * the orders that the passes need. */
 
 struct lr_window {
     struct lr_columns *columns;
     const struct lr_pair_list *list;
-    struct lr_pair_window part;  /* the window's part of the list */
-    int most_across, most_along; /* most crystal pairs of a module pair, in each direction */
-    int most_stacked;            /* most crystal pairs of a pair of stacks, along the columns */
-    int64_t rounds, most_rounds; /* loop rounds of a thread: estimate and limit */
-    const int64_t *sources; /* [list] index of a pair's first value in the data; NULL = values in the list's order */
-    int64_t num_sources;    /* values of the data; 0 if sources is NULL */
-    struct lr_stack_buffers stacks;               /* in exact mode */
+    struct lr_pair_window part;     /* the pairs of the window in the list */
+    int most_across, most_along;    /* most crystal pairs of a module pair, across and along the columns */
+    int most_stacked;               /* most crystal pairs of a pair of stacks, along the columns */
+    int64_t rounds, most_rounds;    /* loop rounds of a thread: estimate and limit */
+    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = in the list's order */
+    int64_t num_sources;            /* values of the data; 0 if sources is NULL */
+    struct lr_stack_buffers stacks; /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in the order of LORs and of columns */
     struct gl_range lor_order;                    /* by_lor, or the data itself; no buffer if there are no values */
 };
 
-/* Begins a projection; lr_window_next then finds the first window. order: receives the sorted pairs in exact mode; the
- * caller frees it by lr_stack_order_finish. */
+/* Begins a projection; lr_window_next then finds the first window. order: in exact mode receives the sorted pairs,
+ * which the caller frees by lr_stack_order_finish. */
 lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const struct lr_pair_list *list,
                           struct lr_stack_order *order);
 
-/* Moves to the next pairs whose values fit a buffer. Returns false if no pairs are left. */
+/* Moves to the next group of pairs whose values fit a buffer. Returns false if no pairs are left. */
 bool lr_window_next(struct lr_window *window);
 
-/* Makes the buffers of the window's pairs; they are in the order of stacks in exact mode. data: the values of the whole
- * list; NULL = ones are projected back. is_written: the projection writes the data later; otherwise they are read now.
- * Values at the backend's place are not copied if the driver can bind them directly. */
+/* Makes the buffers of the window. In exact mode the pairs are in the order of stacks. data: the values of the whole
+ * list; NULL = a back-projection of ones. is_written: the projection writes the data later; false = the data are read
+ * now. Values at the backend's place are bound without a copy if the driver allows it. */
 lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool is_written);
 
 /* Destroys the window's buffers. */

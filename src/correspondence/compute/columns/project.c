@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections by the columns method, window by window; of single LORs, which are sorted, so
- * that neighbouring threads have similar work; and matrix rows. Results have the same bits in every run. */
+ * Work of the columns method: projections, window by window; projections of single LORs, which are sorted so that
+ * neighbouring threads have similar work; and matrix rows. Results have the same bits in every run. */
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/log.h"
@@ -19,11 +19,11 @@
 
 enum { GROUP = LR_GROUP_SIZE }; /* threads of a workgroup that reorders values */
 
-/* A dispatch should be large enough to fill a device, and short enough that a projection shows progress and stops soon
- * if the user cancels it. */
+/* Sizes of dispatches. A dispatch is large enough to fill a device, and short enough that a projection shows progress
+ * and stops soon after a cancellation. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 
-/* The number of a voxel's sample points across the columns that a thread visits in one dispatch. */
+/* The number of a voxel's sample points, across the columns, that a thread visits in one dispatch. */
 enum { POINTS_OF_A_PART = 4 };
 
 static const char lor_label[] = "LOR values in LOR order";
@@ -132,15 +132,15 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* True if the window has all pairs and all values of the data fit a buffer. */
+/* True if the window has all pairs, and all values of the data fit into one buffer. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
            window->num_sources <= window->columns->max_window;
 }
 
-/* Sets *values to the values of the window's pairs if these are one contiguous part of the data, and returns false
- * otherwise. Values are contiguous in sampled mode, and in exact mode if the window is whole (is_whole). */
+/* Sets *values to the values of the window's pairs and returns true if these values are contiguous in the data. They
+ * are in sampled mode, and in exact mode if the window is whole (is_whole). */
 static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
 {
     if (window->sources == NULL) {
@@ -161,7 +161,8 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
     window->pairs = lr_columns_upload_pairs(columns, window->list, range[0], range[1],
                                             exact && is_whole(window) ? window->sources : NULL);
 
-    /* Values in a buffer of the same device are bound directly if their offset satisfies the driver's alignment. */
+    /* Values in a buffer of the same device are bound without a copy if their offset satisfies the driver's
+     * alignment. */
     const bool follow = data != NULL && find_values(window, data, &values);
     if (follow && values.values == NULL) {
         const struct lr_vector_range found = lr_vector_gl_range(&values);
@@ -177,7 +178,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
         if (window->by_lor == NULL) return LR_FAILED;
     }
 
-    /* If LORs are interleaved, a forward projection leaves a 0 for LORs of other parts. */
+    /* If LORs are interleaved, a forward projection leaves 0 in the values of LORs of other parts. */
     if (exact) LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->by_column =
         lr_values_buffer(columns->ctx, exact ? "LOR values in stack order" : "LOR values in column order",
@@ -188,8 +189,8 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* --- passes --- */
 
-/* One dispatch: its workgroups, the numbers of the first ones, and the range of each voxel's sample points across the
- * columns that a back-projection visits. */
+/* One dispatch: its workgroups, the numbers of its first workgroups, and, for a back-projection, the range of each
+ * voxel's sample points across the columns that it visits. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
@@ -244,15 +245,16 @@ static lr_status reorder(const struct lr_window *window, enum lr_columns_program
     return run_pass(window, which, &step);
 }
 
-/* A pass in several dispatches. Dimension `divided` of its workgroups, `count` in total, is cut into parts. */
+/* A pass in several dispatches. Its workgroups are divided along one dimension, `divided`, in which there are
+ * `count`. */
 struct parts {
     enum lr_columns_program which;
     const char *what; /* text for the progress report */
     int groups[3];    /* workgroups; 1 in the divided dimension */
     int divided;      /* the divided dimension, 1 or 2 */
-    int first;        /* index in step.first of the first workgroup's number */
+    int first;        /* index in step.first of the number of the first workgroup */
     int count;
-    int points;  /* back: sample points of a voxel across the columns; forward: 1 */
+    int points;  /* back-projection: sample points of a voxel across the columns; forward projection: 1 */
     int at_once; /* sample points that one dispatch visits */
 };
 
@@ -288,7 +290,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     LR_TRY(lr_columns_start_projection(columns, true, false, false));
     LR_TRY(lr_window_open(window, data, true));
-    if (exact && columns->packed != NULL) { /* a thread of the pass then reads a voxel and its mirror images at once */
+    if (exact && columns->packed != NULL) { /* a thread then reads a voxel and its mirror images at the same time */
         const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
         const struct step pack = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
         LR_TRY(run_pass(window, LR_COLUMNS_PACK, &pack));
@@ -309,7 +311,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     LR_TRY(run_parts(window, &parts));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
 
-    /* If the pass wrote to a buffer of the window, the values are copied from it to `data`. */
+    /* If the pass wrote to a buffer of the window, its values are copied to `data`. */
     lr_vector values;
     if (window->by_lor == NULL) return LR_OK;
     if (find_values(window, data, &values)) return lr_values_get(window->by_lor, 0, &values);
@@ -371,7 +373,7 @@ static lr_status back_window(struct lr_window *window, const lr_vector *data)
                                 .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART};
     LR_TRY(run_parts(window, &parts));
 
-    /* The pass leaves the sum in the first share and zeros in the others. */
+    /* The pass leaves the sum in the first share, and zeros in the other shares. */
     const struct step sum = {.groups = {gl_groups_in_turn(lr_grid_num_voxels(columns->params.grid), GROUP), 1, 1}};
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &sum) : LR_OK;
 }
@@ -384,10 +386,10 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     lr_status status = LR_OK;
     gl_stopwatch_reset(columns->watch);
     gl_buffer_clear(columns->image, 0);
-    /* The program that writes the image to the caller's vector is built now, while others are built. */
+    /* The program that writes the image to the caller's vector is started now, together with the others. */
     if (image == NULL) LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
     LR_TRY(lr_window_begin(&window, columns, list, &order));
-    window.most_rounds = columns->most_rounds; /* limited, since a thread visits all pairs of the window */
+    window.most_rounds = columns->most_rounds; /* limited, because a thread visits all pairs of the window */
     while (status == LR_OK && lr_window_next(&window)) {
         status = back_window(&window, data);
         lr_window_close(&window);
@@ -408,19 +410,19 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "the shaders' layout");
 
-/* A window has at most WINDOW_ENTRIES entries, a dispatch at most PART_GROUPS workgroups. */
+/* The largest numbers of entries of a window and of workgroups of a dispatch. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
 
-/* A window, which is entries `begin` to end - 1 of the list. */
+/* A window: entries begin .. end - 1 of the list. */
 struct window {
     struct lr_columns *columns;
     const struct lr_lor_list *list;
     enum lr_columns_program which;
     int64_t begin, end;
-    int32_t *pairs; /* [end - begin]: module pairs that occur, num_pairs of them */
+    int32_t *pairs; /* [end - begin]: the module pairs of the entries; the first num_pairs are used */
     int64_t num_pairs;
     struct gl_buffer *entries, *pair_buffer;
-    const struct gl_buffer *image; /* read by forward; back adds to it */
+    const struct gl_buffer *image; /* input of forward; back adds to it */
 };
 
 static lr_status upload_window(struct window *window, const float *values, int exponent)
@@ -430,7 +432,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
     struct entry *staging = lr_alloc(count, sizeof(*staging), "a list of LORs", columns->params.log);
     window->pairs = lr_alloc(count, sizeof(*window->pairs), "the pairs of modules of a list", columns->params.log);
     if (staging != NULL && window->pairs != NULL) {
-        /* Each entry has the LOR's pair, its number within the pair, and its value times 2^-exponent. */
+        /* An entry has the LOR's pair, the LOR's number in the pair, and its value times 2^-exponent. */
         const int64_t *offsets = window->columns->params.lors->offsets;
         const float empty = window->which == LR_COLUMNS_LIST_BACK ? 1.0f : 0.0f;
         int64_t pair = 0;
@@ -454,7 +456,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
     return window->entries != NULL && window->pair_buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Runs a window in several passes. Each is short enough that a projection can be stopped. */
+/* Runs a window in several passes, each short enough that a projection can be stopped. */
 static lr_status run_window(const struct window *window)
 {
     struct lr_columns *columns = window->columns;
@@ -489,8 +491,8 @@ static lr_status run_window(const struct window *window)
     return status;
 }
 
-/* Projects a list window by window. values: input of back, multiplied by 2^-exponent; NULL = ones. found: output of
- * forward; NULL in back. */
+/* Projects a list, window by window. values: input of a back-projection, multiplied by 2^-exponent; NULL = ones. found:
+ * output of a forward projection; NULL in a back-projection. */
 static lr_status run_windows(struct window *window, const float *values, int exponent, float *found)
 {
     struct lr_columns *columns = window->columns;
@@ -536,9 +538,9 @@ lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, co
 
 /* --- back --- */
 
-/* Repeats the projection, with larger exponents, until no sum overflows. The first exponent is enough if the
- * elements of each point add up to less than 4. Probabilities add up to at most 1, but elements of sampled lines may
- * add up to more if the point is within one crystal's width of a face. */
+/* Repeats the projection with larger exponents until no sum overflows. The first exponent is enough if the elements of
+ * each point sum to less than 4. Probabilities sum to at most 1. Elements of sampled lines may sum to more if the point
+ * is within one crystal's width of a face. */
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
     struct lr_columns *columns = self;
@@ -562,15 +564,15 @@ lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const
 
 /* --- matrix rows --- */
 
-/* A point as the shader reads it: two coordinates across the columns and one along them. Each is a float and its
- * rounding error. */
+/* A point as the shader reads it: two coordinates across the columns and one along them. Each coordinate is a float and
+ * the rest after rounding. */
 typedef float point_parts[3][2];
 
-/* There are at most this many runs of consecutive module pairs. If more are needed, the last run also covers the
- * unwanted pairs in between. */
+/* The largest number of runs of consecutive module pairs. If more are needed, the last run also includes unwanted
+ * pairs. */
 enum { MOST_RUNS = 64 };
 
-/* State of one call of lr_columns_read_rows. */
+/* State of a call of lr_columns_read_rows. */
 struct listing {
     struct lr_columns *columns;
     int runs[MOST_RUNS][2]; /* pairs begin .. end-1 */
@@ -588,7 +590,7 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-/* Lists the elements of some points with the pairs of all runs. A pass takes as many pairs as most_rounds allows. */
+/* Lists the elements of some points with the pairs of all runs. One pass takes as many pairs as most_rounds allows. */
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;

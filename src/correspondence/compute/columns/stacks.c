@@ -30,7 +30,7 @@ struct stack_member {
     uint32_t pair, place_a, place_b, swapped;
 };
 
-/* Tolerance of positions, mm, for modules of one stack and for images of stacks. */
+/* The tolerance of positions, mm: for modules of one stack, and for images of stacks. */
 static const double place_tolerance_mm = 1e-6;
 
 /* --- which modules make a stack --- */
@@ -52,7 +52,7 @@ static bool same_cells(const lr_module *a, const lr_module *b)
     return same;
 }
 
-/* True if two modules have equal crystals and orientations and lie on one line along the columns. */
+/* True if two modules have equal crystals and equal orientations and are on one line along the columns. */
 static bool belong_together(const struct lr_columns *columns, int a, int b)
 {
     const lr_module *one = &columns->params.scanner->modules[a];
@@ -60,7 +60,7 @@ static bool belong_together(const struct lr_columns *columns, int a, int b)
     double from[3], to[3];
     lr_scanner_detection_centre(columns->params.scanner, a, from);
     lr_scanner_detection_centre(columns->params.scanner, b, to);
-    const double same = 1.0 - 1e-12; /* least cosine between equal directions */
+    const double same = 1.0 - 1e-12; /* smallest cosine between directions that count as equal */
     return same_cells(one, other) && vec_dot(one->u, other->u) > same && vec_dot(one->v, other->v) > same &&
            vec_dot(one->normal, other->normal) > same &&
            fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
@@ -145,7 +145,7 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         for (int k = 2; k < count && is_even; k++)
             is_even = !(fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm);
 
-        /* Modules at uneven distances make a stack each. */
+        /* Modules at uneven distances form one stack each. */
         const int modules = is_even ? count : 1;
         for (int begin = 0; begin < count; begin += modules) {
             const int stack = stacks->num_stacks++;
@@ -161,8 +161,8 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
     }
     free(members);
 
-    /* Images after half a turn are used with three stacks or more: two stacks form one pair, whose image is the pair
-     * itself. */
+    /* Images after half a turn are used if there are at least three stacks. Two stacks form one pair, which is its own
+     * image. */
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     stacks->are_mirrored = true;
 
@@ -198,8 +198,8 @@ static int cells_along(const struct lr_columns *columns, int stack)
     return columns->stacks->count[stack] * counts[1];
 }
 
-/* The distance in mm of the two extra cells that follow a stack's ends. No real cell is as far away, and a float
- * holds the number exactly. */
+/* The position of the two extra cells beyond a stack's ends, mm. No real cell is as far away, and the number is exact
+ * in float. */
 static const double far_cell_mm = 1e7;
 
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
@@ -215,7 +215,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
     float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
     if (middles == NULL) return NULL;
     for (int stack = 0; stack < stacks->num_stacks; stack++) {
-        /* Positions are computed from the stack's middle, so that mirror images differ only in their sign. */
+        /* Positions are computed from the middle of the stack, so that mirror images differ only in sign. */
         const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
         const int axis = fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
         const int in_module = module->crystals[axis], cells = cells_along(columns, stack);
@@ -239,10 +239,10 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 
 /* --- pairs of stacks --- */
 
-/* The two stacks of a module pair; a <= b. */
+/* The two stacks of a module pair, a <= b. */
 struct stack_key {
     int a, b;
-    bool swapped; /* true if the pair's lower module is in b */
+    bool swapped; /* true if the module with the lower number is in b */
 };
 
 static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
@@ -370,7 +370,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
             num_values += crystals[0] * crystals[1];
         }
 
-        /* is_present() of shaders/correspondence/columns/forward_exact.comp computes the same bit number. */
+        /* The bit number must agree with is_present() of shaders/correspondence/columns/forward_exact.comp. */
         const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
         const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
         pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);
@@ -380,7 +380,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
                                            .swapped = key.swapped};
     }
 
-    /* Finds the image of each pair after half a turn. The keys are in ascending order, as the list's pairs are. */
+    /* Finds the image of each pair after half a turn. The keys are in ascending order, because the list's pairs are. */
     buffers->has_half_turn = has_memory && stacks->has_half_turn;
     for (int k = 0; k < num_pairs; k++) pairs[k].image = LR_NONE;
     for (int k = 0; stacks->has_half_turn && k < num_pairs; k++) {

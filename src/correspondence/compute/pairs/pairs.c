@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The method by pairs: the scanner and the image as its programs see them, projections by windows, and its use. */
+ * The pairs method: the scanner and the image as its programs read them, projections by windows, and the functions of
+ * struct lr_method. */
 #include "correspondence/compute/pairs/pairs.h"
 
 #include "base/log.h"
@@ -60,13 +61,14 @@ struct pair_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
 
-/* shaders/correspondence/pairs/pairs.glsl cuts crystals into parts if their angular size, in radian, exceeds this. */
+/* The angular size, in radian, above which shaders/correspondence/pairs/pairs.glsl divides a crystal. */
 static const double largest_part = 0.03;
 
-/* The program without HORIZON needs all parts of a module to be this far beyond the point, along the other's normal. */
+/* The program without HORIZON needs every part of a module to be at least this much farther than the point along the
+ * normal of the other module, mm. */
 static const double least_rise_mm = 1e-3;
 
-/* Finds the lowest and the highest place of the grid's box over a module's plane, mm. */
+/* Finds the smallest and the largest height of the grid's box over a module's plane, mm. */
 static void grid_heights(const struct lr_pairs *pairs, int module, double heights[2])
 {
     const lr_grid *grid = pairs->params.grid;
@@ -87,7 +89,7 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
     double heights[2];
     grid_heights(pairs, module, heights);
 
-    /* The lowest place of the other module over the plane of `module`, compared with the grid's highest place. */
+    /* Compares the smallest height of the other module over the plane of `module` with the grid's largest height. */
     const lr_scanner *scanner = pairs->params.scanner;
     const double *normal = scanner->modules[module].normal;
     const lr_module *box = &scanner->modules[other];
@@ -101,7 +103,7 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
            least_rise_mm;
 }
 
-/* Uploads modules and masks, which do not depend on the window, and finds the defines that programs need. */
+/* Uploads modules and masks, which do not depend on the window, and finds the defines for the programs. */
 static lr_status upload_scene(struct lr_pairs *pairs)
 {
     const lr_scanner *scanner = pairs->params.scanner;
@@ -110,7 +112,7 @@ static lr_status upload_scene(struct lr_pairs *pairs)
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         if (!pairs->may_be_near) {
-            /* Crystals of the farther module matter, so the larger of the two heights counts. */
+            /* The crystals of the farther module decide, so the larger of the two heights is used. */
             const double *face_i = scanner->modules[i].face_mm, *face_j = scanner->modules[j].face_mm;
             double on_i[2], on_j[2];
             grid_heights(pairs, i, on_i);
@@ -203,23 +205,23 @@ void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
     pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
 }
 
-/* A window of module pairs, whose values are on the device together. */
+/* A window of module pairs. Their values are on the device at the same time. */
 struct window {
     struct lr_pairs *pairs;
-    struct lr_pair_window part; /* of the list */
+    struct lr_pair_window part; /* part of the list */
     struct gl_buffer *modules;  /* the pairs of modules */
     const struct gl_buffer *values;
     float fixed_scale;
 };
 
-/* A group has a cube of voxels with this edge (shaders/correspondence/pairs/scene.glsl). */
+/* A work group has a cube of voxels with this edge (shaders/correspondence/pairs/scene.glsl). */
 enum { BLOCK = 4 };
 
-/* A dispatch has at most this many elements, of about 1e-11 s each on a large device, so that a projection shows
- * progress and stops soon if the user cancels it. */
+/* The largest number of elements of a dispatch. An element takes about 1e-11 s on a large device. A projection thus
+ * shows progress, and stops soon after a cancellation. */
 static const double most_elements = 2e10;
 
-/* A point has about this many elements per crystal of the farther module. */
+/* The approximate number of elements of a point per crystal of the farther module. */
 enum { ELEMENTS_PER_CRYSTAL = 5 };
 
 /* --- passes --- */
@@ -239,7 +241,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
     lr_status status = LR_OK;
     gl_stopwatch_begin(pairs->watch);
     for (int begin = 0, end; status == LR_OK && begin < count; begin = end) {
-        /* A dispatch takes several pairs, or some slabs of a single pair that has too many elements. */
+        /* A dispatch takes several pairs, or some slabs of one pair that has too many elements. */
         double elements = 0.0, slab_elements = 0.0;
         for (end = begin; end < count && (end == begin || (!small && elements < most_elements)); end++) {
             const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end);
@@ -280,7 +282,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    /* Only renderers in software end loops early, so the host does not wait for other devices. */
+    /* Only software renderers end loops early, so the host does not wait for other devices. */
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
@@ -294,8 +296,8 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 
 /* --- projections --- */
 
-/* Projects forward to the values of a window. Deterministic sums are in fixed point, and `exponent` is their scale;
- * they are repeated with larger exponents until none overflows. */
+/* Projects forward to the values of a window. Deterministic sums are in fixed point with the scale `exponent`. They are
+ * repeated with larger exponents until no sum overflows. */
 static lr_status forward_window(struct window *window, int exponent, lr_vector *values)
 {
     struct lr_pairs *pairs = window->pairs;
@@ -322,7 +324,7 @@ static lr_status forward_window(struct window *window, int exponent, lr_vector *
     return LR_OK;
 }
 
-/* With `deterministic` the image is on the host. */
+/* If results must be deterministic, the image is on the host. */
 static lr_status forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
 {
     struct lr_pairs *pairs = self;
@@ -341,7 +343,7 @@ static lr_status forward(void *self, const struct lr_pair_list *list, const floa
         const lr_status status = window.modules ? forward_window(&window, exponent, &values) : LR_FAILED;
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
-        (void)gl_stopwatch_total(pairs->watch); /* waits, so that memory holds the buffers of one window */
+        (void)gl_stopwatch_total(pairs->watch); /* waits, so that only one window's buffers are in memory */
     }
     return lr_pairs_check_finished(pairs);
 }
@@ -381,8 +383,8 @@ static lr_status back(void *self, const struct lr_pair_list *list, const lr_vect
 
 /* --- single LORs --- */
 
-/* Projects the module pairs to which the LORs of a list belong: forward to the list's values `out`, or back from its
- * values `in`, which are 1 if `in` is NULL. */
+/* Projects the module pairs of a list's LORs: forward to the list's values `out`, or back from its values `in`; in NULL
+ * = the values are 1. */
 static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *list, float *image, const float *in,
                               float *out)
 {
@@ -405,7 +407,7 @@ static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *
     lr_vector data = lr_vector_of_floats(values, num_values);
     if (status == LR_OK && out != NULL) status = forward(pairs, &all, image, &data);
 
-    /* Values of the list are copied from the values of the pairs, or to them. */
+    /* Copies values between the list and the pairs. */
     int64_t k = 0, begin = 0;
     for (int64_t n = 0; status == LR_OK && n < num_pairs; n++) {
         const int64_t first = offsets[numbers[n]], end = offsets[numbers[n] + 1];
@@ -436,10 +438,10 @@ static lr_status back_lors(void *self, const struct lr_lor_list *list, const flo
 
 /* --- matrix rows --- */
 
-/* A point, as dvec4 of the shader. */
+/* A point as the shader's dvec4. */
 typedef double point_place[4];
 
-/* A dispatch takes at most this many pairs. Every device allows as many groups along a dimension. */
+/* The largest number of pairs of a dispatch. Every device allows as many groups along a dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
 /* The state of a call of read_rows. */
@@ -551,7 +553,7 @@ static lr_status prepare(void *self, bool lists)
     return both ? LR_OK : LR_FAILED;
 }
 
-/* The image has the grid's order on the device, too. */
+/* The image is in the grid's order on the device, too. */
 static lr_status take_image(void *self, const lr_vector *image)
 {
     const struct lr_pairs *pairs = self;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of modules in any orientation to each other, pair by pair, in exact mode:
- * docs/method/correspondence.md, "Tilted pairs". Back-projections gather in each voxel and have the same bits in every
- * run. Forward projections add to LORs in any order, or in fixed point if they must be deterministic. */
+ * Projections over module pairs in any orientation, pair by pair, in exact mode: docs/method/correspondence.md, "Tilted
+ * pairs". Back-projections gather in each voxel, and have the same bits in every run. Forward projections add to LORs
+ * in any order, or in fixed point if results must be deterministic. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
 #define LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
 
@@ -23,9 +23,9 @@ enum lr_pairs_program {
 struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
-    bool may_be_near;       /* a crystal may look so large that it must be divided into parts */
-    /* True if a part of a module may not be visible from a point through the other module's plane, since it lies no
-     * higher over that plane than the point. */
+    bool may_be_near;       /* a crystal may look so large from a point that it must be divided */
+    /* True if part of a module may be invisible from a point through the plane of the other module, because this part
+     * lies no higher over that plane than the point. */
     bool meets_horizon;
     bool has_masks;     /* true if a pair has LORs out of coincidence */
     int64_t max_window; /* values */
@@ -37,8 +37,8 @@ struct lr_pairs {
     struct gl_stopwatch *watch;                         /* times the projections */
 };
 
-/* Creates the method, which serves exact mode if no module hides another and there is no attenuation or penetration
- * along lines. The context is current, here and below. errors: NULL, logged. */
+/* Creates the method. It serves exact mode if no module hides another, and if there is no attenuation and no
+ * penetration along lines. The context is current in this call and in those below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
@@ -60,14 +60,14 @@ struct lr_pairs_pass {
 };
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 
-/* Module pairs list[begin .. end-1], their values counted from those of the first pair. */
+/* Uploads the module pairs list[begin .. end-1]. Their values are counted from the first value of pair `begin`. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
                                        const int64_t range[2]);
 
-/* The uniforms of every pass, without its range and list. */
+/* The uniforms that all passes share. The caller sets the pass's range and list. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
 
-/* Puts modules and masks into a pass. */
+/* Binds modules and masks to a pass. */
 void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The method point by point: its passes, projections and rows. */
+ * The points method: its passes, projections and rows. */
 #include "correspondence/compute/points/points.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The block of shaders/correspondence/visit.glsl. */
+/* The uniform block of shaders/correspondence/visit.glsl. */
 struct visit_pass {
     uint32_t num_draws, num_lors, capacity;
     int32_t mu_steps;
@@ -35,7 +35,7 @@ static lr_status start_collect(struct lr_points *points)
     return points->collect != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Starts building the program of a pass, unless it exists. */
+/* Starts to build the program of a pass if it has not been started. */
 static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"correspondence/points/forward.comp", "correspondence/points/back.comp",
@@ -95,7 +95,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* A software renderer ends long loops early and reports no error; the shader sets a flag when it notices. */
+    /* Software renderers end long loops early without an error. The shader sets this flag if it notices. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -129,7 +129,7 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
 /* The arguments of project_batch. */
 struct projection {
     struct lr_points *points;
-    struct lr_points_output output; /* the LOR values, which a forward pass writes and a back pass reads */
+    struct lr_points_output output; /* LOR values: the output of a forward pass, or the input of a back pass */
     const struct gl_buffer *voxels; /* the image of a back-projection; NULL in a forward projection */
 };
 
@@ -228,24 +228,24 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* The head of the list, HEAD_BYTES, holds its count. The list has room for ROOM elements per crystal of the primary. A
- * crystal has fewer elements if the opposite crystals are larger, and may have more if these are far smaller. */
+/* A list has a head of HEAD_BYTES with its count, and room for ROOM elements per crystal of the primary. A crystal has
+ * fewer elements if the opposite crystals are larger, and may have more if they are far smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* The list's room per line with penetration. A line has an element for each pair of crystals, of a few at either
- * end, that may stop the photons. */
+/* With penetration, the list's room for elements per line. A line has an element for each pair of crystals that may
+ * stop the photons, with a few crystals at either end. */
 enum { ROOM_PER_LINE = 12 };
 
-/* State of one call of lr_points_read_rows. */
+/* State of a call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* no batch has more images than the list has room for by its estimate */
+    struct lr_plan *plan; /* its batches have at most as many images as the list is expected to have room for */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
     int64_t capacity;      /* entries */
-    struct entry *entries; /* [capacity], in the order in which the device listed them */
-    struct entry *sorted;  /* [capacity], by image */
+    struct entry *entries; /* [capacity], in the order of the device's list */
+    struct entry *sorted;  /* [capacity], sorted by image */
     uint32_t *image_begin; /* [max_images + 1] */
 };
 
@@ -270,8 +270,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
-        /* With penetration, several threads find the same LOR. Its elements are sorted by thread, so that the order in
-         * which they are added does not depend on which thread was first. */
+        /* With penetration, several threads find the same LOR. Its elements are sorted by thread, so that the order of
+         * their sum does not depend on which thread was first. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
@@ -281,8 +281,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
         listing->sorted = swapped;
     }
 
-    /* Sorts by image and keeps the order within each image. Without penetration, all elements of a LOR come from one
-     * thread, so that their order and the last bit of their sum are the same in each run. */
+    /* Sorts by image, and keeps the order within each image. Without penetration, all elements of a LOR come from one
+     * thread, so that their order and their sum have the same bits in every run. */
     uint32_t *first = listing->image_begin;
     memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
     for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;
@@ -313,8 +313,8 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     const struct lr_plan *plan = points->plan;
     const lr_scanner *scanner = points->params.scanner;
 
-    /* The list has room for this number of elements per image. */
-    int64_t largest = 1; /* crystals of a module */
+    /* The list's room for elements of one image. */
+    int64_t largest = 1; /* largest number of crystals of a module */
     for (int m = 0; m < scanner->num_modules; m++) {
         const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
         largest = crystals > largest ? crystals : largest;
@@ -323,7 +323,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
                              ? ROOM_PER_LINE * lr_penetration_most_lines(scanner, points->params.rays)
                              : ROOM * largest;
 
-    /* A batch has at most as many images as the rows can need. */
+    /* The largest number of images of a batch, as far as the rows need it. */
     const int64_t modules = scanner->num_modules;
     const int64_t asked = (rows->end - rows->begin) * lr_rows_per_row(rows);
     const int64_t images = asked < plan->max_images / modules ? (asked > 0 ? asked : 1) * modules : plan->max_images;
@@ -368,7 +368,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
 
 /* --- life --- */
 
-/* The number of images in a batch, which have enough groups of threads to keep a device busy. */
+/* The number of images of a batch. As many images have enough groups of threads to keep a device busy. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
 static lr_status init(struct lr_points *points)
@@ -439,7 +439,7 @@ void lr_points_destroy(void *self)
 
 /* --- the method --- */
 
-/* Deterministic forward projections use rows. */
+/* Deterministic forward projections are computed from rows. */
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merging by hashing (shaders/correspondence/rows/collect.comp) and a radix sort from the least significant digit on. */
+ * Merging by hash tables (shaders/correspondence/rows/collect.comp) and by a radix sort that begins with the least
+ * significant digit. */
 #include "correspondence/compute/rows/merge.h"
 
 #include "base/grow.h"
@@ -13,27 +14,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread reads SHARE_SLOTS slots of a table. At most COLLECT_GROUPS groups put listed elements into tables. */
+/* SHARE_SLOTS: number of slots of a table that a thread reads. COLLECT_GROUPS: largest number of groups that put listed
+ * elements into tables. */
 enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
-/* At most PLACE_THREADS threads turn numbers into places, each at least LEAST_NUMBERS of them. */
+/* PLACE_THREADS: largest number of threads that turn numbers into positions. LEAST_NUMBERS: smallest number of numbers
+ * for each of these threads. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* A thread adds up at most MOST_VALUES values, but reads LEAST_GATHERED slots in any case. The limit gives threads
- * similar run times, and keeps loops far below the number of rounds after which software renderers end them. */
+/* MOST_VALUES: largest number of values that a thread adds up. LEAST_GATHERED: number of slots that a thread reads even
+ * beyond this limit. The limit gives threads similar run times, and keeps loops far below the number of rounds after
+ * which software renderers end them. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
-/* Every device accepts ranges of buffers with this alignment, in bytes. It is also whole lines of the host's caches. */
+/* The alignment of ranges of buffers, bytes. Every device accepts it, and it is a multiple of the host's cache
+ * lines. */
 enum { ALIGNMENT = 256 };
 
-/* The block of shaders/correspondence/rows/rows.glsl. */
+/* The uniform block of shaders/correspondence/rows/rows.glsl. */
 struct block {
     uint32_t total, share, num_shares, row_shares;
     uint32_t slot_bits, num_points, per_row, first_point;
     uint32_t shift, unused[3];
 };
 
-/* `define` is the define of a program; NULL = none. If `repeats` is set and a LOR may be listed more than once, the
- * program's define is REPEATS instead. */
+/* `define` is the define of a program; NULL = none. The define is REPEATS instead if `repeats` is set and a LOR may be
+ * listed several times. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -75,7 +80,8 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* The bytes of half a list. Merged elements are half as large as listed ones, so half the list has room for all. */
+/* The size of half a list, bytes. Half a list has room for all merged elements, because they are half as large as
+ * listed elements. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -109,7 +115,7 @@ lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity)
     return make_buffer(merge, &merge->list, "matrix elements", 2 * half_list_bytes(merge));
 }
 
-/* Makes tables that have `slots` slots and room for `values` values in total. */
+/* Makes tables with `slots` slots and room for `values` values in total. */
 static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t values)
 {
     merge->all_slots = slots;
@@ -119,7 +125,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* The number of slots, a power of two, that the table of a row gets in a part of `num_points` points. */
+/* The number of slots of a row's table in a part of `num_points` points. It is a power of two. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -175,7 +181,7 @@ void lr_merge_finish(struct lr_merge *merge)
 
 /* --- passes --- */
 
-/* Runs a pass, which reads one half of the list and writes half `to`. */
+/* Runs a pass that reads one half of the list and writes half number `to`. */
 static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, const struct block *block, int to)
 {
     struct gl_program *program = merge->programs->list[which];
@@ -199,7 +205,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
     return gl_pass_run(merge->ctx, &pass);
 }
 
-/* Replaces each of the first `count` numbers of merge->places by the sum of all numbers before it. */
+/* Replaces each of the first `count` numbers of merge->places by the sum of all earlier numbers. */
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
@@ -209,7 +215,7 @@ static lr_status make_places(const struct lr_merge *merge, int64_t count)
     return run(merge, LR_MERGE_PLACE, &block, 0);
 }
 
-/* The number of passes of the sort, one for each digit. */
+/* The number of passes of the sort: one per digit. */
 static int num_digits(const struct lr_merge *merge)
 {
     int digits = 0;
@@ -232,7 +238,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     block.num_shares = (uint32_t)rows * block.row_shares;
     while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
 
-    /* The tables are emptied; then one pass puts the listed elements into them. */
+    /* Empties the tables. Then one pass puts the listed elements into them. */
     const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * rows};
     const struct gl_buffer_range values = {.to = merge->values,
                                            .bytes = 8 + value_bytes(merge) * slots * part->num_points};
@@ -241,7 +247,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
     LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
 
-    /* The tables' elements are written to their rows, still in any order. */
+    /* Writes the elements of the tables to their rows, in any order. */
     struct block gathering = block;
     while (gathering.share > LEAST_GATHERED && gathering.share * gathering.num_points > MOST_VALUES) {
         gathering.share /= 2;
@@ -252,7 +258,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     LR_TRY(make_places(merge, gathering.num_shares));
     LR_TRY(run(merge, LR_MERGE_GATHER, &gathering, 0));
 
-    /* Rows are sorted by stable passes, one for each digit. */
+    /* Sorts the rows by stable passes, one for each digit. */
     for (int digit = 0; digit < num_digits(merge); digit++) {
         const int to = 1 - digit % 2;
         block.shift = (uint32_t)(digit * LR_SORT_BITS);
@@ -271,7 +277,7 @@ struct gl_range lr_merge_rows(const struct lr_merge *merge)
 
 /* --- by the host --- */
 
-/* The arguments of merge_rows, for a part that is being merged. */
+/* The arguments of merge_rows for one part. */
 struct merging {
     struct lr_host_merge *merge;
     const struct lr_merge *list;
@@ -287,8 +293,8 @@ void lr_host_merge_finish(struct lr_host_merge *merge)
     free(merge->listed);
 }
 
-/* Merges rows. The elements of a point are in the order in which its thread listed them, and points are added in
- * ascending order, so that the sums are the same in each run. */
+/* Merges rows. The elements of a point are in the order in which its thread listed them. Points are added in ascending
+ * order, so that sums are the same in every run. */
 static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct merging *merging = user;
@@ -307,7 +313,7 @@ static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
         }
         if (status == LR_OK && last - first == per_row)
             status = lr_elements_merge(elements, merging->list->num_lors, merge->log);
-        if (status != LR_OK) elements->count = -1; /* marks a failure, which has been logged */
+        if (status != LR_OK) elements->count = -1; /* marks a failure that has been logged */
     }
 }
 
@@ -350,9 +356,9 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
 
 /* ---- delivery ---- */
 
-/* Numbers of elements that fit the caches of the host. MOST_AT_ONCE are converted at once, unless a single row has
- * more; a thread converts a SHARE of them. A block, whose receiver converts it by threads of its own, has
- * MOST_OF_BLOCK. */
+/* Numbers of elements that fit into the host's caches. MOST_AT_ONCE: elements that are converted together, unless one
+ * row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block, which its receiver
+ * converts on its own threads. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 /* Elements to be converted. */
@@ -398,7 +404,7 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Delivers the carried row after its last part. */
+/* Delivers the carried row after its last part has arrived. */
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -428,7 +434,7 @@ static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
     const struct lr_packed_element *all = deliverer->borrowed != NULL ? deliverer->borrowed : deliverer->elements;
-    int64_t end = 0, first = 0, count = 0; /* the end of the current parts, and their range of elements */
+    int64_t end = 0, first = 0, count = 0; /* end of the current parts, and the range of their elements */
     for (int64_t begin = 0; begin < deliverer->num_parts; begin = end, first += count) {
         const struct lr_row_part *parts = deliverer->parts + begin;
         const struct lr_packed_element *elements = all + first;
@@ -465,7 +471,7 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
             if (part->begins && part->ends) {
                 LR_TRY(sink->take(sink->user, &(lr_row){part->row, part->count, lor, probability}));
             } else {
-                /* A row's parts arrive in the order of its points. */
+                /* The parts of a row arrive in the order of its points. */
                 carried->count = part->begins ? 0 : carried->count;
                 for (int64_t k = 0; k < part->count; k++)
                     LR_TRY(lr_elements_add(carried, lor[k], probability[k], deliverer->log));
@@ -482,15 +488,15 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 
 /* --- receiving --- */
 
-/* When a copy to the host is queued, the number of elements is not known yet. It is estimated from the previous
- * part. If the estimate is too low, all elements are copied again. */
+/* The number of elements is not known yet when a copy to the host is queued. It is estimated from the previous part. If
+ * the estimate is too small, all elements are copied again. */
 
 void lr_receiver_close(struct lr_receiver *receiver)
 {
     for (int k = 0; k < 2; k++) gl_readback_finish(&receiver->readbacks[k]);
 }
 
-/* Offset of the elements in a readback; the tally comes first. */
+/* The offset of the elements in a readback, which begins with the tally, bytes. */
 static int64_t elements_offset(int num_rows)
 {
     return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -506,7 +512,7 @@ static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge
                                              .from_offset = rows.offset,
                                              .to_offset = elements_offset(num_rows),
                                              .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
-    /* A readback that grows gets a quarter more than it needs, because later parts may be larger. */
+    /* A readback that has to grow gets a quarter more than it needs, because later parts may be larger. */
     const int64_t bytes = elements.to_offset + elements.bytes;
     readback->ctx = receiver->ctx;
     readback->label = "received matrix rows";
@@ -544,6 +550,6 @@ lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge
         if (tally->listed > merge->capacity || tally->misfits > 0) return LR_OK;
         receiver->elements_of_point = (double)count / part->num_points;
         if (count <= receiver->num_sent) return LR_OK;
-        LR_TRY(send(receiver, merge, num_rows, count)); /* the estimate was too low */
+        LR_TRY(send(receiver, merge, num_rows, count)); /* the estimate was too small */
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merging of lists of elements to rows, on the device. Each row has a table of LORs with a value for each of its
- * points. Values are added up over the points, in their order, and sorted by LOR. Rows have the same bits in every
- * run. */
+ * Merging of lists of elements into rows, on the device. Each row has a table of LORs, with one value for each of its
+ * points. Values are summed over the points, in the order of the points, and then sorted by LOR. Rows have the same
+ * bits in every run. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
 #define LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
 
@@ -23,17 +23,17 @@ enum lr_merge_program {
     LR_NUM_MERGE_PROGRAMS
 };
 
-/* Programs are built at first use. Zero-initialise it. */
+/* Each program is built at its first use. The caller zero-initialises the struct. */
 struct lr_merge_programs {
     struct gl_program *list[LR_NUM_MERGE_PROGRAMS];
 };
 void lr_merge_programs_finish(struct lr_merge_programs *programs);
 
-/* A list begins with a head, whose first word is the number of elements. The four words of an element are its point,
- * its LOR, the bits of its weight, and an unused word. */
+/* A list begins with a head, whose first word is the number of elements. An element has four words: its point, its LOR,
+ * the bits of its weight, and an unused word. */
 enum { LR_LIST_HEAD_BYTES = 16, LR_LIST_ELEMENT_BYTES = 16 };
 
-/* The table of a row has at least this many slots. */
+/* The smallest number of slots in the table of a row. */
 enum { LR_MERGE_LEAST_SLOTS = 1024 };
 
 struct lr_merge {
@@ -41,42 +41,43 @@ struct lr_merge {
     const lr_log *log;
     struct lr_merge_programs *programs; /* not owned; shared by merges with the same `repeats` */
     bool list_only;                     /* the host merges */
-    bool repeats;                       /* a LOR of a point may be listed more than once; its sum is below 4 */
+    bool repeats;                       /* a LOR may be listed several times for a point; its weights then sum to
+                                         * less than 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
-    int max_points;   /* most points of a part */
-    int64_t slots;    /* slots of a row's table, a power of two; fewer if the tables lack room */
-    int64_t capacity; /* elements that the list can hold */
+    int max_points;   /* largest number of points of a part */
+    int64_t slots;    /* slots of a row's table, a power of two; fewer if the device lacks memory for the tables */
+    int64_t capacity; /* room of the list, in elements */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
 };
 
 /* Starts the programs and makes the buffers. The caller sets the members before all_slots, zeroes the rest, and calls
- * lr_merge_finish even after an error. errors, here and below: LR_FAILED, logged. */
+ * lr_merge_finish even after an error. errors of this function and those below: LR_FAILED, logged. */
 lr_status lr_merge_open(struct lr_merge *merge);
 void lr_merge_finish(struct lr_merge *merge);
 
-/* The bytes on the device that each point needs. repeats, per_row and slots are set. */
+/* The bytes that each point needs on the device. The caller has set repeats, per_row and slots. */
 int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point);
 
-/* Makes the list larger; its elements are lost. */
+/* Makes the list larger. Its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. *fits is set to false if the part must have fewer points. A single row fits as long
- * as the device's buffers have room for its table. Merging a row in parts changes the last bits of its sums; this rule
- * keeps the choice independent of the order of the row's elements. */
+/* Makes the tables of rows larger. *fits is false if the part must have fewer points. A single row fits whenever the
+ * device's buffers have room for its table. A row that is merged in parts has other last bits in its sums. This rule
+ * makes the choice of parts independent of the order of the row's elements. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
-/* The points of a list: those of whole rows, or some points of one row. */
+/* The points of a list: points of whole rows, or some points of one row. */
 struct lr_merge_part {
     int num_points;
     int first_point; /* number of the first point */
 };
 
-/* The outcome of merging. Elements are missing if `listed` exceeds the list's capacity, or if there are misfits. */
+/* The result of a merge. Elements are missing if `listed` exceeds the list's capacity, or if there are misfits. */
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
-    uint32_t misfits;  /* elements for which tables had no room */
+    uint32_t misfits;  /* elements that found no room in the tables */
     uint32_t starts[]; /* [rows + 1] number of each row's first element, and the end of the last row */
 };
 
@@ -85,16 +86,16 @@ int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
 
-/* Queues the passes over the list. merge->tally is a struct lr_merge_tally afterwards. */
+/* Queues the passes over the list. They write a struct lr_merge_tally to merge->tally. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
-/* Range of the buffer that holds the elements of all rows, one row after the other. An element is the mean over the
- * points of its row. The range is valid until the list changes. */
+/* The range of the buffer that holds the elements of all rows, one row after the other. Each element is the mean over
+ * the points of its row. The range is valid until the list changes. */
 struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */
 
-/* If the device is the processor, the host merges, since shaders would take several times as long. */
+/* Merging on the host, for devices that are the processor itself: there shaders would take several times as long. */
 
 /* An element in a list. */
 struct lr_listed {
@@ -108,7 +109,7 @@ _Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
 struct lr_host_merge {
     int threads;
     const lr_log *log;
-    struct lr_listed *listed, *sorted; /* owned: in the order of the list, and sorted by point */
+    struct lr_listed *listed, *sorted; /* owned: elements in the order of the list, and sorted by point */
     int64_t max_listed, max_sorted;
     int64_t *begin; /* owned [points + 1] */
     int64_t max_points;
@@ -117,47 +118,47 @@ struct lr_host_merge {
 };
 void lr_host_merge_finish(struct lr_host_merge *merge);
 
-/* Waits for list->list, and merges it to merge->rows. If the part is some points of a row, its elements are only sorted
- * by point. If more elements were listed than the list has room for, no rows are made. errors: LR_FAILED, logged. */
+/* Waits for list->list, and merges it into merge->rows. If the part is some points of one row, its elements are only
+ * sorted by point. If more elements were listed than the list has room for, no rows are made. errors: LR_FAILED,
+ * logged. */
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
                             uint32_t *listed);
 
 /* --- delivery of merged rows to the sink, in order; parts of a row are joined first --- */
 
-/* A row, or the part of a row that belongs to some of its points. */
+/* A row, or the elements of a row that belong to some of its points. */
 struct lr_row_part {
     int64_t row; /* row of the grid, or of the points */
     int64_t count;
-    bool begins, ends; /* the part has the first point of the row; it has the last point */
+    bool begins, ends; /* the part has the row's first point; the part has its last point */
 };
 
-/* The caller sets num_lors, threads, log, blocks, and the sink and log of `delivery`. The other members are zero at
- * first. */
+/* The caller sets num_lors, threads, log, blocks, and the sink and log of `delivery`, and zeroes the rest. */
 struct lr_deliverer {
     int64_t num_lors;
     int threads;
     const lr_log *log;
     const struct lr_row_block_sink *blocks;   /* takes whole rows; NULL = the sink takes all rows */
-    const struct lr_packed_element *borrowed; /* elements of the parts, in a receiver's memory; or NULL */
-    struct lr_packed_element *elements;       /* owned: elements of the parts, unless they are borrowed */
+    const struct lr_packed_element *borrowed; /* elements of the parts, in a receiver's memory; NULL = in `elements` */
+    struct lr_packed_element *elements;       /* owned: elements of the parts if `borrowed` is NULL */
     int64_t num_elements, max_elements;
     struct lr_row_part *parts; /* owned */
     int64_t num_parts, max_parts;
     struct lr_row_extent *extents; /* owned: rows of a block */
     int64_t max_extents;
     struct lr_owned_row numbers;     /* rows of some parts, in the form that sinks take */
-    struct lr_elements carried;      /* elements of a row that has not ended */
-    struct lr_row_delivery delivery; /* delivery of carried rows; its sink takes all rows */
+    struct lr_elements carried;      /* elements of a row whose last point has not been taken */
+    struct lr_row_delivery delivery; /* delivery of the carried rows; its sink takes all rows */
 };
 
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Makes room for more elements, which the caller then appends. errors, here and below: LR_FAILED if memory runs out,
- * logged. */
+/* Makes room for more elements, which the caller then appends. errors of this function and those below: LR_FAILED,
+ * logged, if memory runs out. */
 lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements);
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part);
 
-/* Delivers another row immediately: a whole row, or the elements of some of its points, in order. */
+/* Delivers one row immediately: a whole row, or the elements of some of its points in the order of the points. */
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                             const struct lr_elements *elements);
 
@@ -172,13 +173,13 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 struct lr_receiver {
     struct gl_context *ctx;
     struct gl_readback readbacks[2];
-    int current;              /* the readback in use; the caller switches it to keep the previous part */
+    int current;              /* the readback in use; the caller switches to another one to keep the previous part */
     int64_t num_sent;         /* number of elements whose copy is queued */
     double elements_of_point; /* elements per point of the last part, after merging; 0 = not known */
 };
 void lr_receiver_close(struct lr_receiver *receiver);
 
-/* Queues the merging of a part and the copy of its rows, without waiting. errors, here and below: those of
+/* Queues the merge of a part and the copy of its rows, without waiting. errors of this function and those below: as for
  * gl_readback. */
 lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge *merge,
                             const struct lr_merge_part *part);
@@ -189,8 +190,7 @@ struct lr_received {
     const struct lr_packed_element *elements;
 };
 
-/* Waits for the rows of the part that was started last. The rows are invalid if the tally says that elements are
- * missing. */
+/* Waits for the rows of the part that was started last. The rows are invalid if elements are missing by the tally. */
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
 

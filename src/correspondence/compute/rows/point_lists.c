@@ -11,28 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: list capacity for one point, in elements per crystal of the scanner. A crystal has two elements
- * if equal crystals face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal; a table
- * works best half empty. A batch that needs more is split into halves. */
+/* ROOM: list capacity for one point, in elements per crystal of the scanner. A crystal has two elements if crystals of
+ * equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal; tables work
+ * best if they are half empty. A batch that needs more room is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
-/* Most bytes on the device for all points of a batch. */
+/* The largest memory on the device for all points of a batch, bytes. */
 #define MOST_BYTES ((int64_t)1 << 29)
 
-/* Longest time of a batch, in seconds. Cancellation is checked between two batches. */
+/* The longest time of a batch, s. Cancellation is checked between two batches. */
 #define BATCH_SECONDS 0.25
 
-/* The state of a call of lr_point_lists_read_rows. Points are numbered from the first point of the first row. */
+/* State of a call of lr_point_lists_read_rows. Points are numbered from the first point of the first row. */
 struct listing {
     const struct lr_point_lister *lister;
     const struct lr_rows *rows;
     int per_row;      /* points of a row */
-    int max_points;   /* most points of a batch */
-    int least_points; /* least points of a batch, so that the device merges whole rows or fixed parts of them */
-    int points_now;   /* points of the next batch; software renderers take seconds for max_points */
+    int max_points;   /* largest number of points of a batch */
+    int least_points; /* smallest number of points of a batch; with it, the device merges whole rows, or fixed parts
+                       * of a row */
+    int points_now;   /* points of the next batch; fewer than max_points on software renderers, which would take
+                       * seconds */
     double begun_s;   /* start of the last batch; 0 = none */
-    double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver */
-    int64_t num_batches, num_again;          /* batches in all; number of times that points were listed again */
+    double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver,
+                                              * s */
+    int64_t num_batches, num_again;          /* number of batches; number of times that points were listed again */
     int64_t num_elements;                    /* elements in all */
     char *points;                            /* [max_points] */
     struct gl_buffer *point_buffer;
@@ -41,7 +44,7 @@ struct listing {
     struct lr_merge merge;
     struct lr_host_merge host; /* used if the device is the processor */
     struct lr_receiver receiver;
-    struct lr_deliverer deliverer; /* rows of the last batch, while the device works on the next */
+    struct lr_deliverer deliverer; /* rows of the previous batch, while the device works on the next batch */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -56,7 +59,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* --- batches of points --- */
 
-/* Sets the range of the next batch: whole rows, or a part of one row if the row has more points than a batch. */
+/* Sets the range of the next batch: whole rows, or a part of one row that has more points than a batch. */
 static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
@@ -84,7 +87,7 @@ static int64_t most_capacity(const struct listing *listing)
     return (limits->max_storage_bytes - LR_LIST_HEAD_BYTES) / LR_LIST_ELEMENT_BYTES;
 }
 
-/* Lists the elements of some points of the batch, and queues the merging of the list. */
+/* Lists the elements of some points of the batch, and queues the merge of the list. */
 static lr_status run_points(struct listing *listing, const int range[2])
 {
     static const uint32_t zero[LR_LIST_HEAD_BYTES / 4] = {0};
@@ -103,7 +106,7 @@ static lr_status run_points(struct listing *listing, const int range[2])
 /* --- the rows of a list --- */
 
 /* Takes the rows of a range of points. If `rows` is NULL, the host has merged the rows, and the sink gets them now.
- * Otherwise the device has merged them; rows of a whole batch stay with the receiver until they are delivered. */
+ * Otherwise the device has merged them. Rows of a whole batch then stay with the receiver until their delivery. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
@@ -125,7 +128,7 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
         deliverer->borrowed = rows->elements;
         return LR_OK;
     }
-    /* The elements are copied, since the receiver's memory will be overwritten by the next rows. */
+    /* The elements are copied, because the next rows will overwrite the receiver's memory. */
     const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, range[1] - range[0])];
     LR_TRY(lr_deliverer_reserve(deliverer, count));
     if (count > 0)
@@ -136,8 +139,8 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
 
 static lr_status list_points(struct listing *listing, const int range[2]);
 
-/* Takes the rows of listed points. If their elements did not fit the list, the points are listed again, with a larger
- * list or in halves. */
+/* Takes the rows of listed points. If their elements did not fit into the list, the points are listed again, with a
+ * larger list or in halves. */
 static lr_status read_points(struct listing *listing, const int range[2])
 {
     const int num_points = range[1] - range[0];
@@ -166,11 +169,11 @@ static lr_status read_points(struct listing *listing, const int range[2])
     }
     if (fits) return list_points(listing, range);
 
-    /* Later batches are made smaller, too, since they would probably have to be halved as well. */
+    /* Later batches are made smaller, too, because they would probably have to be halved as well. */
     listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
     listing->points_now = (int)smaller(listing->points_now, listing->max_points);
 
-    /* If there are several rows, the first half ends with a whole row. */
+    /* If there are several rows, the first half consists of whole rows. */
     const int half = num_points / 2;
     const int middle = range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
     LR_TRY(list_points(listing, (const int[2]){range[0], middle}));
@@ -202,7 +205,7 @@ static lr_status read_all(struct listing *listing)
     const struct lr_rows *rows = listing->rows;
     const double begin_s = lr_clock_seconds();
     while (next_batch(listing)) {
-        /* Queues the passes of the batch. The device works on them while the rows of the previous batch are
+        /* Queues the passes of the batch. While the device works on them, the rows of the previous batch are
          * delivered. */
         const int num_points = (int)(listing->end - listing->begin);
         const double starting_s = lr_clock_seconds();
@@ -223,7 +226,7 @@ static lr_status read_all(struct listing *listing)
         listing->waited_s += lr_clock_seconds() - waiting_s;
     }
     LR_TRY(deliver_batch(listing, listing->end));
-    /* The times show whether the device or the sink takes longer. */
+    /* The times show if the device or the sink takes longer. */
     const double seconds = lr_clock_seconds() - begin_s;
     if (seconds > BATCH_SECONDS) {
         lr_debug(lister->params->log,
@@ -262,8 +265,8 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
 
     const int64_t largest = gl_context_limits(lister->ctx)->max_storage_bytes;
     const int64_t budget = smaller(lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
-    /* The elements of a point and the slots of its row's table are guessed from the number of crystals, and halved
-     * until a point fits the budget. */
+    /* The number of elements of a point and the number of slots of its row's table are estimated from the number of
+     * crystals. Both are halved until a point fits into the budget. */
     const lr_scanner *scanner = params->scanner;
     const int64_t crystals = scanner->first_crystal[scanner->num_modules];
     int64_t elements = ROOM * crystals;
