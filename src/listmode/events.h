@@ -157,7 +157,7 @@ lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const
  * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
-/* Frees the arrays on a device. Arranged events are then on the host, or nowhere. */
+/* Frees the arrays on a device. Afterwards, only the host's arrays may have arranged events. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
 /* True if any range has events in this group, or in either group of this axis. The events are arranged. */

@@ -224,8 +224,8 @@ struct lr_listmode_selected {
     const struct lr_listmode_places *places;
     const struct gl_buffer *map; /* map of the indices of values, or NULL */
     struct gl_range values;      /* values; buffer NULL = all are 1 */
-    int64_t values_first;        /* index in the range of the first value of `values` */
-    int64_t window[2];           /* indices of the range's values in this call: first, and one after the last */
+    int64_t values_first;        /* index in `values` of the first value of the window */
+    int64_t window[2];           /* the window: indices of the range's current values, first, and one after the last */
     bool only_large;             /* follows only lines whose values are larger than usual; other lines get no slices */
 };
 
@@ -259,7 +259,7 @@ bool lr_listmode_finds_lines(void);
 int lr_listmode_job_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
-/* True if workgroups add zero terms because branching around them is slower. */
+/* True if workgroups add zero terms instead of branching around them. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 
 /* --- exact elements --- */
