@@ -17,8 +17,7 @@ struct lr_listmode_places {
     int64_t count;      /* selected events of the range */
     int64_t position;   /* position of the first selected event */
     double share;       /* selected events / all events of the range */
-    int64_t first;      /* number in the range of the first selected event; without a map, selected events are
-                         * consecutive */
+    int64_t first;      /* number of the first selected event; without a map all are consecutive */
     const int32_t *map; /* [events of the range] index of the value from `position` on, -1: not selected; or NULL */
     int32_t *owned;     /* memory of `map`, which the next range uses again */
     int64_t room;

@@ -55,8 +55,7 @@ struct viewer_tool {
     /* Words of scripts. The arrays end with a NULL name. */
     const struct command *commands;
     const struct command_setting *settings;
-    bool (*get_value)(struct app *app, const char *name, struct command_value *value); /* false: there is no such
-                                                                                        * value */
+    bool (*get_value)(struct app *app, const char *name, struct command_value *value); /* false: no such value */
 };
 
 enum { APP_TOOLS = 16, APP_RUNNERS = 8, APP_MESSAGES = 64, APP_MESSAGE = 1024 };

@@ -134,8 +134,7 @@ struct lr_listmode_compute {
     bool caches_lines;
     struct lr_listmode_line_cache cache;
     struct gl_buffer *image; /* image in the grid's order, for vectors on the host; created at first use */
-    double largest_elements[LR_LISTMODE_GROUPS]; /* [group]: 0 for a group without events, and for all with the exact
-                                                  * kernel */
+    double largest_elements[LR_LISTMODE_GROUPS]; /* [group]; 0: no events in the group, or the exact kernel */
 };
 
 /* Consecutive events of one group that a pass handles together. */

@@ -61,8 +61,7 @@ const char *command_write_place(const double mm[3], char text[COMMAND_TEXT]);
 /* These functions parse numbers and choices. A choice is the word's index in names, which end with NULL. errors:
  * LR_BAD_INPUT, logged. */
 lr_status command_real(const lr_log *log, const struct command_words *words, int at, double *value);
-lr_status command_reals(const lr_log *log, const struct command_words *words, double *values); /* parses all words
-                                                                                                * from there on */
+lr_status command_reals(const lr_log *log, const struct command_words *words, double *values); /* all later words */
 lr_status command_integer(const lr_log *log, const struct command_words *words, int at, int *value);
 lr_status command_choice(const lr_log *log, const struct command_words *words, int at, const char *const *names,
                          int *value);

@@ -31,8 +31,7 @@ struct study_view {
     const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner and the grid */
     const lr_image *image;                                       /* activity */
     const lr_image *mu;                                          /* 1/mm */
-    double image_largest, mu_largest;                            /* values of the largest voxels; 0 without an image
-                                                                  * or map */
+    double image_largest, mu_largest;                            /* largest voxels; 0 without an image or map */
     const lr_lor_data *data;                                     /* measured or simulated prompts */
     const lr_lor_data *delayeds;                                 /* delayeds, if list mode has any */
     int num_frames;                                              /* volumes in the image's file; 0 without an image */
