@@ -348,8 +348,7 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
                  * weight's position in the table of spans. */
                 plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
                 plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch +
-                                                 LR_CUDA_BAND_MARGIN + K * octet); /* a plan with too many spans is
-                                                                                    * refused later */
+                                                 LR_CUDA_BAND_MARGIN + K * octet); /* too many spans do not fit */
             }
         }
     }

@@ -196,8 +196,7 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
         int fit = MOST_VIEWS; /* views that fit, judged by the last view made; at least one */
         if (set->view_bytes > 0) {
             const int64_t left = set->room_bytes - set->bytes;
-            const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* tables of other views will be
-                                                                                   * dropped */
+            const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* tables of other views will go */
             const int64_t views_fit = room / set->view_bytes;
             fit = views_fit < 1 ? 1 : views_fit < MOST_VIEWS ? (int)views_fit : MOST_VIEWS;
         }

@@ -90,7 +90,7 @@ struct stream {
  * blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
 enum { RESERVED_SHARED = 1024 };
 
-/* Least and most events of a streamed batch. The transfer of 128 MiB takes long enough. */
+/* Least and most events of a streamed batch. A batch of 128 MiB takes long enough to transfer. */
 enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
