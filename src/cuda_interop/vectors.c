@@ -113,7 +113,7 @@ static void close_work(struct lr_cuda_place *cuda)
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
-    static lr_driver_owner owner; /* set by the process that first asks CUDA for devices */
+    static lr_driver_owner owner; /* the process that first asks CUDA for devices */
     int count = 0;
     LR_TRY(lr_driver_claim(&owner, "CUDA", params->log));
     const cudaError_t error = cudaGetDeviceCount(&count);
@@ -133,7 +133,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 
     place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
     if (place->cuda == NULL) return LR_FAILED;
-    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* the device has no owner yet */
+    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* the place has no owner yet */
     place->cuda->device = params->device;
     place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);

@@ -58,7 +58,8 @@ struct list_keys {
         const float half = fmaxf(walk.half[0], walk.half[1]);
         extent.slices[0] = walk.slices[0];
         extent.slices[1] = walk.slices[1];
-        /* Lines with larger windows come last. In mixed order, every warp would take as long as its largest window. */
+        /* Lines with larger windows come last and so share warps, because a warp takes as long as its largest
+         * window. */
         extent.wide = half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
     }
     ordering.keys[k] = list_keys(frame.slices).key_of(extent);
