@@ -74,8 +74,7 @@ struct task_kind {
 struct task_runner {
     const struct task_kind *kind;
     struct job job;
-    struct job_report report;         /* report of the running task, or of the last one if none runs, at the last
-                                       * request or poll */
+    struct job_report report;         /* report of the running task, or else of the last one, at the last ask or poll */
     void *running, *waiting, *result; /* owned tasks */
     int64_t serial, taken;            /* number of results so far, and how many of them task_runner_take has reported */
     bool has_failed;                  /* the last task failed, and task_runner_take_failure has not reported it yet */

@@ -341,8 +341,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {0},
     };
     const bool is_there = command_pick(numbers, texts, name, value);
-    if (strcmp(name, "longest_frame_s") == 0) app->longest_frame_s = 0.0; /* resets the longest duration after each
-                                                                           * reading */
+    if (strcmp(name, "longest_frame_s") == 0) app->longest_frame_s = 0.0; /* longest since the last reading */
     return is_there;
 }
 

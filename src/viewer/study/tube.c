@@ -185,8 +185,7 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
                                  .count = 1,
                                  .info = request->has_tof ? &info : NULL,
                                  .kernel = kernels[request->kernel],
-                                 .backend = is_exact ? "auto" : "native", /* with hidden modules, backend cpu is
-                                                                           * needed */
+                                 .backend = is_exact ? "auto" : "native", /* hidden modules need backend cpu */
                                  .log = log,
                                  .progress = progress};
     if (is_exact && request->samples > 0) lr_grid_split_samples(grid, request->samples, params.samples);
