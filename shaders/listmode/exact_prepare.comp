@@ -37,8 +37,7 @@ Face face_of(int crystal)
                 along_axes(module.normal.xyz), dvec2(module.across.w, module.along.w));
 }
 
-// Extent of a face along p, and its extents along u and v. For the latter, the face is projected along the line onto a
-// plane across p.
+// Extent of a face along p, and extents along u and v of its projection, along the line, onto a plane across p.
 dvec3 reach_of(Face face, dvec2 slope)
 {
     dvec3 a = face.half_mm.x * face.across, b = face.half_mm.y * face.along;

@@ -81,7 +81,7 @@ struct app {
     int num_runners;
 
     struct study *study;
-    struct study_view open;                    /* the open files; held */
+    struct study_view open;                    /* the open files; a reference is held */
     struct job_report opening;                 /* report of the opening, as of this frame */
     lr_status failure;                         /* status of a failed job that no script step has waited for yet */
     double wait_start_s;                       /* start of the wait of a script step */

@@ -19,7 +19,7 @@ typedef struct double2 double2;
 typedef struct float4 float4;
 #endif
 
-/* Threads of a block, unless the kernel says otherwise. */
+/* Threads of a block, if the kernel does not define another number. */
 enum { LR_CUDA_GROUP = 256 };
 
 /* Layout of images and LORmap (direct/compute/direct.h): texels (q, x, y), slices fastest. */

@@ -37,8 +37,8 @@ struct placed_face {
         half_mm[1] = of.along[3];
     }
 
-    /* Half extent of the face along the frame's axis, and half extent beside the line. For the latter, the face is
-     * projected onto a plane across the axis, along the line's direction, which these slopes give. */
+    /* Half extent of the face along the frame's axis, and half extents, across the axis, of its projection onto a
+     * plane across the axis. The projection is along the line's direction, which the slopes give. */
     __host__ __device__ void reach(const double slopes[2], double mm[3]) const
     {
         mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum {
-    LR_CUDA_LIST_GROUP = 256,                  /* threads of a block, unless the kernel says otherwise */
+    LR_CUDA_LIST_GROUP = 256,                  /* threads of a block, if the kernel does not define another number */
     LR_CUDA_LIST_THREADS = 768,                /* most threads of a block that projects */
     LR_CUDA_EXACT_THREADS = 512,               /* threads of a block for exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* chunks hold whole multiples of this many events */

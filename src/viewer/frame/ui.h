@@ -155,7 +155,7 @@ struct ui_touch {
 };
 
 struct ui_image {
-    const struct gl_texture *texture; /* row 0 at the bottom unless `is_top_down` */
+    const struct gl_texture *texture; /* row 0 is at the bottom, or at the top if is_top_down */
     double size[2];
     bool is_top_down;
 };

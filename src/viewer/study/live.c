@@ -54,7 +54,7 @@ struct live_guess {
 struct live_work {
     const lr_log *log; /* the job's log, while it runs */
     const lr_progress *progress;
-    struct study_view study; /* held */
+    struct study_view study; /* a reference is held */
     struct live_request request;
     lr_image *reference;           /* owned, or NULL */
     lr_lor_data *simulated;        /* owned, or NULL */

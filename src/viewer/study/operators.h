@@ -24,7 +24,7 @@ struct cached_operator {
     lr_operator *op;                 /* NULL: none */
     lr_operator_params params;       /* the operator's parameters */
     lr_grid grid;                    /* the grid that params points to */
-    struct opened *scanner, *mu;     /* held */
+    struct opened *scanner, *mu;     /* references are held */
     lr_log log;                      /* the operator's log, which forwards to job_log */
     const lr_log *job_log;           /* log of the current work */
     lr_progress progress;            /* the operator's progress, which forwards to job_progress */

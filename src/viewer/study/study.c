@@ -128,7 +128,7 @@ void opened_release(struct opened *opened)
 }
 
 struct study_content {
-    struct opened *parts[NUM_PARTS]; /* held */
+    struct opened *parts[NUM_PARTS]; /* references are held */
     lr_grid grid;                    /* size 0: none */
     lr_grid chosen;                  /* the requested grid; size 0: none */
 };

@@ -10,10 +10,11 @@
 
 #include <lr/lr.h>
 
-/* A part of the open content. Several threads may read it; the last holder frees it. */
+/* A part of the open content, with a count of references. Several threads may read it; the last holder of a
+ * reference frees it. */
 struct opened;
 
-/* Add and remove a holder. NULL is allowed. May be called on any thread. */
+/* Add and remove a reference. NULL is allowed. May be called on any thread. */
 struct opened *opened_hold(struct opened *opened); /* returns it */
 void opened_release(struct opened *opened);
 
@@ -86,7 +87,7 @@ struct study_wish study_awaited(const struct study *study);
 /* Takes a snapshot, which the caller must release. Several may exist. Called on the window's thread. */
 struct study_view study_take(const struct study *study);
 
-/* Adds a holder, so that another thread can use the view. */
+/* Adds a reference, so that another thread can use the view. */
 struct study_view study_view_hold(const struct study_view *view);
 void study_view_release(struct study_view *view); /* may be called on any thread; zero is allowed */
 

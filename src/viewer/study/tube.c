@@ -18,7 +18,7 @@ enum { PARTS = 4 };
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
-    struct study_view study; /* held */
+    struct study_view study; /* a reference is held */
     struct tube_result result;
     const char *backend;
     lr_image *image;

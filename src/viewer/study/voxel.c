@@ -68,7 +68,7 @@ enum voxel_row_kind { ROW_POINT_SAMPLED = 0, ROW_POINT_EXACT, ROW_VOXEL_SAMPLED,
 enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT, NUM_PURPOSES };
 
 struct voxel_task {
-    struct study_view study;        /* held */
+    struct study_view study;        /* a reference is held */
     struct cached_operator *cached; /* [NUM_PURPOSES] owned by voxel mode */
     struct voxel_request request;   /* the request, with a static string as backend */
     enum purpose sampler;           /* operator that samples elements; it is FOR_SAMPLED only if compute is requested */
