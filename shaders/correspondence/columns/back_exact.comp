@@ -121,7 +121,7 @@ float from_point(Stack stack, int cell, float along)
     return place;
 }
 
-// The last cell whose middle is at or before `place`, or the first cell if none is.
+// The last cell whose middle is at or before `place`; the first cell if there is no such cell.
 int last_cell(Stack stack, float place)
 {
     place = min(place, stack.high);

@@ -145,7 +145,7 @@ struct sorted_image {
 
 static void room_finish(struct room *room)
 {
-    if (room->memory != NULL) /* there may be no device to ask */
+    if (room->memory != NULL) /* without memory there may be no device to ask */
         cudaFree(room->memory);
     *room = (struct room){0};
 }

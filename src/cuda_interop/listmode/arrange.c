@@ -372,7 +372,7 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
     const int64_t bytes = (longest * EVENT_BYTES + at.sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(params)) {
         at.held = open_held(&at, bytes);
-        /* A sample that cannot stay on the device is drawn by the host. */
+        /* The host draws a sample that cannot stay on the device. */
         const bool may_be_arranged = at.held != NULL || events->sample == NULL;
         if (may_be_arranged && open_arranging(&at, longest) == LR_OK) {
             if (at.held == NULL) status = lr_listmode_events_make_arrays(events, params->log);

@@ -86,8 +86,8 @@ struct stream {
 
 /* --- the backend --- */
 
-/* Bytes of a block's shared memory for sums over the block. Each multiprocessor runs one block. On an H200, two
- * blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
+/* Bytes that a block's shared memory keeps free for sums over the block. Each multiprocessor runs one block. On an
+ * H200, two blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
 enum { RESERVED_SHARED = 1024 };
 
 /* Least and most events of a streamed batch. A batch of 128 MiB takes long enough to transfer. */

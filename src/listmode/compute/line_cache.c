@@ -18,7 +18,7 @@ enum {
     LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because adding its sums takes time
                            * too */
     MOST_JOBS = 2048,     /* one side of a range has about this many jobs */
-    LINE_WORK = 1         /* work to begin a line in a slab, as a number of slices */
+    LINE_WORK = 1         /* work of beginning a line in a slab, in slices */
 };
 
 struct job_builder {

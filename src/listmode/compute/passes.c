@@ -93,7 +93,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
-    /* Passes over jobs have another number of threads in a group. */
+    /* Groups of passes over jobs have a different number of threads. */
     const bool is_forward = which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_FORWARD_TOF;
     if (is_forward || which == LR_LISTMODE_CACHED_BACK || which == LR_LISTMODE_CACHED_BACK_TOF) {
         snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(is_forward));

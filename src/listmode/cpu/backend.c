@@ -325,7 +325,7 @@ static void project_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* A worker owns planes of voxels and visits all events in order. */
+/* A worker has some planes of voxels of its own, and visits all events in order. */
 static void project_back_to_planes(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct projection *projection = user;
