@@ -39,9 +39,9 @@
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
-/* Storage buffers of passes that make rows from lists of elements (shaders/correspondence/rows). KEYS and VALUES
- * are the tables of LORs. A pass moves elements from FROM to TO, to the places in PLACES, which it
- * finds by the SUMS of each thread's share. STARTS has the first element of each row. */
+/* Storage buffers of passes that make rows from lists of elements (shaders/correspondence/rows). KEYS and VALUES are
+ * the tables of LORs. A pass moves elements from FROM to TO. PLACES has the index in TO of each element. The pass
+ * computes PLACES from SUMS, which has the sums of each thread's elements. STARTS has the first element of each row. */
 #define LR_BIND_ROWS_LIST 0
 #define LR_BIND_ROWS_KEYS 1
 #define LR_BIND_ROWS_VALUES 2
@@ -88,11 +88,11 @@
 #define LR_DEPOSIT_TALLY_TILTED 1
 #define LR_DEPOSIT_TALLY_OUTSIDE 2
 
-/* Storage buffers of the family listmode. The pass that computes lines reads EVENTS to PLACES and
- * VALUES, and writes LINES. SLICES and SUMS are images slice by slice, GRID is an image in the
- * grid's order, TABLE is the tube's table, and SCALE is the scale of the sums. ELEMENTS has the
- * number of elements of each event, then the elements. JOBS, LINE_VALUES (values in the order of
- * lines) and OTHERS (lines whose values are not of the usual size) are for kept lines. */
+/* Storage buffers of the family listmode. The pass that computes lines reads the buffers EVENTS to PLACES and the
+ * buffer VALUES, and writes LINES. SLICES and SUMS are images slice by slice. GRID is an image in the grid's order.
+ * TABLE is the tube's table. SCALE is the scale of the sums. ELEMENTS has first the number of elements of each
+ * event, and then the elements. JOBS, LINE_VALUES and OTHERS are for kept lines: LINE_VALUES has values in the order
+ * of lines, OTHERS has the lines whose values are not of the usual size. */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -139,7 +139,7 @@
 /* The number of threads that work on one LOR of a list. */
 #define LR_LIST_SHARE 8
 
-/* Family direct: the threads of a group, and a thread's neighbouring outputs and quads of slices.
+/* Family direct: the threads of a group; the neighbouring outputs and the quads of slices that one thread computes.
  * The code of shaders/direct/gather.glsl is written for these numbers. */
 #define LR_DIRECT_GROUP 128
 #define LR_DIRECT_OUTPUTS 4
@@ -152,28 +152,28 @@
 #define LR_EVENTS_EXACT_GROUP 32
 /* The number of threads that share a line whose value is not of the usual size. */
 #define LR_EVENTS_SHARE 32
-/* A face is divided into pieces, up to LR_EVENTS_EXACT_PIECES along an axis, if half of its edge
- * exceeds LR_EVENTS_EXACT_HALF times its distance from the points that see it. LR_EVENTS_EXPONENT is added to exponents, which may be negative. */
+/* LR_EVENTS_EXACT_HALF limits the ratio of half of a face's edge to the face's distance from the points that see it.
+ * A face with a larger ratio is divided into pieces, up to LR_EVENTS_EXACT_PIECES along an axis. LR_EVENTS_EXPONENT
+ * is added to exponents, because they may be negative. */
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
 /* Sums remain integers if no term exceeds 2^LR_EVENTS_SPREAD times the usual size. */
 #define LR_EVENTS_SPREAD 8
-/* The largest term of the smallest value has at least this many bits: six for elements smaller than
- * the largest, LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5. */
+/* The largest term of the smallest value has at least this many bits: six bits for elements smaller than the
+ * largest, LR_EVENTS_SPREAD bits for terms larger than usual, 15 bits for the sum's accuracy of 1e-5. */
 #define LR_EVENTS_LEAST_BITS 29
-/* A group's sums are one word each if its values are at most 2^LR_EVENTS_CELL_SPREAD times smaller
+/* The sums of a group have one word each if none of its values is more than 2^LR_EVENTS_CELL_SPREAD times smaller
  * than usual. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* With exact elements, values up to 2^LR_EVENTS_EXACT_NEAR times larger than usual count as usual,
- * since sums of exact elements have bits to spare, and finding the largest terms of many events
- * would take as long as a projection. */
+/* With exact elements, values up to 2^LR_EVENTS_EXACT_NEAR times larger than usual count as usual. Sums of exact
+ * elements have bits to spare, and finding the largest terms of many events would take as long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4
-/* The largest size of a group's sums of one word, with rounding errors included. */
+/* The largest sum that a group keeps in one word, rounding errors included. */
 #define LR_EVENTS_CELL_MOST 2.14e9
 
-/* The mask of a gather's step: bit 4 r + j selects offset r for output j, and LR_DIRECT_FRESH marks
- * the first step of a column. */
+/* The mask of a gather's step: bit 4 r + j selects offset r for output j. LR_DIRECT_FRESH marks the first step of a
+ * column. */
 #define LR_DIRECT_FRESH 0x10000
 
 /* A column pass holds at most this many strips of a pair of modules at once. */
@@ -182,8 +182,8 @@
 /* The number that stands for a pair of modules, or for a LOR, that does not exist. */
 #define LR_NONE 0xffffffffu
 
-/* Flags in a draw's secondary module. LR_ONLY_STOPS: it stops photons, and has no LOR here;
- * LR_BEFORE_PRIMARY: it is between the point and the primary; LR_HIDES: it may hide another module. */
+/* Flags in a draw's secondary module. LR_ONLY_STOPS: the module stops photons, and has no LOR here.
+ * LR_BEFORE_PRIMARY: the module is between the point and the primary. LR_HIDES: the module may hide another one. */
 #define LR_ONLY_STOPS 0x80000000u
 #define LR_BEFORE_PRIMARY 0x40000000u
 #define LR_HIDES 0x20000000u

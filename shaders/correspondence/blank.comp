@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sets to 0 the values of LORs that are interleaved with those of a part but belong to other parts. The sum of the
-// two crystals' places around the axis and the kind of their rows decide the part of a LOR (lr_turn).
+// Sets some values of LORs to 0: LORs are interleaved in parts, and those of other parts are cleared. A LOR's part
+// follows from the sum of its two crystals' places around the axis and from the kind of their rows (lr_turn).
 //
-// reads:  modules, pairs of modules, and for each sum of two places a bit for each kind of rows whose LORs stay
+// reads: modules, pairs of modules, and for each sum of two places one bit per kind of rows: 1 = LORs of this kind stay
 // writes: values
-// shape:  each group takes every n-th pair
+// shape: each group takes every n-th pair
 #include "common/bindings.h"
 
 layout(local_size_x = LR_GROUP_SIZE) in;
@@ -20,7 +20,8 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
 {
     ivec4
-        modules[]; // crystals along u and v; place of number 0; 4 rank, plus 2 if places run along v, plus 1 if upwards
+        modules[]; // crystals along u and v; place of crystal 0; 4 rank, plus 2 if places run along v, plus 1 if they
+                   // run upwards
 };
 layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A test if a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), from the masks
-// that src/model/scanner/coincidence.c computes.
+// A test whether a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), from the masks that
+// src/model/scanner/coincidence.c computes.
 #include "correspondence/lor.glsl"
 #include "correspondence/mask.glsl"
 

@@ -23,8 +23,8 @@ bool mask_bit(uint offset, uint index)
     return (mask_words[offset + (index >> 5)] >> (index & 31u) & 1u) != 0u;
 }
 
-// The mask's bit for crystal pq of the pair's lower module i, which has size_i crystals, and crystal rs
-// of module j, which has size_j crystals.
+// The mask's bit for a LOR: crystal pq of the pair's lower module i, which has size_i crystals, and crystal rs of
+// module j, which has size_j crystals.
 bool mask_bits(MaskEntry mask, ivec2 pq, ivec2 size_i, ivec2 rs, ivec2 size_j)
 {
     if (mask.kind == 1u) {

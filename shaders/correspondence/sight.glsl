@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The place at which a line from a point of the primary through the sample point meets the secondary's plane
+// The position at which a line from a point of the primary through the sample point meets the secondary's plane
 // (docs/method/correspondence.md, "First hit"). Needs correspondence/scene.glsl before it.
 
-// A line through the primary's place (a, b), counted from its centre, meets the secondary's plane
-// at the distance t |y1 - w| beyond the sample point. t = denominator.w / (denominator.x + a .y + b
-// .z), and the place on the secondary is along.w - t (along.x + a .y + b .z), from its centre.
+// A line from the position (a, b) on the primary, counted from its centre, meets the secondary's plane at the distance
+// t |y1 - w| beyond the sample point. t = denominator.w / (denominator.x + a .y + b .z). The position on the secondary,
+// counted from its centre, is along.w - t (along.x + a .y + b .z).
 struct Sight {
     vec4 denominator;
     vec4 along_u;
@@ -44,9 +44,9 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
 }
 
 #ifdef HIDING
-// The Sight of a module that may face away from the point; `draw` is the secondary with its flags. A
-// line meets the module's plane if the denominator is positive. A module before the primary has
-// negative t, since the line meets it between the point and the primary's plane.
+// The Sight of a module that may face away from the point. `draw` is the secondary with its flags. A line meets the
+// module's plane if the denominator is positive. For a module before the primary, t is negative, because the line meets
+// it between the point and the primary's plane.
 Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)
 {
     Sight sight = make_sight(primary, centre, secondary, other);

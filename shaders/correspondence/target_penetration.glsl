@@ -5,8 +5,8 @@
 // "Penetration"). A module's coordinates are u, v and the depth below its front face, from its
 // centre. Needs the buffers and the Pass block of visit.glsl before it.
 
-// A module's box: the numbers of strata in a gap along u and v and along the depth, the depth, and the
-// attenuation of its crystals in 1/mm.
+// A module's box: the numbers of strata in a gap along u, along v and along the depth; the depth; the attenuation of
+// its crystals in 1/mm.
 struct Box {
     uint gap_u, gap_v, depth_strata;
     float depth, mu;

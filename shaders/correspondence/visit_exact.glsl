@@ -8,9 +8,9 @@
 // the crystal's centre.
 
 #ifdef HIDING
-const int MAX_CORNERS = 16; // needed: 8 before a cut by a module, and one more for each of 5 lines
+const int MAX_CORNERS = 16; // 8 corners are needed before a cut by a module, and one more for each of 5 lines
 #else
-const int MAX_CORNERS = 12; // needed: 4, and one more for each line of the cell
+const int MAX_CORNERS = 12; // 4 corners are needed, and one more for each line of the cell
 #endif
 #include "common/polygon.glsl"
 
@@ -25,8 +25,8 @@ Polygon face_polygon(vec2 face)
     return polygon;
 }
 
-// The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around
-// `crystal`. rectangle: its middle and half size; edge: 0 and 1 along u, 2 and 3 along v.
+// The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around `crystal`. rectangle:
+// its middle and half of its size. edge: 0 and 1 lie along u, 2 and 3 along v.
 vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
 {
     bool is_u = edge < 2;

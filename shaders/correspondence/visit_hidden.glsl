@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The visible part of an overlap, for visit_exact.glsl (docs/method/correspondence.md, "Compute,
-// point by point"). Modules before the primary can hide parts of it, and so can modules on the
-// secondary's side that the lines meet first. A module hides the part of the primary's plane that
-// lies inside five lines: the four edges of its rectangle, and the line on which it is as far away
-// as the module that it hides. The visible rest is divided into pieces, one for each line: outside
-// of this line and inside of the preceding ones. Each piece is divided again by the next module.
-// The pieces are visited one after another. The number of the current piece takes 4 bits for each
-// module, so there is no list that could overflow.
+// The visible part of an overlap, for visit_exact.glsl (docs/method/correspondence.md, "Compute, point by point").
+// Modules before the primary can hide parts of it. So can modules on the secondary's side that the lines meet first. A
+// module hides the part of the primary's plane that lies inside five lines: the four edges of its rectangle, and the
+// line on which it is as far away as the module that it hides. The visible rest is divided into pieces, one for each
+// line: a piece is outside its line and inside the preceding lines. Each piece is divided again by the next module. The
+// pieces are visited one after another. The number of the current piece takes 4 bits for each module, so there is no
+// list that could overflow.
 
 const int MOST_CORNERS = 8; // corners of a piece; larger pieces are cut in two
 const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;
 const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
 
-// Bits of targets. crystal_hiders hide a part of the thread's primary crystal, or of the area that is
-// visible through the crystal. The second set hides a part of the current overlap.
+// Sets of targets, one bit each. crystal_hiders: targets that hide a part of the thread's primary crystal, or of the
+// area that is visible through the crystal. The second set: targets that hide a part of the current overlap.
 uint crystal_hiders[HIDER_WORDS];
 uint hiders[HIDER_WORDS];
 
-// The region hidden by a module: all five half-planes x + y a + z b are positive, in coordinates
-// around the crystal. The four edges of the rectangle are stored side by side.
+// The region hidden by a module, in which all five half-planes x + y a + z b are positive, in coordinates around the
+// crystal. The four edges of the rectangle are stored side by side.
 struct Shadow {
     vec4 x, y, z;
     vec3 nearer;
 };
 
-// The region that target k hides on target `index`. If k lies before the primary, it hides the region
-// on all targets, and `index` is not used.
+// The region that target k hides on target `index`. A target k before the primary hides the region on all targets, and
+// `index` is not used.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;
@@ -54,8 +53,8 @@ vec3 shadow_line(Shadow shadow, int line)
     return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
 }
 
-// The size up to which a half-plane's value counts as 0, for each edge. A place counts as on a line if
-// its distance is at most 1e-6 of the face's diagonal.
+// The size up to which a half-plane's value counts as 0, for each edge. A point counts as on a line if its distance is
+// at most 1e-6 of the face's diagonal.
 vec4 edges_noise(View view, Shadow shadow)
 {
     return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);
@@ -66,7 +65,7 @@ float nearer_noise(View view, Shadow shadow)
     return 1e-6 * length(view.face) * length(shadow.nearer.yz);
 }
 
-// True if a box lies outside of one of the lines.
+// True if a box lies outside one of the lines.
 bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
 {
     vec4 reach =
@@ -92,7 +91,7 @@ bool find_hiders(View view)
         bool before = k < first_secondary;
         if ((targets[k].draw & (LR_BEFORE_PRIMARY | LR_HIDES | LR_ONLY_STOPS)) == 0u) continue;
         Shadow shadow = make_shadow(view, k, k);
-        if (!before) shadow.nearer = vec3(1.0, 0.0, 0.0); // no test of the other target, `index`
+        if (!before) shadow.nearer = vec3(1.0, 0.0, 0.0); // target `index` is not tested
         if (!box_apart(view, shadow, vec2(0.0), 0.5 * view.face)) {
             if (before && covers_face(view, shadow)) return true;
             crystal_hiders[k >> 5] |= 1u << (k & 31);
@@ -101,7 +100,7 @@ bool find_hiders(View view)
     return false;
 }
 
-// Selects from the crystal's hiders those that may hide a part of an overlap with target `index`.
+// Selects from the crystal's hiders the targets that may hide a part of an overlap with target `index`.
 void pick_hiders(View view, Polygon overlap, int index)
 {
     vec2 low = overlap.corners[0], high = low;
@@ -130,7 +129,7 @@ Polygon half_polygon(Polygon polygon, int half_number)
     return part;
 }
 
-// The path to a piece. For each hider it has the number 1 + 2 * line + half, or 0 for the first piece.
+// The path to a piece. For each hider it has the number 1 + 2 * line + half, or 0 for the hider's first piece.
 struct Path {
     uint words[PATH_WORDS];
     int fork;  // the last hider that has further pieces, -1 = none
@@ -150,8 +149,8 @@ void path_turn(inout Path path)
     for (int k = word + 1; k < PATH_WORDS; k++) path.words[k] = 0u;
 }
 
-// Bits of the shadow's lines that leave a part of the polygon outside. apart is set to true if one line
-// leaves the whole polygon outside.
+// Bits of the shadow's lines outside of which a part of the polygon lies. apart is set to true if the whole polygon
+// lies outside one line.
 uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
 {
     vec4 low = vec4(1e30), high = vec4(-1e30);
@@ -170,8 +169,8 @@ uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
     return bits.x + bits.y + bits.z + bits.w + (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
 }
 
-// The piece that target k leaves visible and to which the path leads at `depth`. It is the whole polygon
-// if no part is hidden, and an empty polygon if all parts are hidden.
+// The piece to which the path leads at `depth`, of the pieces that target k leaves visible. It is the whole polygon if
+// no part is hidden, and an empty polygon if all parts are hidden.
 Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inout Path path)
 {
     Shadow shadow = make_shadow(view, k, index);

@@ -5,7 +5,7 @@
 // along all crystals that they cross (docs/method/correspondence.md, "Penetration"). Each thread
 // handles one line after another.
 
-// A line at + t step in a module's coordinates, and the cell that contains the current place.
+// A line at + t step in a module's coordinates, and the cell that contains the current point of the line.
 struct Way {
     vec3 at, step;
     vec4 cells;
@@ -69,7 +69,7 @@ float leave_cell(float at, float step, float pitch, int cell, int size)
     return step == 0.0 ? FAR : (boundary - at) / step;
 }
 
-// Moves to the next cell; false if the line has left the box.
+// Moves to the next cell; returns false if the line has left the box.
 bool next_cell(inout Way way)
 {
     float u = leave_cell(way.at.x, way.step.x, way.cells.x, way.cell.x, way.size.x);
@@ -86,7 +86,7 @@ struct Line {
     vec3 ray;        // vector from the point to the primary's box, in the primary's coordinates
     float length_mm; // length of the ray
     float weight;    // solid angle / 2 pi, times the probability of no absorption
-    float left;      // share of the photons that reach the primary
+    float left;      // fraction of the photons that reach the primary
 };
 
 Way target_way(Target target, vec3 ray, float side)
@@ -96,7 +96,7 @@ Way target_way(Target target, vec3 ray, float side)
                target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
 }
 
-// The share of photons that pass all modules between the point and the primary.
+// The fraction of photons that pass all modules between the point and the primary.
 float left_before(vec3 ray, float length_mm)
 {
     float part = 0.0;
@@ -112,8 +112,8 @@ float left_before(vec3 ray, float length_mm)
     return exp(-part * length_mm);
 }
 
-// The next module beyond the point: the first module that the line enters at or after `entry`. If the
-// line enters several modules at the same place, it is the one after target `last`. -1 = none.
+// The next module beyond the point: the first module that the line enters at or after `entry`. If the line enters
+// several modules at the same position, it is the one after target `last`. -1 = none.
 int next_target(vec3 ray, int last, inout float entry)
 {
     int next = -1;
@@ -130,8 +130,8 @@ int next_target(vec3 ray, int last, inout float entry)
     return next;
 }
 
-// Emits the LORs of crystal rs of target k with all crystals of the primary. near: share of the
-// photons that rs stops.
+// Emits the LORs of crystal rs of target k with all crystals of the primary. near: fraction of the photons that rs
+// stops.
 void emit_pairs(View view, Line line, Way primary, int k, ivec2 rs, float near)
 {
     float left = line.left;
@@ -201,8 +201,8 @@ Strata make_strata(Module primary, uint index)
     return strata;
 }
 
-// Relative place of a line in its stratum along both edges, in exact numbers
-// (docs/method/correspondence.md, "Penetration").
+// Relative position of a line in its stratum along both edges, in exact numbers (docs/method/correspondence.md,
+// "Penetration").
 vec2 place_in_stratum(uint module, uvec2 index)
 {
     uvec2 sum = 0x80000000u + uvec2(3242174889u, 2447445414u) * index + 2654435769u * index.yx +
@@ -210,7 +210,7 @@ vec2 place_in_stratum(uint module, uvec2 index)
     return vec2(sum >> 8u) / 16777216.0;
 }
 
-// A line's place in a stratum, and the stratum's width.
+// A line's position in a stratum, and the stratum's width.
 vec2 stratum(Strata strata, int axis, int index, float place)
 {
     if (axis == 2) {
@@ -229,7 +229,7 @@ vec2 stratum(Strata strata, int axis, int index, float place)
     return vec2(centre + 0.5 * face + (float(part - RAYS) + place) * width, width);
 }
 
-// Visits the lines through the side of the box at `level` whose outward normal is along `axis`.
+// Visits the lines through one side of the box, which is at `level` and has its outward normal along `axis`.
 void visit_side(View view, Way primary, Strata strata, int axis, float level)
 {
     int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;

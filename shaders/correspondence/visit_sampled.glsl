@@ -4,8 +4,8 @@
 // Sampled mode of visit.glsl: RAYS x RAYS lines over the primary face, as the raster passes trace
 // them (docs/method/correspondence.md, "Sampled mode").
 
-// The number of LORs in a Tally, which holds the LORs of the crystal's latest lines. Few consecutive
-// lines have more than four different LORs.
+// The number of LORs in a Tally, which holds the LORs of the crystal's latest lines. Consecutive lines seldom have more
+// than four different LORs.
 const int SLOTS = 4;
 struct Tally {
     uint lors[SLOTS];

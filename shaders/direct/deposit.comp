@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Deposits events into histo-images (docs/method/direct.md, "Deposition"). Places and views are
-// computed in double. They equal those of the CPU, except for events within rounding of a border.
+// Deposits events into histo-images (docs/method/direct.md, "Deposition"). Positions and views are computed in double.
+// They equal those of the CPU, except for events within rounding of a border.
 //
-// reads:     events; centres of crystals; borders of views
-// writes:    sums of the current views; outcomes of the events
-// shape:     one thread for each event
+// reads: events; centres of crystals; borders of views
+// writes: sums of the current views; outcomes of the events
+// shape: one thread for each event
 // invariant: sums are integers, so every run gives the same bits
 // variants: TRILINEAR=1
 #include "common/bindings.h"
@@ -51,15 +51,15 @@ layout(std430, binding = LR_BIND_DEPOSIT_TALLIES) buffer Tallies
 
 shared uint tally[3];
 
-// True if a direction across lies on a border or on its left.
+// True if a direction across the axis lies on a border or to its left.
 bool is_past(int border, dvec2 across)
 {
     precise double left = borders[border].x * across.y - borders[border].y * across.x;
     return left >= 0.0;
 }
 
-// Finds the last border, among borders first .. first + count - 1, that a direction has passed. It must
-// have passed the first of these borders.
+// Finds the last border that a direction has passed, among borders first .. first + count - 1. The direction must have
+// passed the first of these borders.
 int find_interval(int first, int count, dvec2 direction)
 {
     int low = 0, high = count;

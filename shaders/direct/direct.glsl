@@ -30,7 +30,7 @@ layout(binding = LR_UNIT_DIRECT_SOURCE) uniform sampler3D source;
 layout(binding = LR_IMAGE_DIRECT_TARGET, rgba32f) uniform image3D target;
 #endif
 
-// Index in an array of a texel whose coordinates are counted without margins, as in all functions below.
+// Index of a texel in an array. Here and in all functions below, coordinates are counted without margins.
 int place_of(ivec3 texel)
 {
     texel += margin.xyz;
@@ -77,7 +77,7 @@ vec4 within_grid(vec4 texel, int quad)
     return mix(vec4(0.0), texel, lessThan(4 * quad + ivec4(0, 1, 2, 3), ivec4(grid.z)));
 }
 
-// The thread's texel, without margins; false if there is none for this thread.
+// The thread's texel, without margins; false if the thread has none.
 bool find_texel(out ivec3 texel)
 {
     int index = thread_index();

@@ -3,13 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies between an image and a vector in the order of the grid. The vector is in
-// double with TO_SUM, else in single precision.
+// Copies between an image and a vector in the order of the grid. The vector is in double with TO_SUM, otherwise in
+// single precision.
 //
-// reads:  the vector with TO_IMAGE; else an image, and with TO_SUM the vector if the image is added
-//         to it
-// writes: an image with TO_IMAGE; else the vector
-// shape:  one thread for each texel; neighbouring threads have neighbours along x
+// reads: with TO_IMAGE the vector; otherwise an image, and with TO_SUM also the vector if the image
+//         is added to it
+// writes: with TO_IMAGE an image; otherwise the vector
+// shape: one thread for each texel; neighbouring threads have neighbours along x
 #include "direct/direct.glsl"
 
 #ifdef TO_SUM
@@ -23,7 +23,7 @@ layout(std430, binding = LR_BIND_DIRECT_VECTOR) buffer Vector
     REAL numbers[];
 };
 
-// The thread's texel, without margins; false if there is none for this thread.
+// The thread's texel, without margins; false if the thread has none.
 bool find_texel_along_x(out ivec3 texel)
 {
     int index = thread_index();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection of one view: histo(n) = sum of K_{n + d}(-d) image(n + d), the source's kernel
+// Forward projection of one view: histo(n) = sum of K_{n + d}(-d) image(n + d). K_{n + d} is the source's kernel, taken
 // at the mirrored offset.
 //
 // variants: BUFFERS=1

@@ -3,20 +3,19 @@
 //
 // The gather of paper 1 of lr/direct.h, figures 2 and 3, by columns of slices.
 //
-// The outputs of a thread are 4 LR_DIRECT_QUADS slices of LR_DIRECT_OUTPUTS neighbouring columns,
-// side by side along the axis nearer to the line of response. The thread loops over the steps of
-// the view. A step is a source column, at a place relative to the first output, and four offsets
-// along this column. The column's texels are read once into registers, and are used for all offsets
-// and all outputs.
+// The outputs of a thread are 4 LR_DIRECT_QUADS slices of LR_DIRECT_OUTPUTS neighbouring columns, side by side along
+// the axis nearer to the line of response. The thread loops over the steps of the view. A step is a source column, at a
+// position relative to the first output, and four offsets along this column. The column's texels are read once into
+// registers, and are used for all offsets and all outputs.
 //
-// reads:     steps and mSRval; the source; LORmap
-// writes:    the target
-// shape:     one thread for each group of outputs; slices fastest, then along the outputs' axis
+// reads: steps and mSRval; the source; LORmap
+// writes: the target
+// shape: one thread for each group of outputs; slices fastest, then along the outputs' axis
 // invariant: terms are added in the order of the steps
 #include "direct/direct.glsl"
 
-// Step k is steps[2 k] = (along, across, quads, mask) and steps[2 k + 1] = index in mSR of offset
-// r = 0, for each output.
+// Step k has two entries. steps[2 k] = (along, across, quads, mask); steps[2 k + 1] has, for each output, the index in
+// mSR of offset r = 0.
 layout(std430, binding = LR_BIND_DIRECT_STEPS) readonly buffer Steps
 {
     ivec4 steps[];
@@ -28,7 +27,7 @@ layout(std430, binding = LR_BIND_DIRECT_VALUES) readonly buffer Values
 };
 layout(binding = LR_UNIT_DIRECT_MAP) uniform usampler2D lor_map;
 
-// A thread's first column, and the step to its next one.
+// A thread's first column, and the step to its next column.
 ivec2 first_column, to_next;
 int first_quad;
 
@@ -56,8 +55,8 @@ vec4 source_quad(int quad, ivec2 column)
     return load_source(ivec3(quad, column));
 }
 
-// Sums of output j, quad q. All indices are literals, here and below, because some compilers do not
-// keep arrays in registers if a loop indexes them.
+// Sums of output j, quad q. Here and below, all indices are literals, because some compilers do not keep arrays in
+// registers if a loop indexes them.
 vec4 sums[LR_DIRECT_OUTPUTS][LR_DIRECT_QUADS];
 
 void store_quad(int j, int q, vec4 sum)
@@ -79,7 +78,7 @@ void store_sums()
     GATHER_STORE(3)
 }
 
-// Adds the value at offset r of the step to output j, whose mask bit is 4 r + j.
+// Adds the value at offset r of the step to output j if mask bit 4 r + j is set.
 #define GATHER_ONE(r, j, low, high)                                                                                    \
     if ((now.w & (1 << (4 * r + j))) != 0) {                                                                           \
         float value = values[GATHER_OFFSET(first[j] + r) * counts.z + GATHER_ROW(j)];                                  \
@@ -99,9 +98,8 @@ void store_sums()
 
 #define GATHER_CLEAR(j) sums[j][0] = sums[j][1] = vec4(0.0);
 
-// Runs all steps. The includer defines three macros: GATHER_ROW(j) is output j's row of mSRval,
-// GATHER_COLUMN(column) runs for each new source column, and GATHER_OFFSET(i) is the offset whose
-// value is used.
+// Runs all steps. The includer defines three macros: GATHER_ROW(j) is output j's row of mSRval. GATHER_COLUMN(column)
+// runs for each new source column. GATHER_OFFSET(i) is the offset whose value is used.
 #define GATHER()                                                                                                       \
     GATHER_CLEAR(0)                                                                                                    \
     GATHER_CLEAR(1)                                                                                                    \

@@ -40,7 +40,7 @@ layout(std430, binding = LR_BIND_DIRECT_VALUES) buffer Values
     float values[];
 };
 
-// Tolerance in steps: an offset this near to a profile's end belongs to the profile.
+// Tolerance in steps: an offset that is within this distance of a profile's end belongs to the profile.
 const float profile_tie = 1e-4;
 
 shared float partial[LR_DIRECT_GROUP];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Operations on vectors, number by number, in double. NaN stays NaN, and is noticed when the image is added up.
+// Operations on vectors, element by element, in double. A NaN stays a NaN, and is noticed when the image is summed.
 #ifndef LR_KERNELS_VECTOR
 #define LR_KERNELS_VECTOR
 #include "kernels/language.glsl"
@@ -73,14 +73,14 @@ LR_KERNEL double difference_term(int what, double x, double neighbour, double ga
 
 // --- counts and their estimates ---
 
-// True if an estimate of 0 stands against counts, which no image can explain: such a LOR is left out.
+// True if the estimate is 0 and there are counts. No image can explain such a LOR, so it is left out.
 LR_KERNEL bool is_left_out(double measured, double estimated)
 {
     return measured > 0.0 && !(estimated > 0.0);
 }
 
-// The ratio that is projected back. Probabilities of a voxel sum to at most 1, so ratios of up to half of the largest
-// float add up to a finite float.
+// The ratio that is projected back. Probabilities of a voxel sum to at most 1, so the sum of ratios is finite if each
+// is at most half of the largest float.
 LR_KERNEL double poisson_ratio(double measured, double estimated)
 {
     double ratio = measured > 0.0 && estimated > 0.0 ? measured / estimated : 0.0;

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of
-// rows of one slice, in shared memory (Cui et al. 2011, II.B.6). It then adds its sums to the
-// image's. If values are of the usual size, a sum of the group is one word; when it overflows, 2^32
-// of its units go to the image's sum at once. Lines with other values are added to the image's sums
-// directly.
+// Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of rows of one slice,
+// in shared memory (Cui et al. 2011, II.B.6). It then adds its sums to those of the image. For values of the usual
+// size, a sum of the group is one word; when this word overflows, 2^32 of its units are added to the image's sum at
+// once. Lines with other values are added to the image's sums directly.
 //
-// reads:     lines with their values; their scale
-// writes:    sums of the image, slice by slice
-// shape:     groups: lines, slabs
+// reads: lines with their values; their scale
+// writes: sums of the image, slice by slice
+// shape: groups: lines, slabs
 // invariant: sums are integers with the same bits in every run, except if sums_are_floats
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1; KEPT=1 TOF=1; KEPT=1 LINE=1; KEPT=1 ADD_ZEROS=1; KEPT=1 LINE=1 ADD_ZEROS=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #include "common/atomic64.glsl"
@@ -39,7 +38,7 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues
 #endif
 layout(local_size_x = GROUP) in;
 
-// Words before and after the cells, which receive terms outside of the image.
+// Words before and after the cells, to which terms outside the image are added.
 #define BEFORE 4
 #define SPARE 32
 
@@ -47,7 +46,7 @@ shared int cells[BEFORE + CELLS + SPARE + 4];
 shared int shared_bits;
 shared uint all_sizes, has_others; // sum of sizes of usual values; 1 if there are others
 
-int cell_bits; // a value of 1 is 2^cell_bits in a cell
+int cell_bits; // a value of 1 counts 2^cell_bits in a cell
 
 // The part of the image that the group holds.
 struct Slab {
@@ -68,13 +67,13 @@ struct Slice {
     Box box;
     float factor; // factor of the shares, with the line's value
     int row;      // row of the box's lowest voxel, from the slab's lowest row
-    int cell;     // cell of this voxel, which may be outside of the slab
+    int cell;     // cell of this voxel, which may be outside the slab
 };
 
 // --- to the group's cells ---
 
-// A half with the sign of a line's terms, for rounding: a term plus this half, truncated, is the
-// nearest integer. The addition costs nothing, since it is fused with the term's multiplication.
+// A half with the sign of a line's terms, for rounding: a term plus this half, truncated, is the nearest integer. The
+// addition costs nothing, because it is fused with the term's multiplication.
 float half_of(float factor)
 {
     return factor < 0.0 ? -0.5 : 0.5;
@@ -100,8 +99,8 @@ void add_to_cell(int cell, bool is_held, int whole)
     if (is_held && whole != 0) carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
 }
 
-// With ADD_ZEROS, terms are added without branches. Terms of rows outside of the slab are added to
-// spare words; terms beyond the columns are 0, so they may be added to any word.
+// With ADD_ZEROS, terms are added without branches. Terms of rows outside the slab are added to spare words. Terms
+// beyond the columns are 0, so they may be added to any word.
 #ifdef ADD_ZEROS
 int add_to_row(int cell, bool is_row, int whole)
 {
@@ -124,14 +123,14 @@ int cell_of_row(int cell, bool is_row)
 }
 #endif
 
-// Four terms, the cells to which they were added, and the cells' sums before.
+// Four terms, the cells to which they were added, and the values of these cells before.
 struct Added {
     ivec4 cell, old, whole;
 };
 
 const Added nothing = Added(ivec4(0), ivec4(0), ivec4(0));
 
-// Adds four terms in a row, so that the thread waits only once for their old sums.
+// Adds four terms in a row, so that the thread waits only once for the cells' old values.
 Added add_four(ivec4 cell, bvec4 is_row, ivec4 whole)
 {
     ivec4 old;
@@ -150,7 +149,7 @@ Added add_row(Slice slice, Slab held, int v, vec4 terms)
     return add_four(cell + ivec4(0, 1, 2, 3), bvec4(is_row), ivec4(terms));
 }
 
-// Returns a negative number if the sign of a sum changed. Only these sums may have overflowed.
+// Returns a negative number if the sign of a sum changed. Only then may a sum have overflowed.
 int changed(Added a)
 {
     ivec4 signs = a.old ^ (a.old + a.whole);
@@ -212,7 +211,7 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
 
 void add_wide(Kernel kernel, Slice slice, Slab held) {}
 #else
-// The rows are written out, because compilers may keep an array of rows in memory.
+// The rows are written out, because compilers may keep an array of rows in slow memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));
@@ -434,7 +433,7 @@ int cell_at(int k, int count)
     return k < count ? cells[BEFORE + k] : 0;
 }
 
-// Adds the cells to the image's sums. A slab has all rows, unless it is only one slice.
+// Adds the cells to the image's sums. A slab has all rows, except a slab of one slice, which may have fewer.
 void flush(Slab held)
 {
     int count = cells_of(held);

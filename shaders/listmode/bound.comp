@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Finds the largest term of lines whose values are larger than usual. An event that sees almost
-// nothing of the image has a large value, but no large terms. A bound of its terms that is not too
-// large leaves more bits for the sums.
+// Finds the largest term of lines whose values are larger than usual. An event that sees almost nothing of the image
+// has a large value, but no large terms. A tight bound of its terms leaves more bits for the sums.
 //
-// reads:     lines with their values; lines with other values have no slices
-// writes:    scale.largest_term
-// shape:     one thread for each line
+// reads: lines with their values; lines with other values have no slices
+// writes: scale.largest_term
+// shape: one thread for each line
 // variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The exact elements of an event. Includers define void take(ivec3 voxel, float element); which
-// receives the share that a sample point has of its voxel's element. They call each_element(k) for
-// line k, in the window, which is a range of planes of sample points. PLANES, if defined, is a
-// thread's range of planes; it replaces the window. Variants: TOF; LEANING, if modules share no
-// axial direction.
+// The exact elements of an event. Includers define void take(ivec3 voxel, float element), which receives the part of a
+// voxel's element that one sample point contributes. They call each_element(k) for line k, within the window, which is
+// a range of planes of sample points. PLANES, if defined, is a thread's range of planes; it replaces the window.
+// Variants: TOF; LEANING, if modules share no axial direction.
 #include "listmode/exact_line.glsl"
 #ifndef PLANES
 #define PLANES window.xy
@@ -22,8 +21,8 @@ struct Exact {
     Line line;
     Sight sight;
     Walk walk;
-    vec4 reach; // xy: largest distances from the line to a point with elements, along the two axes
-                // of the first plane; zw: their growth from plane to plane
+    vec4 reach; // xy: largest distances, in the first plane, from the line to a point with elements, along the two
+                // axes; zw: their growth from plane to plane
 #ifdef TOF
     Time time;
 #endif
@@ -49,7 +48,7 @@ vec2 ways_of(Exact exact)
     return exact.walk.is_turned ? vec2(rest, way) : vec2(way, rest);
 }
 
-// Passes one point of the current plane to take(). angle: solid angle that the point sees.
+// Passes one point of the current plane to take(). angle: solid angle seen by the point.
 void take_point(Exact exact, ivec2 at, float angle)
 {
     float element = tube.x * angle;
@@ -63,8 +62,8 @@ void take_point(Exact exact, ivec2 at, float angle)
 }
 
 #ifndef LEANING
-// Visits two by two points at once. Most planes have one or two points along either axis, and similar
-// lines have about as many planes, so that the threads of a group do the same work.
+// Visits two by two points at once. Most planes have one or two points along either axis, and similar lines have about
+// equally many planes, so the threads of a group do the same work.
 void each_of_columns(Exact exact)
 {
     while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 2)) {

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Finds the largest term of lines whose values are larger than usual, with exact elements
-// (listmode/bound.comp).
+// Finds the largest term of lines whose values are larger than usual, with exact elements (listmode/bound.comp).
 //
-// reads:     lines of listmode/exact_prepare.comp with their values; lines with other values have
+// reads: lines of listmode/exact_prepare.comp with their values; lines with other values have
 //            no planes
-// writes:    scale.largest_term
-// shape:     a group processes its lines one after another, each thread some of the planes; few
+// writes: scale.largest_term
+// shape: a group processes its lines one after another; each thread takes some of the planes; few
 //            groups have lines
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
@@ -35,7 +34,7 @@ ivec2 planes_of(uint k)
     return ivec2(max(int(way.x), window.x), min(int(way.x + way.y), window.y));
 }
 
-// A voxel's element is at most its number of points times the largest share.
+// A voxel's element is at most the number of its points, multiplied by the largest contribution of a point.
 void note(uint k)
 {
     most *= float(slab.x * slab.y * slab.z);

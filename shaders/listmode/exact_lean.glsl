@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The solid angle of one face that a point sees through another face, for any orientation of the
-// two. The method is that of listmode/exact_sight.glsl, but the three functions depend on both x
-// and y, so the far face is cut by four lines (Sutherland and Hodgman 1974).
+// The solid angle in which a point sees one face through another face, for any orientation of the two. The method is
+// that of listmode/exact_sight.glsl, but the three functions depend on both x and y, so the far face is cut by four
+// lines (Sutherland and Hodgman 1974).
 
 const int MAX_CORNERS = 8; // 4, and one more for each cut
 #include "common/polygon.glsl"
@@ -51,8 +51,8 @@ float polygon_angle(Polygon polygon, vec2 foot, float height)
     return height * inverse * sqrt(inverse) * max(area + bend, 0.0);
 }
 
-// Solid angle in sr of the far face's visible part. ways: distances along the line to the near face
-// and to the far one.
+// Solid angle in sr of the far face's visible part. ways: distances along the line to the near face and to the far
+// face.
 float angle_of(Sight sight, vec2 off, vec2 ways)
 {
     Face near = sight.near, far = sight.far;
@@ -80,8 +80,7 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
         polygon.corners[1] = vec2(corner.x, -corner.y);
         polygon.corners[2] = corner;
         polygon.corners[3] = vec2(-corner.x, corner.y);
-        for (int side = 0; side < 4; side++) { // one call in a loop: compilers take a quarter of
-                                               // the time
+        for (int side = 0; side < 4; side++) { // one call in a loop, which compilers translate in a quarter of the time
             float edge = side < 2 ? near.half_mm.x : near.half_mm.y;
             vec3 ray = side < 2 ? across : along;
             cut(polygon, piece, edge * through + ((side & 1) == 0 ? -ray : ray));

@@ -6,13 +6,13 @@
 // are those of listmode/lines.glsl, with points instead of voxels. Variants: TOF, BINS, LEANING.
 #include "listmode/line.glsl"
 
-// A crystal's face. Offsets from the line are counted in spacings of the sample points along u and
-// v; components along the face's axes are in mm.
+// A crystal's face. Offsets from the line are in spacings of the sample points along u and v; components along the
+// face's axes are in mm.
 struct Face {
     vec4 across_along; // components of an offset along the face's axes
     vec2 normal;
-    vec3 lean; // cosines of its axes with the line, in the direction to the face; the normal's
-               // has the opposite sign
+    vec3 lean; // cosines between its axes and the line, in the direction to the face; the normal's cosine has the
+               // opposite sign
     vec2 half_mm;
     ivec2 pieces; // number of pieces, and half of a piece's edges
     vec2 piece_mm;
@@ -33,7 +33,7 @@ struct Sight {
 struct Walk {
     ivec2 at;        // the current point
     float way_mm;    // distance to the plane, from the face at the lower end
-    int plane, last; // counted from the line's first plane; `last` is the end, exclusive
+    int plane, last; // counted from the line's first plane; `last` is exclusive
     ivec2 low, high; // points of the plane; the high ones are exclusive
     ivec2 whole;     // crossing in whole points, and the fraction of a point
     vec2 part;
@@ -102,10 +102,9 @@ void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
     }
 }
 
-// Moves to the next `step` by `step` points of a plane; walk.at is the lowest of them. Returns
-// false if there are none. The loop has only one exit. If it had a second one, compilers would let
-// the threads of a warp that leave early run alone up to the last plane, and the warp would execute
-// each plane several times.
+// Moves to the next `step` by `step` points of a plane; walk.at is the lowest of them. Returns false if there are none.
+// The loop must have only one exit. With a second exit, compilers would let threads of a warp that leave early run
+// alone up to the last plane, and the warp would execute each plane several times.
 bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step)
 {
     walk.at.x += step;
@@ -117,7 +116,7 @@ bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step
     return walk.plane < walk.last;
 }
 
-// Offset in points of a point of the current plane from the place where the line crosses it.
+// Offset of a point of the current plane from the line's crossing, in points.
 vec2 off_of(Walk walk, ivec2 at)
 {
     return vec2(at - walk.whole) - walk.part;
@@ -130,11 +129,11 @@ ivec3 voxel_of(Line line, Walk walk, ivec2 at)
 }
 
 #ifdef TOF
-// A line's TOF weights. place: place of its first plane, its change from plane to plane, and half
-// the extent of a voxel, all three in standard deviations from the centre; 1 / extent in 1/mm.
-// gain: change of the place with a step along p, u, v. The mean over the extent, for middles of at
-// most `whole`, is the Gaussian's series around the middle, with Hermite polynomials as terms:
-// 2^(-y log2(e) / 2) times the polynomial `even` of y, the middle's square.
+// A line's TOF weights. place: position of its first plane, its change from plane to plane, and half the extent of a
+// voxel, all three in standard deviations from the centre; 1 / extent in 1/mm. gain: change of the position with a step
+// along p, u, v. For middles of at most `whole`, the mean over the extent is the Gaussian's series around the middle,
+// with Hermite polynomials as terms: 2^(-y log2(e) / 2) times the polynomial `even` of y, where y is the middle's
+// square.
 struct Time {
     vec4 place, even;
     vec3 gain;
@@ -156,7 +155,7 @@ Time time_of(Line line, uint k)
     float width = time.place.z, q = width * width;
     vec3 of = vec3(q / 6.0, q * q / 120.0, q * q * q / 5040.0);
     time.whole = width < 0.25 ? 3.0 - width : -1.0;
-#ifdef BINS // bins of up to about one standard deviation change the terms; the next one is < 3e-6
+#ifdef BINS // bins of up to about one standard deviation change the terms; the first omitted term is < 3e-6
     float p = gain.w * gain.w;
     of += vec3(p / 6.0, p * p / 120.0 + p * q / 36.0, p * p * p / 5040.0 + (p + q) * p * q / 720.0);
     time.whole = width < 0.25 && p + q < 0.3 ? 3.0 - width - gain.w : -1.0;
@@ -166,8 +165,8 @@ Time time_of(Line line, uint k)
     return time;
 }
 
-// The Gaussian's mean over the extent of a voxel that is long, or that lies across the Gaussian's
-// end; per mm.
+// The Gaussian's mean over the extent of a voxel, per mm. For a voxel that is long, or that lies across the end of the
+// Gaussian.
 float weight_of_part(float middle, Time time)
 {
 #ifdef BINS

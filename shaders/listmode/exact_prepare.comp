@@ -15,8 +15,8 @@
 #include "listmode/events.glsl"
 
 struct Module {
-    dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm;
-                                 // `along` is the axial direction, if modules share it
+    dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm; if modules share an
+                                 // axial direction, `along` has it
 };
 layout(std430, binding = LR_BIND_LIST_MODULES) readonly buffer Modules
 {
@@ -37,8 +37,7 @@ Face face_of(int crystal)
                 along_axes(module.normal.xyz), dvec2(module.across.w, module.along.w));
 }
 
-// Extent of a face along p, and its extents along u and v after projection along the line onto a
-// plane across p.
+// Extent of a face along p, and extents along u and v of its projection, along the line, onto a plane across p.
 dvec3 reach_of(Face face, dvec2 slope)
 {
     dvec3 a = face.half_mm.x * face.across, b = face.half_mm.y * face.along;
@@ -49,11 +48,11 @@ dvec3 reach_of(Face face, dvec2 slope)
 // The planes that the line meets, the range around it that may have elements, and its crossings.
 struct Way {
     int first, last;       // `last` is the end, exclusive
-    dvec2 at, step;        // crossing in plane 0, in points; its change from plane to plane
+    dvec2 at, step;        // crossing of plane 0, in points, and its change from plane to plane
     dvec2 reach, widening; // reach around the crossing, and its growth, in points
 };
 
-// Shortens the range of planes by those in which no point along one axis is within reach.
+// Leaves out planes at both ends of the range in which no point along one axis is within reach.
 void narrow(inout Way way, double at, double step, int points, double reach)
 {
     double low = -reach, high = double(points - 1) + reach;
@@ -82,9 +81,9 @@ Way way_of(Face low, Face high, dvec3 direction, double tof_mm, dvec2 sigma_bin)
     way.last = to_slice(floor((range.y - origin_mm.x) / edge_mm.x + 1e-6lf) + 1.0lf);
     way.step = edge_mm.x * slope / edge_mm.yz;
     way.at = (low.centre.yz + (origin_mm.x - low.centre.x) * slope - origin_mm.yz) / edge_mm.yz;
-    // A line through any two points of the faces differs from this line by at most the reach of each
-    // face there, and in between by the interpolated reach. `slack` bounds the error of a plane's
-    // relative place between the faces.
+    // A line through any two points of the faces differs from this line by at most the reach of each face at that face,
+    // and by at most the interpolated reach in between. `slack` bounds the error of a plane's relative position between
+    // the faces.
     double apart = high.centre.x - low.centre.x, slack = max(of_low.x, of_high.x) / apart;
     dvec2 from = of_low.yz / edge_mm.yz, to = of_high.yz / edge_mm.yz, more = to - from;
     way.widening = slack > 0.25lf ? dvec2(0.0lf) : more * edge_mm.x / apart;
@@ -116,7 +115,7 @@ void put_turn(uint at, Face low, Face high)
                                                     dot(low.normal, high.along), dot(low.along, high.normal)));
 }
 
-// Writes the place relative to the TOF centre, in standard deviations.
+// Writes positions relative to the TOF centre, in standard deviations.
 void put_time(uint at, double place_mm, dvec3 direction, dvec2 sigma_bin)
 {
     double sigma_mm = sigma_bin.x;

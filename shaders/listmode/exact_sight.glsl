@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The solid angle of one face that a point sees through another face; both have the same axis
-// `along`. A place (x, y) of the far face's plane is visible through the near face if |across| <=
-// half.x height and |along| <= half.y height. All three functions are linear in x and y. height is
-// the height of the place along the near face's normal, counted from the point; across and along
-// are the ray's coordinates on the near face, multiplied by height. They are computed from the
-// point's offset from the line, without a difference of large numbers. The result is a range of x
-// between two numbers, and of y between two lines.
+// The solid angle in which a point sees one face (the far face) through another face (the near face). Both faces have
+// the same axis `along`. A position (x, y) in the far face's plane is visible through the near face if |across| <=
+// half.x height and |along| <= half.y height. All three functions are linear in x and y. height is the height of the
+// position along the near face's normal, counted from the point. across and along are the ray's coordinates on the near
+// face, multiplied by height. They are computed from the point's offset from the line, without a difference of large
+// numbers. The visible part is a range of x between two numbers, and of y between two lines.
 
 // The range of x with a.x + b.x x >= 0 and a.y + b.y x >= 0.
 vec2 cut(vec2 a, vec2 b)
@@ -28,11 +27,10 @@ float with_sign_of(float size, float other)
     return uintBitsToFloat((floatBitsToUint(size) & 0x7fffffffu) | (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over a strip, clamped to -half_height .. half_height, of which it crosses one bound at most.
-// Places along the strip are -1/2 to 1/2. middle: the line's value at 0; rise: its change from one
-// end to the other. Returns its mean, and 12 times each of three numbers: its first moment, the
-// excess of its second moment over a twelfth of its mean, and its variance. `within` is the share of
-// the line that is not clamped.
+// A line over a strip, clamped to -half_height .. half_height. It crosses at most one of these bounds. Positions along
+// the strip are -1/2 to 1/2. middle: the line's value at 0. rise: its change from one end to the other. Returns its
+// mean, and 12 times each of three numbers: its first moment; its second moment minus a twelfth of its mean; its
+// variance. `within` is the fraction of the line that is not clamped.
 vec4 clamp_flat(float middle, float rise, float half_height)
 {
     float steep = abs(rise), inner = half_height + 0.5 * steep - abs(middle);
@@ -59,10 +57,9 @@ vec4 clamp_steep(float middle, float rise, float half_height)
     return vec4(mean, first, steep * (b * b - a * a), variance);
 }
 
-// The solid angle of a strip between two clamped lines on a face: the integral of height /
-// distance^3 by Taylor's expansion of second order about the strip's middle. foot: vector from the
-// point's perpendicular foot on the face to the strip's middle. The lines' values are measured from
-// this middle.
+// The solid angle of a strip between two clamped lines on a face: the integral of height / distance^3, by Taylor's
+// expansion of second order about the strip's middle. foot: vector from the point's perpendicular foot on the face's
+// plane to the strip's middle. The lines' values are measured from this middle.
 float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
 {
     float tall = upper.x - lower.x, x = foot.x, y = foot.y + 0.5 * (upper.x + lower.x);
@@ -104,8 +101,8 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
     return upper.x > lower.x ? strip_angle(strips.foot + vec2(x, middle.y), strips.height, width, upper, lower) : 0.0;
 }
 
-// Adds up the pieces of a face. Most faces are one piece, but a branch for this case would make
-// compilers write all of this code twice.
+// Adds up the pieces of a face. Most faces are one piece. A branch for this case would make compilers generate all of
+// this code twice.
 float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
 {
     float sum = 0.0;
@@ -115,8 +112,8 @@ float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
     return sum;
 }
 
-// Solid angle in sr of the far face's visible part. ways: distances along the line to the near face
-// and to the far one.
+// Solid angle in sr of the far face's visible part. ways: distances along the line to the near face and to the far
+// face.
 float angle_of(Sight sight, vec2 off, vec2 ways)
 {
     Face near = sight.near, far = sight.far;
@@ -149,8 +146,8 @@ bool has_columns(Sight sight)
            far.pieces == ivec2(1);
 }
 
-// Terms common to all points of a column: x has the same bounds, and the two lines are linear in
-// the point's offset from the line along the common axis.
+// Terms that all points of a column have in common: x has the same bounds, and the two lines are linear in the point's
+// offset from the line along the common axis.
 struct Column {
     float width, x, height; // width <= 0: nothing is visible; x: from the foot
     float wide, more;       // half of the distance between the lines in the middle; its change

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Counts values by exponent. USUAL: finds the smallest exponent that at most size.w values exceed. If
-// some values have exponents that are larger by up to window.x, their largest exponent is taken. USUAL
+// Counts values by exponent. USUAL: finds the usual exponent, which is the smallest one that at most size.w values
+// exceed. If some values have exponents that are larger by up to window.x, it is the largest of these exponents. USUAL
 // also finds the smallest exponent of all values.
 //
-// reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and the number of values
+// reads: values window.w .. window.w + size.w - 1; with USUAL the counts, and the number of values
 //         that may be larger
 // writes: the counts; with USUAL scale.usual and scale.least
-// shape:  each thread takes every n-th value; with USUAL one group
+// shape: each thread takes every n-th value; with USUAL one group
 // variants: USUAL=1
 #include "listmode/pass.glsl"
 #include "listmode/scale.glsl"

@@ -18,7 +18,7 @@ float times_power(float x, int exponent)
     return x * power_of_2(half_of_it) * power_of_2(exponent - half_of_it);
 }
 
-// A value, without its exponent.
+// A value without its exponent.
 float mantissa_of(float value)
 {
     return uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
@@ -32,8 +32,8 @@ bool is_usual(float value)
     return own > 0u && own <= known_usual && own + LR_EVENTS_CELL_SPREAD > known_usual;
 }
 
-// The size of a usual value, rounded up, in units in which values with the largest usual exponent
-// are 2^17 to 2^18.
+// The size of a usual value in whole units, rounded up. In these units, values with the largest usual exponent are 2^17
+// to 2^18.
 uint size_of_usual(float value)
 {
     return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(known_usual))) + 1u;
@@ -45,9 +45,9 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// Returns the number of bits of a value of 1 in a group's sums. all_sizes: total size of the group's
-// values; voxels: number of voxels of a slice over which they are spread. Sums up to 16 times their
-// mean do not overflow, and terms are below 2^30. The unit is never smaller than the image's.
+// Returns the number of bits of a value of 1 in a group's sums. all_sizes: sum of the sizes of the group's values;
+// voxels: number of voxels of a slice over which they are spread. Sums up to 16 times their mean do not overflow, and
+// terms are below 2^30. The unit is never smaller than that of the image.
 int bits_of_cells(uint all_sizes, int voxels)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18 + max(floor_log2(float(voxels)) - 4, 0);
@@ -62,7 +62,7 @@ float scaled_for_cells(float value, int bits)
     return mantissa_of(value) * power_of_2(int(exponent_of(value)) - 126 + bits);
 }
 
-// A group's sum in units of the image's sums, which have at most 63 more bits.
+// Converts a group's sum to units of the image's sums, which have at most 63 more bits.
 uvec2 cell_words(int sum, int bits)
 {
     int more = int(unit.x) - largest_term_exponent() - bits;
@@ -70,8 +70,8 @@ uvec2 cell_words(int sum, int bits)
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
 }
 
-// The words by which an image's sum grows if a group's sum overflowed. Sums overflow only in groups with
-// large terms, for which the image's unit has fewer than 32 more bits than the group's.
+// The words that are added to an image's sum if a group's sum overflowed. Sums overflow only in groups with large
+// terms. For such groups, the image's unit has fewer than 32 more bits than the group's unit.
 uvec2 carry_words(bool is_positive, int bits)
 {
     int carried = 1 << (int(unit.x) - largest_term_exponent() - bits);
@@ -100,7 +100,7 @@ uvec2 to_words(float term)
     return uvec2(uint(term - high * 4294967296.0), uint(int(high)));
 }
 
-// Adds `words` to a pair of words to which any thread may add.
+// Adds `words` to a pair of words to which other threads may add at the same time.
 #define ADD_WORDS(low, high, words)                                                                                    \
     {                                                                                                                  \
         uint add_carried = (words).y;                                                                                  \

@@ -69,7 +69,7 @@ float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares
     return see_four(is_within(row, size.z), is_column, slice, first, row * size.y + box.low.x, shares);
 }
 
-// The rows are written out, because compilers may keep an array of rows in memory.
+// The rows are written out, because compilers may keep an array of rows in slow memory.
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)
 {
     bvec4 is_column = columns_of(box);
@@ -153,7 +153,7 @@ Seen see_slice(Kernel kernel, Box box, int slice, int first)
 #endif
 }
 
-// Sums a line over the slices in shared memory, which are `first` to last - 1.
+// Sums a line over the slices in shared memory, first .. last - 1.
 float see(Line line, Kernel kernel, int first, int last)
 {
     float sum = 0.0;
@@ -187,8 +187,7 @@ void fetch(int first, int last)
     barrier();
 }
 
-// from: first slice of the slab. Sums are then added in the same order for any other lines of the
-// group.
+// from: first slice of the slab. The order of a line's sums then does not depend on the other lines of the group.
 float see_slabs(Line line, Kernel kernel, int from, int to)
 {
     float sum = 0.0;

@@ -4,14 +4,14 @@
 // A group's job in passes over kept lines. Include listmode/kernel.glsl before it.
 struct Job {
     ivec4 lines;  // first line, number of lines, their axis
-    ivec4 slices; // first slice, and the end, exclusive
+    ivec4 slices; // first slice, and one after the last
 };
 layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs
 {
     Job jobs[];
 };
 
-// Takes the group's next job; false if there are no more.
+// Takes the group's next job; returns false if there are no more.
 bool next_job(out Job job)
 {
     uint number = uint(range.x) + gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;

@@ -9,8 +9,8 @@
 struct Kernel {
     vec2 half_width; // half of the rectangle, in voxels
     ivec2 width;     // edges of the rectangle, in voxels
-    vec3 square;     // a squared distance is (x u + y v)^2 + z v^2 with u and v in voxels from the
-                     // crossing; as a sum of squares it loses no digits
+    vec3 square;     // a squared distance is (x u + y v)^2 + z v^2, with u and v in voxels from the crossing; as a sum
+                     // of squares it loses no digits
 };
 
 struct Box {
@@ -71,7 +71,7 @@ Box box_of(Line line, Kernel kernel, int j)
 // The terms that all voxels of a row have in common.
 struct Row {
     float first;    // x u + y v of the first voxel
-    float constant; // z v^2; for a thin line the share along v
+    float constant; // z v^2; for a thin line: the share along v
 };
 
 Row row_of(Kernel kernel, Box box, int v)
@@ -84,7 +84,7 @@ Row row_of(Kernel kernel, Box box, int v)
 #endif
 }
 
-// The share of voxel u of a row, without the division by the slice's sum.
+// The share of voxel u of a row, before the division by the slice's sum.
 float share_of(Kernel kernel, Row row, int u)
 {
     float off = row.first + float(u) * kernel.square.x;
@@ -135,7 +135,7 @@ vec4 four_shares(Kernel kernel, Row row)
 }
 
 #ifdef LINE
-// Shares of the four voxels of a box: those of one row, then those of the next.
+// Shares of the four voxels of a box: the two of the first row, then the two of the next row.
 vec4 thin_shares(Box box)
 {
     vec4 off = vec4(box.off, box.off + 1.0);

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Adds lines whose values are not of the usual size to the image's sums, slice by slice. BOUND:
-// adds no line, but finds the largest term of lines with larger values (listmode/bound.comp).
+// Adds lines whose values are not of the usual size to the image's sums, slice by slice. BOUND: adds no line, but finds
+// the largest term of lines with values larger than usual (listmode/bound.comp).
 //
-// reads:     the list; lines with their values; their scale
-// writes:    sums of the image, slice by slice; with BOUND scale.largest_term
-// shape:     LR_EVENTS_SHARE threads for each line; each takes every n-th slice
+// reads: the list; lines with their values; their scale
+// writes: sums of the image, slice by slice; with BOUND scale.largest_term
+// shape: LR_EVENTS_SHARE threads for each line; each takes every n-th slice
 // invariant: sums are integers with the same bits in every run, except if sums_are_floats
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; BOUND=1; BOUND=1 TOF=1; BOUND=1 LINE=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #include "common/atomic64.glsl"

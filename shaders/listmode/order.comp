@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies an image from the grid's order to slices across an axis. TO_GRID: moves sums of slices to
-// the grid's order, and sets them to zero. KEPT (kept lines): slices across all axes.
+// Copies an image from the grid's order to slices across an axis. TO_GRID: moves sums of slices to the grid's order,
+// and sets the sums to zero. KEPT (kept lines): slices across all axes.
 //
-// reads:  the image in the grid's order, from window.w on; with TO_GRID sums, and the image if
-//         window.z says that they are added to it
+// reads: the image in the grid's order, from window.w on; with TO_GRID sums, and also the image if
+//         window.z says that the sums are added to it
 // writes: the image in slices, or in the grid's order
-// shape:  each thread takes every n-th voxel; for an image in slices with KEPT, groups along y are
+// shape: each thread takes every n-th voxel; for an image in slices with KEPT, groups along y are
 //         axes
 // variants: TO_GRID=1; KEPT=1; KEPT=1 TO_GRID=1
 #include "listmode/pass.glsl"
@@ -35,7 +35,7 @@ double unit_of_sums()
     return packDouble2x32(uvec2(0u, uint(1023 + exponent) << 20));
 }
 
-// Reads sum k and sets it to 0. The result is in units of sums, or the float itself.
+// Reads sum k and sets it to 0. The result is in units of sums; if sums are floats, it is the float itself.
 double take_sum(uint k)
 {
     uvec2 words = sums[k];

@@ -12,15 +12,15 @@
 // variants: BINS=1
 #include "listmode/events.glsl"
 
-// The slices that a line may meet, and the places `begin` and `end` between which the line counts.
+// The slices that a line may meet, and the positions `begin` and `end` between which the line counts.
 struct Way {
-    double place, chord; // place in the middle of slice 0, and its change from slice to slice
+    double place, chord; // position in the middle of slice 0, and its change from slice to slice
     double begin, end;
     dvec2 position, step;
     int first, last; // `last` is the end, exclusive
 };
 
-// Shortens the range of slices by those in which no voxel along one axis is within reach.
+// Leaves out slices at both ends of the range in which no voxel along one axis is within reach.
 void narrow(inout Way way, double position, double step, int voxels, double reach)
 {
     double low = -reach, high = double(voxels - 1) + reach;
@@ -33,7 +33,7 @@ void narrow(inout Way way, double position, double step, int voxels, double reac
     way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
 }
 
-// Shortens the range of slices by those whose middles are not on the line.
+// Leaves out slices at both ends of the range whose middles are not on the line.
 void leave_middles(inout Way way)
 {
     precise double first = way.place + double(way.first) * way.chord;
@@ -61,7 +61,7 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
-// The middle of the part of a line that counts, if the line has a single slice.
+// For a line with a single slice: the middle of the part of the line that counts.
 double only_middle(Way way)
 {
     double middle = way.place + double(way.first) * way.chord;

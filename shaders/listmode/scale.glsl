@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The scale of a back-projection's sums: an exponent that no term reaches. If values differ too
-// much for one scale, the sums are floats, stored in their low words. Otherwise the large ratio of
-// an event that sees almost nothing would round all other terms to 0, and voxels with only small
-// values would lose their digits. The exponent b of a value is the one in its float format: the
-// value's size is below 2^(b - 126). Values with b = 0 count as 0.
+// The scale of a back-projection's sums: an exponent that no term reaches. An event that sees almost nothing has a
+// large ratio. A scale for this ratio could round all other terms to 0, and voxels with only small values would lose
+// their digits. If values differ too much for one scale, the sums are therefore floats, stored in their low words. The
+// exponent b of a value is the one in its float format: the value's size is below 2^(b - 126). Values with b = 0 count
+// as 0.
 #include "listmode/pass.glsl"
 
 layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale
 {
-    uint largest_term;   // largest term of lines with larger values than usual: exponent +
-                         // LR_EVENTS_EXPONENT; 0 = there are no such lines
-    uint usual;          // all values except at most a 32nd have this exponent or a smaller one
+    uint largest_term;   // largest term of lines with values larger than usual: exponent + LR_EVENTS_EXPONENT; 0 =
+                         // there are no such lines
+    uint usual;          // at most a 32nd of all values have a larger exponent
     uint least;          // smallest exponent of the values that count
     uint exponents[256]; // number of values with each exponent
-    uint num_others[2];  // kept lines with other values than usual: without TOF, with TOF
+    uint num_others[2];  // kept lines with values that are not usual: without TOF, with TOF
 };
 
 uint exponent_of(float value)
@@ -23,8 +23,8 @@ uint exponent_of(float value)
     return floatBitsToUint(value) >> 23 & 255u;
 }
 
-// The usual exponent of values, the exponent of the largest term, and true if the sums are floats.
-// Each thread reads the buffer once: devices would read it again after every addition to memory.
+// The usual exponent of values, the exponent of the largest term, and true if the sums are floats. Each thread reads
+// the buffer only once, because devices would read it again after every addition to memory.
 uint known_usual;
 int known_exponent;
 bool has_float_sums;

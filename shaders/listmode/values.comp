@@ -26,9 +26,8 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) writeonly buffer LineValues
     float line_values[];
 };
 
-// Lines of the group that are listed, without and with TOF, and their first index in the lists. The
-// group adds to the buffer's counter only once, because an atomic addition by every thread takes
-// long.
+// Lines of the group that are listed, without and with TOF, and their first index in the lists. The group adds to the
+// buffer's counter only once, because an atomic addition by every thread would take long.
 shared uint num_listed[2], first_listed[2];
 
 // Writes the value of line k; false if it is not listed.

@@ -52,8 +52,8 @@ double kappa_at(uint k)
 #endif
 }
 
-// Sums the terms of a number and its neighbours. at: the number's x, y and z in the whole grid, of
-// which the buffer of x has some layers.
+// Sums the terms of a number and its neighbours. at: x, y and z of the number in the whole grid. The buffer of x has
+// only some layers of this grid.
 double add_neighbours(ivec3 at)
 {
     ivec3 end = ivec3(size.xyz);

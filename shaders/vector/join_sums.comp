@@ -4,10 +4,10 @@
 //
 // Joins the sums of a pass's groups.
 //
-// reads:     the groups' sums; first.y: 1 to add them to the earlier sums; first.z: 1 if the sums
+// reads: the groups' sums; first.y: 1 to add them to the earlier sums; first.z: 1 if the sums
 //            from LR_VECTOR_LARGEST on are maxima
-// writes:    sums over all groups
-// shape:     one group, of which each thread takes every n-th of `count` groups
+// writes: sums over all groups
+// shape: one group; each of its threads takes every n-th of `count` groups
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The buffers of a pass over vectors, in the precision REAL. A vector begins at element `first` of
-// its buffer's range.
+// The buffers of a pass over vectors, in the precision REAL. `first` is the element of a buffer's range at which the
+// vector begins.
 #include "common/bindings.h"
 
 #ifndef REAL

@@ -11,7 +11,7 @@ layout(std430, binding = LR_BIND_VECTOR_SUMS) buffer Sums
 
 shared double parts[LR_VECTOR_GROUP];
 
-// Writes one of a group's sums, or the largest of the threads' values if `largest` is true.
+// Writes one of a group's results: the sum of the threads' values, or their maximum if `largest` is true.
 void write_sum(uint which, double value, bool largest)
 {
     barrier();

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Crystals on a module's front face, with gaps between them. A crystal with a value from 0 on has the colour of
-// that value; a crystal with a negative value has the module's colour.
+// Crystals on a module's front face, with gaps between them. A crystal with a value of at least 0 has the colour of
+// this value; a crystal with a negative value has the module's colour.
 //
-// reads:  modules and their colours; the values of the crystals
+// reads: modules and their colours; the values of the crystals
 // writes: colour
 #include "viewer/view.glsl"
 #include "viewer/view_modules.glsl"

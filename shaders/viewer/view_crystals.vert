@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Front faces of modules. A module that turns its back to the eye is not drawn, because the module would hide the
-// inside of the scanner.
+// Front faces of modules. A module that turns its back to the eye is not drawn, because it would hide the inside of the
+// scanner.
 //
-// reads:  modules
-// writes: number of the module; cosine of the angle between its normal and the direction to the eye; place on the
-//         face, counted in crystals
-// shape:  triangle strips of four vertices; one instance for each module
+// reads: modules
+// writes: number of the module; cosine of the angle between its normal and the direction to the eye; position on
+//         the face, counted in crystals
+// shape: triangle strips of four vertices; one instance for each module
 #include "viewer/view.glsl"
 #include "viewer/view_modules.glsl"
 

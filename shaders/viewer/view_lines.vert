@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Straight lines between two places.
+// Straight lines between two points.
 //
-// reads:  lines, seven words each: from, to, colour 0xRRGGBBAA
+// reads: lines, seven words each: from, to, colour 0xRRGGBBAA
 // writes: colour
-// shape:  lines
+// shape: lines
 #include "viewer/view.glsl"
 
 layout(std430, binding = 0) readonly buffer Lines

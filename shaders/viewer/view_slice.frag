@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A slice of the image in the colours of `map`. The overlay, the image `above`, is blended over it in the colours of
-// `above_map`; larger values of the overlay cover more.
+// A slice of the image in the colours of `map`. The image `above` is the overlay: it is blended over the slice in the
+// colours of `above_map`; larger values of the overlay cover more.
 #include "viewer/view.glsl"
 
 layout(binding = 0) uniform sampler2D map;

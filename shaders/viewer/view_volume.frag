@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The image as a volume: the activity glows in a grey haze, which the mu-map makes. Each line of sight is followed
-// from the eye, or from its entry into the image's box, to its exit from the box.
+// The image as a volume: the activity glows in a grey haze, which shows the mu-map. Each line of sight is followed from
+// the eye, or from its entry into the image's box, to its exit from the box.
 #include "viewer/view.glsl"
 
 layout(binding = 0) uniform sampler2D map;
@@ -12,7 +12,7 @@ layout(binding = 2) uniform sampler3D density;
 layout(location = 0) in vec3 in_at;
 layout(location = 0) out vec4 out_colour;
 
-// The share of `way` at which the line of sight enters the image's box; 0 if the eye is inside the box.
+// The fraction of `way` at which the line of sight enters the image's box; 0 if the eye is inside the box.
 float entry(vec3 from, vec3 way)
 {
     vec3 inverse = 1.0 / mix(way, vec3(1e-20), lessThan(abs(way), vec3(1e-20)));

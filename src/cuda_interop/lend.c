@@ -15,11 +15,11 @@
 enum { MOST_OBJECTS = 16, MOST_DEVICES = 16 };
 
 struct cuda_loan {
-    struct gl_loan loan; /* first: the part that gl/ sees */
+    struct gl_loan loan; /* must be the first member: the part that gl/ sees */
     struct cudaGraphicsResource *resource;
     int device;      /* CUDA device that the object is registered with */
     uint64_t taking; /* number of the last loan */
-    void *address;   /* NULL until requested; valid while the object is out, as are the two handles below */
+    void *address;   /* NULL until requested; valid while the object is lent, as are the two handles below */
     cudaTextureObject_t texture;
     cudaSurfaceObject_t surface;
 };
@@ -28,7 +28,7 @@ lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 {
     const cudaError_t error = (cudaError_t)code;
     if (error == cudaSuccess) return LR_OK;
-    (void)cudaGetLastError(); /* prevents the next launch from reporting it again */
+    (void)cudaGetLastError(); /* otherwise the next launch would report the error again */
     switch (error) {
     /* After these errors the device does no more work, or has lost its memory. */
     case cudaErrorNoDevice:
@@ -105,7 +105,7 @@ static const char *label_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->label : object->buffer->label;
 }
 
-/* Waits first, because kernels that use the handles may not have run yet. */
+/* Waits first: kernels that use the handles may still be queued. */
 static void close_handles(struct cuda_loan *loan)
 {
     if (loan->texture != 0 || loan->surface != 0) cudaStreamSynchronize(NULL);
@@ -132,7 +132,7 @@ static void end_loan(struct gl_loan *base)
     free(loan);
 }
 
-/* Objects that pass between OpenGL and CUDA. */
+/* Objects that change hands between OpenGL and CUDA. */
 struct move {
     const struct lr_cuda_object *objects[MOST_OBJECTS];
     struct cudaGraphicsResource *resources[MOST_OBJECTS];
@@ -201,7 +201,7 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
         if (status == LR_OK) move.resources[k] = loan_of(move.objects[k])->resource;
     }
     if (status == LR_OK) {
-        /* Images that shaders have written are complete for CUDA only after this barrier. */
+        /* CUDA sees images that shaders have written completely only after this barrier. */
         glMemoryBarrier(GL_ALL_BARRIER_BITS);
         const cudaError_t error = cudaGraphicsMapResources(move.count, move.resources, NULL);
         status = lr_cuda_check((int)error, "textures and buffers cannot be lent", log);

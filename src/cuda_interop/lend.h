@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Textures and buffers of OpenGL that CUDA works on in place. An object belongs to OpenGL until it is taken, then to
- * CUDA until it is given back. Any use by the side that does not own it is refused (gl/resource.h). Taking and giving
- * back each cost more than a projection. An object that is out therefore stays out until OpenGL needs it. Destroying
- * an object that is out ends its loan. */
+ * Textures and buffers of OpenGL that CUDA works on in place. An object belongs to OpenGL until it is lent to CUDA,
+ * and then to CUDA until it is given back. The side that does not own it must not use it; an attempt is refused
+ * (gl/resource.h). Lending and giving back each cost more than a projection. A lent object therefore stays with CUDA
+ * until OpenGL needs it. Destroying a lent object ends its loan. */
 #ifndef LR_CUDA_INTEROP_LEND_H
 #define LR_CUDA_INTEROP_LEND_H
 
 #include "gl/resource.h"
 
-/* Makes current the CUDA device that renders the OpenGL context current on this thread. name: [256], the device's
- * name. errors: LR_NO_DEVICE, logged, if there is no CUDA device or driver, or the context belongs to another
- * device. */
+/* Finds the CUDA device that renders this thread's current OpenGL context, and makes this device current. name:
+ * [256], the device's name. errors: LR_NO_DEVICE, logged, if there is no CUDA device or driver, or the context
+ * belongs to another device. */
 lr_status lr_cuda_open(const struct gl_context *ctx, char name[256]);
 
-/* True if that CUDA device renders the OpenGL context that is current on this thread. */
+/* True if the CUDA device above also renders the OpenGL context that is current on this thread. */
 bool lr_cuda_renders(int device);
 
-/* Exactly one of the two is set. */
+/* Exactly one of the two members is set. */
 struct lr_cuda_object {
     struct gl_texture *texture;
     struct gl_buffer *buffer;
 };
 
-/* Takes those of the objects that are not out yet; none may be named twice. An object is registered when it is first
+/* Takes the objects that are not lent yet. No object may be named twice. An object is registered when it is first
  * taken, and stays registered until it is destroyed. OpenGL's earlier work on the objects ends before the default
  * stream continues. Here and below, the context is made current only if an object changes hands. errors: LR_USAGE
- * for an object of another context; LR_FAILED; then no object changes hands. */
+ * for an object of another context; LR_FAILED. No object changes hands then. */
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* Gives back the objects that are out. Work queued on the default stream ends before OpenGL continues. */
+/* Gives back the objects that are lent. Work queued on the default stream ends before OpenGL continues. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* The handle that kernels use for an object that is out, valid until it is given back: a cudaTextureObject_t of
+/* The handle that kernels use for a lent object, valid until the object is given back: a cudaTextureObject_t of
  * plain texels, a cudaSurfaceObject_t, or a buffer's address. errors: NULL or 0, logged. */
 uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
 
-/* The number of an object's current loan, unique in the object's context; 0 if the object is not out. Facts about
- * its content hold until CUDA writes it, or it is given back or destroyed. */
+/* The number of an object's current loan, unique in the object's context; 0 if the object is not lent. What is known
+ * about its content stays true until CUDA writes the object, or it is given back or destroyed. */
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* Returns LR_OK for cudaSuccess. Otherwise logs "WHAT: CUDA says REASON" and returns LR_FAILED. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Exchanges among processes by NCCL. Numbers are sent as they are and added up by the receiver, so that
- * sums do not depend on the library, its version or how devices are connected. The communicator does not
- * block: if a rank does not join, the other ranks can go on without it. */
+ * Exchanges among processes by NCCL. Numbers are sent unchanged, and the receiver adds them up, so that sums do not
+ * depend on the library, its version or how devices are connected. The communicator does not block: if a rank does
+ * not join, the other ranks can continue without it. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "cuda_interop/vector_passes.h"
 
@@ -36,8 +36,8 @@ typedef struct lr_nccl_id {
     char bytes[LR_NCCL_ID_BYTES];
 } lr_nccl_id;
 
-/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read `size` bytes. Some copy their own, longer structure, and
- * find zeros in `later`. */
+/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read the first `size` bytes. Some of them copy a longer
+ * structure of their own; they then find zeros in `later`. */
 enum { LR_NCCL_VERSION = 21400, LR_NCCL_CONFIG_BYTES = 24 };
 typedef struct lr_nccl_config {
     size_t size;
@@ -90,7 +90,7 @@ static const struct wanted wanted[] = {
     WANTED(describe, "ncclGetErrorString"),
 };
 
-/* Loads the library and keeps it. The file is LORASTER_NCCL if that is set, or else libnccl.so.2 from the loader's
+/* Loads the library and keeps it. The file is LORASTER_NCCL if that is set; otherwise libnccl.so.2 from the loader's
  * paths. errors: LR_NO_DEVICE, logged, if there is no library, it lacks a function, or its version is below 2.14. */
 static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 {
@@ -128,10 +128,10 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 
 /* --- exchanges --- */
 
-/* Time limit of a call of NCCL. A call takes a moment, and longer only if another rank is lost. */
+/* Time limit of a call of NCCL. A call usually takes a moment; it takes longer only if another rank is lost. */
 static const double patience_s = 60.0;
 
-/* Number of exchanges whose clocks may not have been read yet. */
+/* Number of exchanges whose times may be unread at once. */
 enum { NUM_CLOCKS = 16 };
 
 struct clock {
@@ -141,7 +141,7 @@ struct clock {
 
 struct lr_link {
     struct lr_nccl nccl;
-    lr_nccl_comm comm; /* NULL = given up */
+    lr_nccl_comm comm; /* NULL = the link has been given up */
     int device;
     const lr_log *log;
     struct clock clocks[NUM_CLOCKS];
@@ -291,7 +291,7 @@ static lr_status look(struct lr_link *link, bool *is_ready)
 
 /* --- exchanges --- */
 
-/* Adds up the clock's exchange if that has ended. Until then its event is not ready. */
+/* Adds the time of the clock's exchange, if the exchange has ended. Until then its event is not ready. */
 static void read_clock(struct lr_link *link, struct clock *clock)
 {
     float milliseconds = 0.0f;

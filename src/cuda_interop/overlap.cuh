@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels that begin while the previous kernel of the stream still runs. They begin with work that does not depend
- * on the previous kernel, and wait before they touch an image. Every kernel launched this way must call
- * wait_for_last_kernel: the kernel after the next relies on it. The host has already waited for tables that are read
- * before that call. */
+ * Kernels that begin while the previous kernel of the stream still runs. They first do work that does not depend on
+ * the previous kernel, and wait before they touch an image. Every kernel launched this way must call
+ * wait_for_last_kernel, because the kernel after the next relies on it. Tables may be read before this call: the
+ * host has already waited for them. */
 #ifndef LR_CUDA_OVERLAP_CUH
 #define LR_CUDA_OVERLAP_CUH
 
@@ -26,7 +26,7 @@ template <class Pass> int launch_threads(void (*kernel)(Pass), const Pass &pass,
 }
 
 /* True if the running version of a kernel was compiled for compute capability 9.0 or more: only then can it wait.
- * One answer serves all kernels, because they are compiled for the same devices, and a machine's devices are equal. */
+ * One answer holds for all kernels: they are compiled for the same devices, and all devices of a machine are equal. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
     const auto ask = [](Kernel *of) {
@@ -52,7 +52,7 @@ template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t by
     return error;
 }
 
-/* A launch on the default stream, unless another is set. */
+/* A launch, on the default stream if no stream is set. */
 struct overlapping_launch {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute = {};
@@ -67,14 +67,14 @@ struct overlapping_launch {
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
 
-    /* Launches on a stream that runs next to others. Blocks do not begin early: they would only take room from the
-     * other streams' blocks. NULL = the default stream. */
+    /* Launches on a stream that runs next to others. Blocks do not begin early, because they would only take space
+     * from the blocks of other streams. NULL = the default stream. */
     void go_beside(void *stream)
     {
         config.stream = static_cast<cudaStream_t>(stream);
         config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
     }
-    /* Launches a short kernel, for which other work waits, on a stream that runs next to others. Its blocks get room
+    /* Launches a short kernel, for which other work waits, on a stream that runs next to others. Its blocks start
      * before blocks of the other streams. */
     void go_ahead_of(void *stream)
     {
@@ -94,7 +94,7 @@ struct overlapping_launch {
     overlapping_launch &operator=(const overlapping_launch &) = delete;
 };
 
-/* Kernels compiled below compute capability 9.0 are not launched to overlap and need no wait. */
+/* Kernels compiled below compute capability 9.0 are never launched to overlap, and need not wait. */
 __device__ inline void wait_for_last_kernel()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Stand-ins for the backends of CUDA and vectors in its memory, in builds without it. */
+ * Replacements for the CUDA backends, and for vectors in CUDA memory, in builds without CUDA. */
 #include "base/log.h"
 #include "device/kinds.h"
 #include "direct/backend.h"

@@ -32,7 +32,7 @@ typedef struct lr_cuda_vector_pass {
     double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
 } lr_cuda_vector_pass;
 
-/* One group adds up the groups of a pass. */
+/* One group adds up the sums of all groups of a pass. */
 typedef struct lr_cuda_join_pass {
     double (*groups)[LR_VECTOR_NUM_SUMS]; /* [num_groups] */
     double (*sums)[LR_VECTOR_NUM_SUMS];   /* [1] */

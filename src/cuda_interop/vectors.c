@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in the memory of a CUDA device. Numbers of the host go through plain asynchronous copies and
- * a wait. The driver stages pageable memory in pieces by itself, as fast as a thread here could. It copies
- * page-locked memory of the caller directly. */
+ * Vectors in the memory of a CUDA device. Numbers of the host are transferred by plain asynchronous copies and a
+ * wait. The driver itself copies pageable memory in pieces, as fast as a thread here could. It copies page-locked
+ * memory of the caller directly. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of sums that may be in progress at once. Each slot has a row of sums after the rows of the groups. */
+/* Slots for sums that may be in progress at once. Each slot has one row of sums, stored after the rows of the
+ * groups. */
 enum { SLOT_NOW = 0, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_NUM_LATER };
 
 enum {
@@ -66,8 +67,8 @@ static lr_status wait(const lr_place *place, const char *what)
 
 /* --- places --- */
 
-/* Names the place's device, and makes the stream, the events and the room for sums that work on vectors needs. The
- * caller closes them after a failure, too. */
+/* Names the place's device, and makes all that work on vectors needs: the stream, the events and the memory for
+ * sums. The caller closes them after a failure, too. */
 static lr_status open_work(lr_place *place, void *stream)
 {
     struct lr_cuda_place *cuda = place->cuda;
@@ -112,7 +113,7 @@ static void close_work(struct lr_cuda_place *cuda)
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
-    static lr_driver_owner owner; /* the process that asks CUDA for devices first */
+    static lr_driver_owner owner; /* the process that first asks CUDA for devices */
     int count = 0;
     LR_TRY(lr_driver_claim(&owner, "CUDA", params->log));
     const cudaError_t error = cudaGetDeviceCount(&count);
@@ -132,7 +133,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 
     place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
     if (place->cuda == NULL) return LR_FAILED;
-    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* it has no owner yet */
+    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* the place has no owner yet */
     place->cuda->device = params->device;
     place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
@@ -393,7 +394,7 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
     return LR_OK;
 }
 
-/* Sends sums of a later batch. An event that was recorded for the batch does not cover these sums. */
+/* Sends sums of a later batch. If an event was already recorded for the batch, it does not cover these sums. */
 static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
@@ -457,8 +458,8 @@ static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 
 /* --- from and to OpenGL --- */
 
-/* Makes the work on one stream follow the work on another. A buffer lent by OpenGL follows the default stream, NULL
- * (lend.h). */
+/* Makes the work on one stream wait for the earlier work on another one. A buffer lent by OpenGL belongs to the
+ * default stream, NULL (lend.h). */
 static lr_status wait_for(const lr_place *place, cudaStream_t before, cudaStream_t after)
 {
     cudaError_t error = cudaEventRecord(place->cuda->event, before);
@@ -490,7 +491,8 @@ static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
     if (from->place->kind == to->place->kind) {
-        /* Both are on CUDA: the copy runs after the earlier work of both streams, and before their later work. */
+        /* Both are in CUDA memory: the copy runs after the earlier work of both streams, and before their later
+         * work. */
         const cudaStream_t source = from->place->cuda->stream, target = to->place->cuda->stream;
         *is_done = true;
         LR_TRY(enter(to->place));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels of operations on vectors, and the sums of one thread. Tests run them on the processor, too. Numbers are
+ * Kernels of operations on vectors, and the sums of one thread. Tests also run them on the processor. Numbers are
  * computed in double and rounded once. */
 #ifndef LR_CUDA_VECTORS_CUH
 #define LR_CUDA_VECTORS_CUH
@@ -118,7 +118,7 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
-/* Joins a thread's part of the groups: every n-th group, with n threads. */
+/* Adds up a thread's part of the groups: every n-th group, with n threads. */
 __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const vector_thread &thread)
 {
     vector_sums sums = {};

@@ -3,8 +3,8 @@
  *
  * Input of the backends of the family `listmode`. A backend provides the table of functions of operator/backend.h.
  *
- * The backend gets a layout in place of lr_lors. It has a range of events for each pair of modules and an event for
- * each LOR, in the caller's order. Values, parts and rows refer to this layout. Selections by `pairs` are sets of
+ * Instead of lr_lors, the backend gets a layout. In the layout, a range of events is a pair of modules, and an event
+ * is a LOR, in the caller's order. Values, parts and rows refer to this layout. Selections by `pairs` are sets of
  * ranges, such as the subsets of a frame. */
 #ifndef LR_LISTMODE_BACKEND_H
 #define LR_LISTMODE_BACKEND_H
@@ -12,13 +12,13 @@
 #include "listmode/events.h"
 #include "operator/backend.h"
 
-/* The model of list mode's elements, checked and with all defaults replaced. */
+/* The model of list mode's elements, checked, with defaults filled in. */
 struct lr_listmode_model {
     lr_grid grid;
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;     /* its table is owned */
     const lr_scanner *scanner; /* NULL = lines are given by their ends */
-    int samples[3];            /* samples of the exact kernel; otherwise 1 */
+    int samples[3];            /* samples of the exact kernel; 1 for other kernels */
     double reach_mm; /* exact kernel: distance along the line up to which a slice has elements; 0 for other kernels */
 };
 
@@ -35,17 +35,17 @@ struct lr_listmode_backend_params {
     int64_t max_memory_bytes;
     lr_listmode_variant variant;    /* for the backend cuda */
     int block_threads, blocks_each; /* for the backend cuda; 0 = its own choice */
-    bool shares_events;             /* for arranging: several backends use the same events */
-    /* The place at which the backend computes. It outlives the backend. NULL = the backend opens one. */
+    bool shares_events;             /* for arranging: true if several backends use the same events */
+    /* The place (device) at which the backend computes. It outlives the backend. NULL = the backend opens one. */
     lr_place *place;
-    /* A backend of the same kind and model, whose compiled programs are used; it outlives this backend. NULL = none. */
+    /* A backend of the same kind and model whose compiled programs are used. It outlives this backend. NULL = none. */
     const struct lr_backend *stands_for;
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* One constructor per backend. If it fails, it logs the reason and leaves *backend untouched. The backends compute rows
- * of voxels, and refuse rows of points between voxels. */
+/* One constructor per backend. If it fails, it logs the reason and leaves *backend unchanged. The backends compute
+ * rows of voxels, and refuse rows of points between voxels. */
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
@@ -54,9 +54,9 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
  * LR_NO_DEVICE. */
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Checks and arranges open events on the device of params->place. If the device's memory cannot hold the events, they
- * are not arranged. Arranged events remain on the device if its memory also has room for a backend with these params.
- * errors: LR_BAD_INPUT for an event, LR_FAILED. */
+/* Checks and arranges open events on the device of params->place. If the device's memory cannot hold the events,
+ * they are not arranged. Arranged events remain on the device if its memory can also hold a backend with these
+ * params. errors: LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
 
 #endif

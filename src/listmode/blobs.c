@@ -11,8 +11,8 @@
 
 #define MOST_ALPHA 50.0
 
-/* ORDER: order of the blob's window function. ENTRIES: entries of the table from which images are evaluated. Linear
- * interpolation between entries is accurate to 1e-6 of a blob's peak. */
+/* ORDER: order of the blob's window function. ENTRIES: entries of the table from which images are evaluated. With
+ * this many entries, linear interpolation is accurate to 1e-6 of a blob's peak. */
 enum { ORDER = 2, ENTRIES = 4096 };
 
 /* The first zero of J_(7/2), which is also the first zero of a blob's spectrum. */
@@ -47,7 +47,8 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
     return LR_OK;
 }
 
-/* The scale at which blobs of coefficient 1 add up to 1. The two grids have one blob for each half of a grid's cube. */
+/* The scale at which blobs of coefficient 1 add up to 1. The two grids together have two blobs for each cube of a
+ * grid. */
 static double scale_of(const lr_blobs *blobs)
 {
     const double radius = blobs->radius_mm, spacing = blobs->spacing_mm;

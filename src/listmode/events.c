@@ -19,14 +19,15 @@
 
 /* --- radix sort of tickets --- */
 
-/* Each thread takes a contiguous part of the tickets. The digit counts of all parts give the place of each ticket. */
+/* Each thread takes a contiguous part of the tickets. The index of each ticket follows from the digit counts of all
+ * parts. */
 
 enum {
     DIGIT_BITS = 11,
     NUM_DIGITS = 1 << DIGIT_BITS,
     NUM_PASSES = 3,
     MOST_PARTS = 16,
-    LEAST_PART = 1 << 14 /* tickets of a part, at least: a thread for fewer tickets saves no time */
+    LEAST_PART = 1 << 14 /* least tickets of a part, because a thread for fewer tickets saves no time */
 };
 
 struct pass {
@@ -34,7 +35,8 @@ struct pass {
     struct lr_listmode_ticket *to;
     int64_t count, part; /* part: tickets of a part; the last part may have fewer */
     int shift, threads, num_parts;
-    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's tickets, then the place of the next one */
+    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's tickets with each digit; later the index of the
+                                             * next one */
 };
 
 static uint32_t digit_of(const struct pass *pass, int64_t k)
@@ -65,7 +67,7 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
     const int64_t most = count / LEAST_PART < MOST_PARTS ? count / LEAST_PART : MOST_PARTS;
     const int64_t parts = threads < most ? threads : most;
     struct lr_listmode_ticket *from = tickets, *to = spare;
-    struct pass pass; /* large, and not to be cleared as a whole */
+    struct pass pass; /* too large to be cleared as a whole */
     pass.count = count;
     pass.num_parts = parts > 1 ? (int)parts : 1;
     pass.part = (count + pass.num_parts - 1) / pass.num_parts;
@@ -174,10 +176,10 @@ static void read_ends(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Bins narrower than this part of a standard deviation change results by less than 1e-5, so they are ignored. */
+/* Bins narrower than this fraction of a standard deviation change results by less than 1e-5, so they are ignored. */
 static const double narrowest_bin = 0.01;
 
-/* Warns if bins differ in width: each counts as the mean width. */
+/* Warns if bins differ in width, because each then counts as a bin of the mean width. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -197,8 +199,8 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    /* The standard deviation of tof_mm from the events' resolution, or else from the scanner's; 0 if neither is
-     * known. */
+    /* The standard deviation of tof_mm: from the events' resolution, or otherwise from the scanner's; 0 if neither
+     * is known. */
     const double of_scanner = events->are_lines ? 0.0 : params->lors->scanner->tof_resolution_ps;
     const double known = resolution_ps > 0 ? resolution_ps : of_scanner;
     const double sigma = known > 0 ? known * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0.0;
@@ -222,9 +224,9 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
     return LR_OK;
 }
 
-/* Gives each line its own resolution of time of flight by means of kinds, which all backends support. Resolutions are
- * rounded to a geometric series from the least to the largest. The kinds of a line's two points give the number in
- * the series. */
+/* Gives each line its own resolution of time of flight. Lines get kinds for this purpose, because all backends
+ * support kinds. Resolutions are rounded to a geometric series from the least to the largest. The kinds of a line's
+ * two points give the number in the series. */
 static lr_status put_resolutions(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     enum { KINDS = LR_EVENTS_NO_KIND - 1, STEPS = KINDS * KINDS - 1 };
@@ -297,12 +299,12 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
 
 enum { TAKEN_AT_ONCE = 1 << 14 };
 
-/* Events that are checked and copied into arrays. refused: the first refused event, or one past the last if all are
- * accepted. */
+/* Events that are checked and copied into arrays. refused: the first event that fails the check; one past the last
+ * event if all pass it. */
 struct taking {
     const struct lr_listmode_events *events;
     int64_t begin;
-    int32_t *crystals[2]; /* NULL = they are only checked */
+    int32_t *crystals[2]; /* NULL = events are only checked */
     float *tof_mm;
     atomic_llong refused;
 };
@@ -485,11 +487,11 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
 
 /* --- arranging: events of a range are grouped and sorted --- */
 
-/* Each thread takes a contiguous part of a range. The order does not depend on the number of threads. */
+/* Each thread takes a contiguous part of a range. The resulting order does not depend on the number of threads. */
 
 enum {
     ARRANGED_MOST_PARTS = 64,
-    ARRANGED_LEAST_PART = 1 << 14, /* events of a part, at least: a thread for fewer events saves no time */
+    ARRANGED_LEAST_PART = 1 << 14, /* least events of a part, because a thread for fewer events saves no time */
     COPIED_AT_ONCE = 1 << 16
 };
 
@@ -498,7 +500,8 @@ struct arranging {
     struct lr_listmode_events *events;
     int64_t first, part; /* part: events of a part; the last part may have fewer */
     struct lr_listmode_ticket *tickets[2];
-    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of events, then the place of the next one */
+    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of a part's events in each group; later the
+                                                              * index of the next one */
 };
 
 /* --- partition --- */
@@ -524,7 +527,8 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
             const double tof_mm = (double)lr_listmode_input_tof(&events->from, arranging->first + k);
             centre = (float)(0.5 * (a[axis] + b[axis]) + tof_mm * along[axis] / vec_length(along));
         }
-        /* The key is an integer that sorts like the centre: floats sort like their bits, negative ones in reverse. */
+        /* The key is an integer that sorts like the centre: the bits of positive floats sort like the floats, and
+         * those of negative floats in reverse. */
         uint32_t bits;
         memcpy(&bits, &centre, sizeof(bits));
         const uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -576,7 +580,7 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
 
     LR_TRY(lr_listmode_events_check(events, threads, params->log));
     LR_TRY(lr_listmode_events_make_arrays(events, params->log));
-    struct arranging arranging; /* large, and not to be cleared as a whole */
+    struct arranging arranging; /* too large to be cleared as a whole */
     struct lr_listmode_ticket **tickets = arranging.tickets;
     arranging.events = events;
     for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events as a structure of arrays. Each range is partitioned by predominant direction and sorted by the events' centres
- * of time of flight (the paper, II.B.1, II.B.3 and II.B.7). An event takes 16 bytes. The ends of its line are read from
- * a table of crystals, which fits in caches. Lines given by their ends (lr_lines) have a table of their own: line n
- * joins the points 2 n and 2 n + 1, which take the places of crystals. Events are immutable, except what a device
- * holds; threads may share them. */
+ * Events as a structure of arrays. Each range is partitioned by predominant direction and sorted by the events'
+ * centres of time of flight (the paper, II.B.1, II.B.3 and II.B.7). An event takes 16 bytes. The ends of its line
+ * are read from a table of crystals, which fits in caches. If lines are given by their ends (lr_lines), the table
+ * has these ends instead of crystals: line n joins the points 2 n and 2 n + 1. Events are immutable, except for
+ * arrays on a device; threads may share them. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
@@ -28,8 +28,8 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
 
 /* --- samples of LORs --- */
 
-/* A sample is spread evenly over all LORs. A line represents the LORs of one stride and is one of them, drawn at
- * random. */
+/* A sample is spread evenly over all LORs. The LORs are divided into strides of equal length. Each line is one LOR,
+ * drawn at random from its stride, and represents the whole stride. */
 
 /* Lines first + step * k of all, 0 <= k < count. Plain data; lors outlives it. */
 struct lr_listmode_sample {
@@ -39,11 +39,11 @@ struct lr_listmode_sample {
     int64_t first, step, count;
 };
 
-/* The LOR of line k, which may be one that is not in coincidence. It depends only on seed and line. */
+/* The LOR of line k, which may be out of coincidence. It depends only on seed and line. */
 int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k);
 
 /* Groups of a range, for each axis of the grid: first events without time of flight, in the caller's order; then
- * events with it, ascending by the coordinate of their centre along the axis. */
+ * events with time of flight, ascending by the coordinate of their centre along the axis. */
 enum { LR_LISTMODE_GROUPS = 6 };
 
 static inline int lr_listmode_group_axis(int group)
@@ -56,8 +56,8 @@ static inline bool lr_listmode_group_has_tof(int group)
     return group % 2 != 0;
 }
 
-/* Events of the caller, in the caller's order: fields of records, or columns. The step is the number of bytes from an
- * event's value to the next event's value. */
+/* Events of the caller, in the caller's order: fields of records, or columns. The step is the number of bytes from
+ * an event's value to the value of the next event. */
 struct lr_listmode_input {
     const char *crystals; /* int32_t [2]; NULL = event n joins the points 2 n and 2 n + 1 */
     const char *tof_mm;   /* float; NULL = 0 */
@@ -82,11 +82,11 @@ static inline float lr_listmode_input_tof(const struct lr_listmode_input *input,
 
 struct lr_listmode_events;
 
-/* Arranged arrays on a device, kept as long as the events are there. One backend uses them and may reorder the
- * events within each group. */
+/* Arranged arrays on a device, kept as long as the events exist. One backend uses them and may reorder the events
+ * within each group. */
 struct lr_listmode_held {
     void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
-    /* Copies into the host's arrays of `events` (lr_listmode_events_make_arrays), which are then arranged. errors:
+    /* Copies the arranged events into the host's arrays of `events` (lr_listmode_events_make_arrays). errors:
      * LR_FAILED, logged. */
     lr_status (*fetch)(const struct lr_listmode_held *held, struct lr_listmode_events *events, const lr_log *log);
     void (*destroy)(struct lr_listmode_held *held);
@@ -101,38 +101,42 @@ struct lr_listmode_events {
     bool are_lines;                            /* events are lines given by their ends */
     bool are_checked;                          /* all events have passed the checks */
     int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
-    float *tof_mm;                             /* owned [count] as in lr_event; NULL as long as crystals */
-    int32_t *number;                           /* owned [count] place in the caller's range; NULL as long as crystals */
+    float *tof_mm;                             /* owned [count] as in lr_event; NULL whenever crystals is NULL */
+    int32_t *number;                           /* owned [count] place in the caller's range; NULL whenever crystals
+                                                * is NULL */
     int num_crystals;                          /* crystals of the scanner, or points of lines */
     double (*hits)[3];                         /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of;                    /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
-    double *sigma_mm;              /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
-    double *bin_mm;                /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
-    double reach_mm;               /* the largest distance of an event from tof_mm; 0 = no event has time of flight */
+    double *sigma_mm;              /* owned [num_kinds][num_kinds] standard deviation of tof_mm; 0 = no time of
+                                    * flight */
+    double *bin_mm;                /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = there are no
+                                    * bins */
+    double reach_mm;               /* largest distance of an element from its event's tof_mm; 0 = no event has time
+                                    * of flight */
     bool is_arranged;              /* the host's arrays hold the arranged events */
     struct lr_listmode_held *held; /* owned: arranged events on a device; NULL = none */
     double partition_seconds, sort_seconds; /* duration of arranging, by the device's clock if a device did it */
 };
 
-/* Opens and arranges the events of params. params->count is the number of events, also of columns and lines. Vectors of
- * lines are on the host: ends in either precision, other vectors in float32. Finish it in any case. errors: LR_USAGE
- * for no events or invalid ranges; LR_BAD_INPUT for a crystal that the scanner lacks, two crystals that are equal or at
- * one place, an end of a line that is not finite, or a time of flight that is not finite or has no resolution;
- * LR_FAILED if memory runs out. */
+/* Opens and arranges the events of params. params->count is the number of events, also for columns and lines.
+ * Vectors of lines are on the host: ends in either precision, other vectors in float32. Finish it in any case.
+ * errors: LR_USAGE for no events or invalid ranges; LR_BAD_INPUT for a crystal that the scanner lacks, two crystals
+ * that are equal or at the same position, an end of a line that is not finite, or a time of flight that is not
+ * finite or has no resolution; LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
-/* Two steps, opening and arranging. Opening sets up everything but the events, which the caller keeps until they are
- * arranged. Arranging checks and sorts the events, unless a device has arranged them after the opening.
+/* Two steps: opening and arranging. Opening sets up everything but the events, which the caller keeps until they are
+ * arranged. Arranging checks and sorts the events on the host, if no device has arranged them after the opening.
  * sample: NULL, or lines without time of flight that replace the events of params. It outlives the events. A device
- * draws the lines while it arranges them, and skips lines not in coincidence. The host cannot arrange a sample. Places
- * of crystals are not compared, because modules in coincidence do not overlap. */
+ * draws the lines while it arranges them, and skips lines that are not in coincidence. The host cannot arrange a
+ * sample. Positions of crystals are not compared, because modules in coincidence do not overlap. */
 lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
                                   const struct lr_listmode_sample *sample);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
 
-/* Checks all events before anything is looked up by their crystals.
+/* Checks all events before any table is read by their crystals.
  * errors: LR_BAD_INPUT as above. */
 lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads, const lr_log *log);
 
@@ -153,7 +157,7 @@ lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const
  * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
-/* Frees the arrays on a device. Only arrays of the host may hold arranged events afterwards. */
+/* Frees the arrays on a device. Afterwards, only the host's arrays may have arranged events. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
 /* True if any range has events in this group, or in either group of this axis. The events are arranged. */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The grid axis that every module has an axis along; -1 if there is none. */
+/* The grid axis that is an axis of every module; -1 if there is none. */
 static int shared_axis(const lr_scanner *scanner)
 {
     for (int axis = 2; axis >= 0; axis--) {
@@ -43,7 +43,7 @@ struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const 
 
 /* --- hulls of events --- */
 
-/* Room for rounding, in sample points. */
+/* Tolerance for rounding, in sample points. */
 #define SLACK 1e-6
 
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
@@ -121,7 +121,7 @@ void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2])
     if (low > high || hull->faces[0].module == hull->faces[1].module) slices[1] = slices[0];
 }
 
-/* Finds the sample points across the axis that the hull holds between two planes. */
+/* Finds the sample points across the axis that lie in the hull between two planes. */
 static void find_samples(const struct lr_listmode_hull *hull, const double planes[2], int samples[3][2])
 {
     const struct lr_listmode_model *model = hull->model;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The region in which the exact kernel may have elements. Every line through both faces of a LOR stays within their
- * convex hull (docs/method/listmode.md, "Exact elements"). */
+ * The region in which the exact kernel may have elements. Every line through both faces of a LOR stays within the
+ * faces' convex hull (docs/method/listmode.md, "Exact elements"). */
 #ifndef LR_LISTMODE_HULL_H
 #define LR_LISTMODE_HULL_H
 
@@ -13,17 +13,16 @@
 
 /* --- crystals' faces, as devices have them for exact elements (docs/method/listmode.md) --- */
 
-/* Axes of a module's faces. If all modules have an axis along the same grid axis, `along` is that axis of each
- * module. */
+/* Axes of a module's faces. If one grid axis is an axis of every module, `along` is this axis. */
 struct lr_listmode_module {
-    double across[4], along[4]; /* the fourth is half of a face along it, mm */
-    double normal[4];           /* inward; the fourth is 0 */
+    double across[4], along[4]; /* fourth component: half of a face along this axis, mm */
+    double normal[4];           /* inward; fourth component: 0 */
 };
 
-/* True if modules do not all have an axis along the same grid axis. */
+/* True if no grid axis is an axis of every module. */
 bool lr_listmode_is_leaning(const lr_scanner *scanner);
 
-/* [num_modules], the caller's to free; NULL if memory runs out, logged. */
+/* [num_modules]; the caller frees it; NULL if memory runs out, logged. */
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log);
 
 /* A crystal's face on the detection plane. */
@@ -41,33 +40,35 @@ struct lr_listmode_hull {
     struct lr_listmode_line line;
     struct lr_listmode_face faces[2]; /* faces of the event's first and second crystal */
     double extent_mm;                 /* extent of a voxel along the line */
-    /* Bounds of the two faces and, if they are apart along the line's axis, the lines that join their corners:
-     * across axis k a line is at place[k][n] + slope[k][n] times the coordinate along the axis. */
+    /* Bounds of the two faces. If the faces are apart along the line's axis, the bounds also cover the lines that
+     * join their corners: across axis k, such a line is at place[k][n] + slope[k][n] times the coordinate along the
+     * line's axis. */
     double low[2][3], high[2][3];
     bool are_apart;
     double place[2][LR_LISTMODE_HULL_LINES], slope[2][LR_LISTMODE_HULL_LINES];
 };
 
-/* Finds the hull of the event at place k of the arrays, in a group of this axis. */
+/* Finds the hull of the event at index k of the arrays, in a group of this axis. */
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
                          const struct lr_listmode_events *events, const int64_t at[2]);
 
-/* Finds the slices across the axis that may hold elements: the first, and one after the last. Slices beyond the reach
- * of time of flight are left out. */
+/* Finds the slices across the axis that may have elements: the first, and one after the last. Slices beyond the
+ * reach of time of flight are left out. */
 void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2]);
 
-/* Sample points of a slice that may have elements: first, and one after the last. They are counted along each grid
- * axis over all voxels. */
+/* Sample points of a slice that may have elements: first, and one after the last. Along each grid axis, points are
+ * counted over all voxels. */
 void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, int samples[3][2]);
 
-/* Finds the sample points that may have elements in one plane across the axis. plane: counted over all voxels. */
+/* Finds the sample points that may have elements in one plane across the axis. plane: its number, counted over all
+ * voxels. */
 void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
 
-/* Largest distance of a voxel with an element from the line's point at the same place, extents included. */
+/* Largest distance along the line from a point of the line to a voxel with an element there, extents included. */
 double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid);
 
-/* Extent of a voxel along the line, mm: the length of an interval whose points have the same variance along the line as
- * the voxel's points. */
+/* Extent of a voxel along the line, mm. An interval of this length has the same variance along the line as the
+ * points of the voxel. */
 static inline double lr_listmode_extent(const struct lr_listmode_line *line, const lr_grid *grid)
 {
     double square = 0;
@@ -78,7 +79,7 @@ static inline double lr_listmode_extent(const struct lr_listmode_line *line, con
     return sqrt(square);
 }
 
-/* Place of a voxel's centre along the line, in mm from its middle. */
+/* Position of a voxel's centre along the line, in mm from the line's middle. */
 static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const lr_grid *grid = &hull->model->grid;
@@ -88,7 +89,7 @@ static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull
     return place;
 }
 
-/* Place of sample point `index` of all along an axis. */
+/* Position along an axis of sample point `index`, counted over all voxels. */
 static inline double lr_listmode_sample(const struct lr_listmode_model *model, int axis, int index)
 {
     const double spacing = model->grid.voxel_mm[axis] / model->samples[axis];

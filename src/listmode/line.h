@@ -8,11 +8,11 @@
 #include "base/vec.h"
 #include "listmode/events.h"
 
-/* Number of standard deviations at which the Gaussian of time of flight is cut, and the integral within. */
+/* Number of standard deviations at which the Gaussian of time of flight is cut off, and its integral within the cut. */
 #define LR_LISTMODE_CUT 3.0
 #define LR_LISTMODE_HELD 0.99730020393673981
 
-/* Places along a line are mm from its middle, positive where the coordinate along `axis` grows. */
+/* Positions along a line are in mm from its middle, positive where the coordinate along `axis` grows. */
 struct lr_listmode_line {
     int axis;
     double middle[3];
@@ -61,13 +61,14 @@ static inline void lr_listmode_line_of(const struct lr_listmode_events *events, 
 }
 
 /* A line in terms of the grid's slices across its axis. The middle of slice s is at place + s chord along the line.
- * The line crosses it at position[k] + s step[k] along axis across[k], in voxels from the centre of the first voxel. */
+ * The line crosses this slice at position[k] + s step[k] along axis across[k], in voxels from the centre of the
+ * first voxel. */
 struct lr_listmode_walk {
     int across[2]; /* the two axes across the line's axis, ascending */
     int size;      /* slices */
     double place, chord;
     double position[2], step[2];
-    double begin, end; /* places between which the line has elements: its ends, or the cut of time of flight */
+    double begin, end; /* positions between which the line has elements: its ends, or the cut of time of flight */
 };
 
 static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, const lr_grid *grid,

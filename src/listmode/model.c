@@ -102,7 +102,8 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
         return peak;
     }
 
-    /* The largest share that a voxel has of a line across a slice, found at some places of the line in a voxel. */
+    /* The largest share of a line that a voxel of a slice has. It is found by trying several positions of the line
+     * in a voxel. */
     enum { PARTS = 10, AROUND = 3 };
     const double margin = 1.1;
     const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0], model->grid.voxel_mm[axis == 2 ? 1 : 2]};
@@ -127,7 +128,7 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
 
 /* --- models --- */
 
-/* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
+/* At this many FWHM from its centre, a Gaussian has fallen to 1 %: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
 
 /* Largest width of a tube in voxels, because memory holds the shares of all voxels of a slice at once. */
@@ -185,7 +186,7 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
                         "its width in mm, or larger voxels",
                         tube.width_mm, MOST_VOXELS, shortest);
     }
-    /* A disc as wide as the diagonal of a voxel's largest face always holds a voxel's centre. */
+    /* A disc as wide as the diagonal of a voxel's largest face always contains a voxel's centre. */
     const double least = fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
     if (tube.as_paper || tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
     return lr_error(log, LR_USAGE,

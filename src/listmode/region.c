@@ -12,7 +12,7 @@
 /* Most cells along an axis. */
 enum { MOST_CELLS = 128 };
 
-/* Smallest step, as a part of a cell: a line counts as near if it is within the reach plus this part. */
+/* Smallest step, as a fraction of a cell. A line counts as near if it is within the reach plus this step. */
 static const double least_step = 0.05;
 
 static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
@@ -21,7 +21,7 @@ static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
     return cell < 0 ? 0 : cell < region->size[axis] ? cell : region->size[axis] - 1;
 }
 
-/* Marks every cell that a voxel touches, even with only a corner. */
+/* Marks every cell that a voxel touches, even if they share only a corner. */
 static void mark(struct lr_listmode_region *region, const lr_grid *grid, const int voxel[3])
 {
     int first[3], last[3];
@@ -42,8 +42,8 @@ struct spreading {
     int axis;
 };
 
-/* Updates the squared gaps of lines of cells along an axis, so that they include cells of the set that are nearer along
- * this axis. Threads share the lines. */
+/* Updates the squared gaps of lines of cells along an axis: they then account for cells of the set that are nearer
+ * along this axis. Threads share the lines. */
 static void spread(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct spreading *spreading = user;
@@ -81,7 +81,7 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
         }
     }
 
-    /* Cells are whole voxels of the first grid, and cover those of the second one, too. */
+    /* Cells are whole voxels of the first grid. They cover the voxels of the second grid, too. */
     for (int k = 0; k < 3; k++) {
         double low = DBL_MAX, high = -DBL_MAX;
         for (int g = 0; g < voxels->num_grids; g++) {
@@ -133,12 +133,12 @@ bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const d
                                 double reach_mm)
 {
     double along[3], begin = 0, end = 1;
-    for (int k = 0; k < 3; k++) { /* a quick test, by which most lines of a scanner are found far away */
+    for (int k = 0; k < 3; k++) { /* a quick test, which shows for most lines of a scanner that they are far away */
         const double low = region->low_mm[k] - reach_mm, high = region->high_mm[k] + reach_mm;
         if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) return false;
     }
     vec_sub(b, a, along);
-    for (int k = 0; k < 3; k++) { /* a line is near voxels only inside their box, widened by the reach */
+    for (int k = 0; k < 3; k++) { /* a line can be near voxels only inside the voxels' box, widened by the reach */
         const double low = region->low_mm[k] - reach_mm - a[k], high = region->high_mm[k] + reach_mm - a[k];
         if (fabs(along[k]) > 1e-9) {
             const double per = 1 / along[k];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A test if a line comes near a set of voxels. Coarse cells of the grid hold the distance to the nearest cell with a
- * voxel of the set. A line is followed in steps of these distances (sphere tracing, Hart 1996). */
+ * A test whether a line comes near a set of voxels. Each coarse cell of the grid holds the distance to the nearest
+ * cell that contains a voxel of the set. A line is followed in steps of these distances (sphere tracing, Hart 1996). */
 #ifndef LR_LISTMODE_REGION_H
 #define LR_LISTMODE_REGION_H
 
@@ -13,7 +13,7 @@ struct lr_listmode_region {
     double low_mm[3], high_mm[3]; /* corners of the cells' box */
     double cell_mm[3], least_mm;  /* edges of a cell; the shortest step */
     int size[3];                  /* cells */
-    float *gap_mm;                /* owned [cells, x fastest] to the next cell of the set */
+    float *gap_mm;                /* owned [cells, x fastest] distance to the nearest cell with a voxel of the set */
 };
 
 /* A set of voxels: all voxels of one or two grids that have a label. */
@@ -31,7 +31,7 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
                                   int threads, const lr_log *log);
 void lr_listmode_region_finish(struct lr_listmode_region *region);
 
-/* True if a point between a and b is within reach_mm of a voxel of the set, or nearly so. */
+/* True if a point between a and b is within reach_mm of a voxel of the set, or slightly farther away. */
 bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
                                 double reach_mm);
 

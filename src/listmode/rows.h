@@ -12,23 +12,24 @@
 
 /* --- values of a selection --- */
 
-/* Places of a range's selected events in the vector of values. A zero struct has none. */
+/* Indices of a range's selected events in the vector of values. A zero struct: no event is selected. */
 struct lr_listmode_places {
     int64_t count;      /* selected events of the range */
     int64_t position;   /* position of the first selected event */
-    double share;       /* count over all events of the range */
-    int64_t first;      /* place of the first selected event in the range; without map all follow each other */
-    const int32_t *map; /* [events of the range] places from `position` on, -1: not selected; or NULL */
+    double share;       /* selected events / all events of the range */
+    int64_t first;      /* number of the first selected event; without a map all are consecutive */
+    const int32_t *map; /* [events of the range] index of the value from `position` on, -1: not selected; or NULL */
     int32_t *owned;     /* memory of `map`, which the next range uses again */
     int64_t room;
 };
 
-/* Finds the places of range r under a checked selection; NULL = all. errors: LR_FAILED if memory runs out. */
+/* Finds the indices of range r's values under a checked selection; NULL = all events. errors: LR_FAILED if memory
+ * runs out. */
 lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struct lr_listmode_events *events,
                                   const lr_selection *selection, int64_t r, const lr_log *log);
 void lr_listmode_places_finish(struct lr_listmode_places *places);
 
-/* Place of the event with this number, counted from the range's begin; -1: it is not selected. */
+/* Index of the value of the event with this number, counted from the range's begin; -1: the event is not selected. */
 static inline int64_t lr_listmode_place(const struct lr_listmode_places *places, int32_t number)
 {
     const int64_t k = places->map != NULL ? places->map[number] : number - places->first;
@@ -43,7 +44,7 @@ struct lr_listmode_visitor {
 
 struct lr_listmode_row_source {
     const struct lr_listmode_events *events;
-    const uint32_t *order; /* index into the events' arrays for each place that is visited; NULL = the place itself */
+    const uint32_t *order; /* for each position k to visit: index into the events' arrays; NULL = the index is k */
     /* Visits the elements of the event at place k of the arrays, in a group of this axis. */
     void (*visit)(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor);
     const void *self;
@@ -51,8 +52,8 @@ struct lr_listmode_row_source {
     const lr_progress *progress;
 };
 
-/* Visits all events once per 1,024 rows. errors: LR_USAGE for points between voxels; LR_FAILED if memory runs out;
- * LR_CANCELLED; errors of the sink. */
+/* Visits all events once for every 1,024 rows. errors: LR_USAGE for points between voxels; LR_FAILED if memory runs
+ * out; LR_CANCELLED; errors of the sink. */
 lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
                            const lr_row_sink *sink);
 

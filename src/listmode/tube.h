@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The function of the distance to a tube's line, the voxels that may be within the tube, and the slices in which time
- * of flight puts events. */
+ * A tube as a function of the distance to its line, the voxels that may be within the tube, and the slices in which
+ * time of flight puts events. */
 #ifndef LR_LISTMODE_TUBE_H
 #define LR_LISTMODE_TUBE_H
 
 #include "listmode/backend.h"
 #include "listmode/line.h"
 
-/* Beyond half the tube's width, shares fall to 0 over this part of half the width, linearly in the square of the
- * distance. Rounding then hardly changes the shares of voxels whose centres are on the tube's surface. */
+/* Beyond half of the tube's width, shares fall to 0, linearly in the square of the distance. This number is the
+ * length of the fall, as a fraction of half the width. Rounding then hardly changes the shares of voxels whose
+ * centres are on the tube's surface. */
 #define LR_LISTMODE_RIM 1e-3
 
 /* The square of the largest distance at which there are shares. */
@@ -26,8 +27,8 @@ double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
  * that entry reads the next one. The caller frees it. errors: NULL if memory runs out. */
 float *lr_listmode_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 
-/* A slice's middle plane cuts the tube in an ellipse. These are half the edges of the rectangle around the ellipse, in
- * voxels along walk->across (the paper, II.B.3). */
+/* A slice's middle plane cuts the tube in an ellipse. The results are half the edges of the rectangle around the
+ * ellipse, in voxels along walk->across (the paper, II.B.3). */
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
@@ -35,7 +36,7 @@ void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct
 double lr_listmode_centre_slice(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                 int64_t k, int axis);
 
-/* Largest distance in slices from an event's centre to its elements, with one slice for rounding. */
+/* Largest distance, in slices, of an event's elements from its centre, plus one slice for rounding. */
 double lr_listmode_reach_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                 int axis);
 
@@ -44,14 +45,14 @@ double lr_listmode_reach_slices(const struct lr_listmode_model *model, const str
 void lr_listmode_range_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                               const int64_t range[2], int axis, int slices[2]);
 
-/* The least standard deviation of time of flight of any event, mm; infinite if none has it. */
+/* The smallest standard deviation of time of flight of all events, mm; infinite if no event has time of flight. */
 double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 
-/* About the largest density of time of flight of any event, per mm; 0 if none has it. */
+/* Approximate largest density of time of flight of all events, per mm; 0 if no event has time of flight. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* Approximate largest element of a slice across an axis, for tubes and thin lines. It is a tenth larger than for lines
- * along the axis, because oblique lines give a voxel a larger share. */
+/* Approximate largest element of a slice across an axis, for tubes and thin lines. It is a tenth larger than the
+ * value for lines along the axis, because oblique lines give a voxel a larger share. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
 

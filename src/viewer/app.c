@@ -169,7 +169,7 @@ struct probe scene_probe(const struct app *app)
 
     if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
 
-    /* A slice replaces the module if the slice is nearer to the eye. */
+    /* A slice replaces the module if it is nearer to the eye. */
     const struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     const bool has_image = draw_get_image(app->draw, slices->image) != NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * State of the viewer: the window, the open files, what the scene shows, and the table of tools, each with separate
- * state. Panels and script steps change the plain fields; the next frame updates the rest. */
+ * State of the viewer: the window, the open files, what the scene shows, and the table of tools, each of which has
+ * its own state. Panels and script steps change plain fields of this state; the next frame updates everything that
+ * depends on them. */
 #ifndef LR_VIEWER_APP_H
 #define LR_VIEWER_APP_H
 
@@ -16,9 +17,9 @@
 #include "viewer/study/study.h"
 #include "viewer/view.h"
 
-/* The nearest module or slice under the mouse in the scene, and the slice's value at that point. */
+/* The nearest module or slice under the mouse in the scene, and the value of the slice at that point. */
 struct probe {
-    struct pick_hit hit; /* module hit; its module is -1 if there is none or a slice is nearer */
+    struct pick_hit hit; /* module under the mouse; its module is -1 if there is none or a slice is nearer */
     int axis;            /* axis of the slice; -1: no slice, or a module is nearer */
     double point_mm[3];  /* point on the slice */
     int voxel[3];        /* voxel at the point, in the image that the slices show */
@@ -36,7 +37,7 @@ struct viewer_tool {
     lr_status (*open_file)(struct app *app, const char *path);
 
     lr_status (*open)(struct app *app);
-    void (*close)(struct app *app); /* also called if opening failed */
+    void (*close)(struct app *app); /* also called after a failed opening */
 
     /* Called when an opening has ended, with or without success. is_new: app->open has changed. */
     lr_status (*take_study)(struct app *app, bool is_new);
@@ -80,7 +81,7 @@ struct app {
     int num_runners;
 
     struct study *study;
-    struct study_view open;                    /* the open files; held */
+    struct study_view open;                    /* the open files; a reference is held */
     struct job_report opening;                 /* report of the opening, as of this frame */
     lr_status failure;                         /* status of a failed job that no script step has waited for yet */
     double wait_start_s;                       /* start of the wait of a script step */
@@ -93,23 +94,23 @@ struct app {
 
     /* the displayed state */
     double scene_at[2], scene_size[2]; /* pixels from the upper left: the area that panels leave free */
-    bool has_room;                     /* panels fit next to each other, on ground that the scene has painted */
+    bool has_room;                     /* panels fit next to each other, on a background that the scene has painted */
     struct camera camera;
     struct camera_view seen;
-    const lr_scanner *drawn; /* modules in the scene: a refused file's, else the open scanner's; NULL = none */
+    const lr_scanner *drawn; /* modules in the scene: of a refused file, otherwise of the open scanner; NULL = none */
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2];  /* lowest and highest value shown for each image */
     const char *units[DRAW_NUM_IMAGES]; /* units of the values if they are not the usual ones; NULL = usual */
     bool hides_scanner, hides_lors, has_volume, shows_help, shows_messages;
     bool shows_opener;
-    int opener_kind;                /* enum opener_kind: the way in which the dialog opens files */
-    struct ui_reading reading;      /* the curve's value under the mouse in the last frame; index -1: none */
+    int opener_kind;                /* enum opener_kind: how the dialog opens files */
+    struct ui_reading reading;      /* the curve's value under the mouse in the last frame; index -1: no value */
     const struct viewer_tool *tool; /* the tool whose tab is in front */
     bool wants_tool;                /* the next frame brings the tab of `tool` to the front */
 
     /* the mouse */
     double mouse[2];
-    int held_button;    /* -1: none */
+    int held_button;    /* -1: no button is pressed */
     bool has_moved;     /* the mouse has moved since the button was pressed */
     struct probe probe; /* module or slice under the mouse in the scene */
 
@@ -134,8 +135,8 @@ void app_choose(struct app *app, const struct viewer_tool *tool);
 /* True while anything is being opened or computed. */
 bool app_is_busy(const struct app *app);
 
-/* Hands a file to the tool that reads its kind, or else to the study. app_drop detects the kind and brings the tool
- * to the front. */
+/* Opens a file with the tool that reads its kind, or otherwise with the study. app_drop detects the kind and brings
+ * the tool to the front. */
 lr_status app_open_file(struct app *app, enum lr_file_kind kind, const char *path);
 void app_drop(struct app *app, const char *path);
 
@@ -176,7 +177,7 @@ void scene_describe_probe(const struct app *app, char *text, size_t size);
 /* "reconstruction", "emissions per voxel" */
 const char *scene_image_name(enum draw_image which);
 
-/* A bar of the map's colours over the range, with the usual width of bars in panels. */
+/* A bar of the map's colours over the range, as wide as all bars in panels. */
 struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title);
 
 /* Draws over the scene: the names of its axes, and colour bars in its lower left corner. */

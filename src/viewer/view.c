@@ -26,8 +26,8 @@ const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &
                                                   &session_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* Pauses between frames: when idle, during computation, and during computation with a software renderer. The pause
- * with a software renderer is longer, because drawing takes processor time from the computation. */
+/* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last
+ * pause is longer, because a software renderer's drawing takes processor time from the computation. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
 /* Nominal duration of an invisible frame. Dear ImGui gets it instead of the real duration, so that two clicks of a
@@ -80,7 +80,7 @@ static lr_status open_parts(struct app *app)
 
 /* --- files --- */
 
-/* Returns "loraster-view-1.png", or the name with the first number that is not used. */
+/* Returns "loraster-view-1.png", or this name with the first number that is not used. */
 static const char *choose_path(struct app *app, const char *ending)
 {
     int number = 0;
@@ -153,7 +153,8 @@ static void press_key(struct app *app, int key)
     case 'P': app->saves_view = true; break;
     case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
     case 'K': {
-        /* Copies the numbers under the mouse to the clipboard, from a tool's panel or else from the scene. */
+        /* Copies the numbers under the mouse to the clipboard: those of a tool's panel, or otherwise those of the
+         * scene. */
         const struct pick_hit *hit = &app->probe.hit;
         char text[512] = "";
         bool is_described = false;
@@ -254,7 +255,7 @@ static void show_panels(struct app *app)
     }
     const double height = screen[1] - bar;
 
-    /* Study and Tools are on both sides, or at the right, one above the other, if the window is narrow. */
+    /* Study and Tools are on the two sides. In a narrow window, they are at the right, one above the other. */
     const bool narrow = is_narrow(screen[0]);
     const double above = narrow ? floor(study_share * height) : 0.0;
     const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
@@ -352,7 +353,7 @@ static lr_status run_frame(struct app *app)
     app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
 
     /* Events are handled up to and including the next press or release of a button or key, because panels see only
-     * one in each frame. */
+     * one press or release in each frame. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
@@ -468,8 +469,8 @@ lr_status view_run(const struct view_params *params)
             status = app->failure != LR_OK ? app->failure : bench(app);
             break;
         }
-        /* Jobs that use OpenGL share the threads of a software renderer with the window. Frames without a pause would
-         * take these threads from the jobs. */
+        /* Jobs that use OpenGL share the threads of a software renderer with the window. Frames without a pause
+         * would take these threads away from the jobs. */
         const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
         if (app->script == NULL) window_wait(app->window, app_is_busy(app) || is_bench ? busy : idle_seconds);
     }

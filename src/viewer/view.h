@@ -9,7 +9,7 @@
 
 /* Result of a frame benchmark. Times are wall-clock seconds from the program's start, except those of frames. */
 struct view_speed {
-    double first_frame_s, opened_s; /* times when the first frame was shown, and when all requested files were open */
+    double first_frame_s, opened_s; /* times at which the first frame was shown, and all requested files were open */
     double frames_per_second, frame_ms;
     double processor_ms; /* processor time of all threads in one frame, including a software renderer's threads */
     int size[2];         /* pixels */
@@ -24,14 +24,14 @@ struct view_params {
     int size[2];                             /* window size; 0 = 1280 x 800 */
     int device;                              /* number among usable OpenGL devices, if there is no window */
     int threads;                             /* threads for computation; 0 = all processors */
-    int bench_frames;                        /* opens all files, draws that many frames as fast as possible, ends */
+    int bench_frames;                        /* opens all files, draws this many frames as fast as possible, and ends */
     struct view_speed *speed;                /* filled in if bench_frames were drawn */
     const lr_log *log;
-    const lr_progress *progress; /* asked from time to time if the program should end; NULL = never */
+    const lr_progress *progress; /* asked from time to time whether the program should end; NULL = never asked */
 };
 
-/* Opens the window; returns when it is closed or the script has ended. errors: LR_NO_DEVICE without a screen or
- * OpenGL 4.5; LR_BAD_INPUT for an invalid script, and for files of a script or benchmark that cannot be read;
+/* Opens the window; returns when it is closed or the script has ended. errors: LR_NO_DEVICE if there is no screen or
+ * no OpenGL 4.5; LR_BAD_INPUT for an invalid script, and for files of a script or benchmark that cannot be read;
  * LR_FAILED if an expectation of a script is not met. */
 lr_status view_run(const struct view_params *params);
 

@@ -49,8 +49,8 @@ float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
     return sum;
 }
 
-// Returns the sum of a pair, in the given roles, for the thread's point. All arguments but `wanted` and
-// k are the same for the whole group.
+// Returns the sum of a pair, in the given roles, for the thread's point. All arguments except `wanted` and k are the
+// same for the whole group.
 float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
 {
     float sum = 0.0;
@@ -80,7 +80,7 @@ float visit_pair(ColumnPair pair, vec4 across, int k)
 {
     Crossing crossing = see_pair(pair, across, true);
 #ifdef EXACT
-    // One role is enough, since the solid angle is the same in both.
+    // One role is enough, because the solid angle is the same in both roles.
     return pair_sum(pair, crossing, k, k < num_points.z);
 #else
     bool i_first = farther_is_i(pair, across, 0);
@@ -93,8 +93,8 @@ float visit_pair(ColumnPair pair, vec4 across, int k)
 #endif
 }
 
-// One column: the group tests COLUMN_GROUP pairs in each round, and then visits those that are
-// seen, in order.
+// The sum of one column. In each round the group tests COLUMN_GROUP pairs, and then visits in order the pairs that are
+// seen.
 float visit_column(vec4 across, int k)
 {
     float sum = 0.0;
@@ -105,7 +105,7 @@ float visit_column(vec4 across, int k)
         if (begin + thread < count.x && overlaps(see_pair(column_pairs[begin + thread], across, true)))
             atomicOr(seen[thread >> 5], 1u << (thread & 31));
         barrier();
-        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // unknown to compilers
+        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // a count that compilers do not know
         for (int word = 0; word < words; word++)
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u)
                 sum += visit_pair(column_pairs[begin + 32 * word + findLSB(bits)], across, k);

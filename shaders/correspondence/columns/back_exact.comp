@@ -2,24 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection in exact mode of the pairs of modules that columns.glsl describes: each voxel
-// gathers its elements times the values of their LORs. Equal modules that follow each other along
-// the column at an even spacing form one stack: they have the same strips. A thread has two points
-// of a column. The ends of a column see few cells and its middle many, so the two points are chosen
-// to see together about as many cells as the points of any other thread. MIRROR: stacks and points
-// are symmetric along the column. The mirror images of the two points have the same elements, and
-// the thread computes them too. If a column has fewer points than the group has threads, the group
-// takes several columns side by side. HALF_TURN: the scene is unchanged by half a turn about the
-// grid's middle. The image of a column then has the same elements, for the images of the LORs.
+// Back-projection in exact mode of the pairs of modules that columns.glsl describes: each voxel gathers its elements
+// times the values of their LORs. Equal modules that follow each other along the column at an even spacing form one
+// stack: they have the same strips. A thread has two points of a column. Points at the ends of a column see few cells,
+// and points in its middle see many. The two points are therefore chosen so that all threads see about as many cells.
+// MIRROR: stacks and points are symmetric along the column. The mirror images of the two points have the same elements,
+// and the thread computes them too. If a column has fewer points than the group has threads, the group takes several
+// columns side by side. HALF_TURN: the scene is unchanged by half a turn about the grid's middle. The image of a column
+// then has the same elements, for the images of the LORs.
 //
-// reads:     column modules, stacks and points, LOR values in stack order, 0 out of coincidence
-// adds to:   voxel sums [share][across 1][across 0][along]
-// shape:     groups (voxels across 0 / columns of a group, voxels across 1, shares of the stacks x
+// reads: column modules, stacks and points, LOR values in stack order, 0 out of coincidence
+// adds to: voxel sums [share][across 1][across 0][along]
+// shape: groups (voxels across 0 / columns of a group, voxels across 1, shares of the stacks x
 //            stretches along the column)
 // invariant: sums are added in a fixed order
 // variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1; EXACT=1 MIRROR=1 HALF_TURN=1
-// NVIDIA's compiler would unroll loops whose length it does not know. That doubles the time it takes and
-// makes the program no faster (docs/notes/first-runs.md). Other compilers ignore this pragma.
+// NVIDIA's compiler would unroll loops whose length it does not know. Unrolling doubles the compiler's time and does
+// not make the program faster (docs/notes/first-runs.md). Other compilers ignore this pragma.
 #pragma optionNV(unroll none)
 
 #ifndef EXACT
@@ -54,7 +53,7 @@ struct Task {
     int slots;
     int slot, column; // the thread's slot, and its column within the group
     ivec2 mine;       // points of the slot, counted from `begin`; -1 = none
-    vec2 along;       // places of these points, from the column's origin
+    vec2 along;       // positions of these points, counted from the column's origin
 };
 
 Task make_task(int stretch, int columns)
@@ -82,14 +81,14 @@ Task make_task(int stretch, int columns)
     bool has_other = other < half_way;
 #endif
     task.mine = ivec2(works ? task.slot : -1, works && has_other ? other : -1);
-    // Threads without a point get a place far outside, and see nothing.
+    // A thread without a point gets a position far outside, from which it sees nothing.
     task.along = vec2(task.mine.x >= 0 ? way_along(task.begin + task.mine.x) : 1e6,
                       task.mine.y >= 0 ? way_along(task.begin + task.mine.y) : 1e6);
     return task;
 }
 
-// A stack along the column: places of the middles of its cells, from the column's origin. One cell
-// far away is added beyond each end, so that a walk can read the neighbours of the last cells.
+// A stack along the column: positions of the middles of its cells, counted from the column's origin. One cell far away
+// is added beyond each end, so that a walk can read the neighbours of the last cells.
 struct Stack {
     int first, count;
     float half_face;
@@ -101,18 +100,18 @@ Stack make_stack(int at, int count, uint module)
     return Stack(at, count, 0.5 * column_modules[module].cells.w, middles[at], middles[at + count - 1]);
 }
 
-// Copies the middles of a stack's cells, and the added one beyond each end.
+// Copies the middles of a stack's cells, and of the added cell beyond each end.
 void fill_middles(int to, int from, int count)
 {
     for (int k = thread; k < count + 2; k += COLUMN_GROUP) middles[to + k] = stack_middles[from - 1 + k];
 }
 
-// The position of a walk over the pairs of cells that see each other: cell q of stack a goes
-// upwards and, because lines cross, cell s of stack b goes downwards.
+// The position of a walk over the pairs of cells that see each other. Cell q of stack a moves upwards. Cell s of stack
+// b moves downwards, because lines cross.
 struct Place {
     int q, s;
     float at_q, at_s; // middles of the two cells, from the point
-    float stop;       // cells of stack a from this middle on see nothing of stack b
+    float stop;       // cells of stack a see nothing of stack b if their middle is at this position or beyond
 };
 
 // The middle of a cell, from the point; see cell_place.
@@ -122,7 +121,7 @@ float from_point(Stack stack, int cell, float along)
     return place;
 }
 
-// The last cell whose middle is at or before `place`, or the first cell if none is.
+// The last cell whose middle is at or before `place`; the first cell if there is no such cell.
 int last_cell(Stack stack, float place)
 {
     place = min(place, stack.high);
@@ -133,7 +132,7 @@ int last_cell(Stack stack, float place)
     return cell;
 }
 
-// Half a face, plus the distance by which visited cells may miss each other.
+// Half a face, plus the distance by which two visited cells may miss each other.
 float generous(Stack stack)
 {
     return (1.0 + 2.0 * SLACK) * stack.half_face;
@@ -168,8 +167,8 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// True if the walk goes on. The bounds are tested, because nothing else ends a walk if the column
-// touches a module's plane.
+// True if the walk goes on. The bounds are tested, because nothing else would end a walk if the column touches a
+// module's plane.
 bool goes_on(Place place, Stack a)
 {
     return place.at_q < place.stop && place.q < a.count && place.s >= 0;
@@ -181,7 +180,7 @@ struct PointSums {
     vec4 own, image;
 };
 
-// The LOR values of cells q, s of strip n, of their mirror image, and of both after half a turn.
+// The LOR values of cells q, s of strip n, of the cells' mirror image, and of both after half a turn.
 vec4 values_of(int n, StackPair pair, ivec2 qs)
 {
     uint first = strip_places[n].x;
@@ -262,8 +261,8 @@ void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
     }
 }
 
-// Stores the strips of two stacks. Strips are numbered in the order in which they follow each other
-// along both modules, so that a strip's number does not depend on the thread that finds it.
+// Stores the strips of two stacks. Strips are numbered in their order along both modules, so that a strip's number does
+// not depend on the thread that finds it.
 void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
     int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
@@ -294,8 +293,7 @@ Crossing see_stacks(StackPair pair, vec4 across)
                          make_side(column_modules[pair.b], across.xy, across.zw), true);
 }
 
-// Adds the strips of two stacks from `begin` on, up to the number that the group can hold. Returns
-// the number of strips that are left.
+// Adds the strips of two stacks from `begin` on, as many as the group can hold. Returns the number of remaining strips.
 int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, int begin)
 {
     Crossing crossing = see_stacks(pair, across);
@@ -312,8 +310,8 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
     return left - COLUMN_STRIPS;
 }
 
-// Finds which of the `most` stacks from `begin` on are seen from any column of the group, one bit
-// for each.
+// Finds which of the `most` stacks from `begin` on are seen from any column of the group. The result has one bit per
+// stack.
 void find_seen(vec4 across, Task task, int begin, int most, int share)
 {
     barrier();

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Pairs of modules that share an axial direction along a grid axis (docs/method/correspondence.md,
-// "Columns").
+// Pairs of modules that share an axial direction along a grid axis (docs/method/correspondence.md, "Columns").
 //
-// A column is a line of sample points along that axis. Modules look like segments if they are seen
-// along the axis. A primary crystal column is visible through a secondary one over an interval of
-// the primary's transaxial coordinate, called a strip. The strip is the same for every point of the
-// column and for all crystals along the axis, so it is computed once. Axially, the edge b of a
-// secondary cell is projected onto the primary at -b tau; both places are counted from the point.
-// tau = (distance to the primary) / (distance to the secondary) is linear in the transaxial
-// coordinate.
+// A column is a line of sample points along this axis. Seen along the axis, modules look like segments. A primary
+// crystal column is visible through a secondary one over an interval of the primary's transaxial coordinate, called a
+// strip. The strip is the same for every point of the column and for all crystals along the axis, so it is computed
+// once. Axially, the edge b of a secondary cell is projected onto the primary at -b tau; both positions are counted
+// from the point. tau = (distance to the primary) / (distance to the secondary) is linear in the transaxial coordinate.
 //
 // Lengths are in mm. Sampled mode needs RAYS defined before this file.
 #include "correspondence/columns/scene.glsl"
@@ -21,7 +18,7 @@ struct Side {
     vec2 centre, rest; // centre of the module from the column, and its rounding error
     vec2 tangent, normal;
     float foot;   // transaxial coordinate of the module's centre, from the column's foot
-    float height; // height of the column over the module; it sees the face if this is positive
+    float height; // height of the column over the module; if it is positive, the column sees the face
     float pitch, face;
     int count;
     float face_along, reach_along; // axial extent of the face, and largest axial distance of the
@@ -33,8 +30,8 @@ float cross_of(vec2 a, vec2 b)
     return a.x * b.y - a.y * b.x;
 }
 
-// The cross product of vectors that are given as floats and their rounding errors. Products that
-// nearly cancel keep their last bits.
+// The cross product of vectors, each given as floats and their rounding errors. Products that nearly cancel keep their
+// last bits.
 float fine_cross(vec2 a, vec2 a_rest, vec2 b, vec2 b_rest)
 {
     precise vec2 product = a * b.yx;
@@ -104,10 +101,9 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     return crossing;
 }
 
-// The part of the primary from which lines reach the secondary between w0 and w1: from, to. It is
-// empty (from > to) if the lines at w0 and w1 both come from behind. If only one of the two comes
-// from behind, its end is +-1e9: lines come from there as their place approaches the last one that
-// they reach on the secondary.
+// The part of the primary from which lines reach the secondary between w0 and w1: from, to. It is empty (from > to) if
+// the lines at w0 and w1 both come from behind. If only one of the two comes from behind, the end on its side is +-1e9:
+// as lines approach the last place that they reach on the secondary, they come from ever farther away.
 vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
@@ -135,7 +131,7 @@ float tau_at(Crossing crossing, float u)
     return crossing.tau.x + crossing.tau.y * u;
 }
 
-// Coordinate on the secondary of the line from the primary's coordinate u; tau is positive there.
+// Coordinate on the secondary of the line from the primary's coordinate u; tau must be positive at u.
 float on_secondary(Crossing crossing, float u)
 {
     return -(crossing.on_second.x + crossing.on_second.y * u) / tau_at(crossing, u) - crossing.secondary.foot;
@@ -165,31 +161,31 @@ float crystal_middle(Side side, int p)
     return (float(p) - 0.5 * float(side.count - 1)) * side.pitch;
 }
 
-// A strip: the part of a column of primary crystals that is visible through one of secondary
-// crystals. It holds everything that does not depend on the axial place.
+// A strip: the part of a column of primary crystals that is visible through a column of secondary crystals. It holds
+// everything that does not depend on the axial position.
 struct Strip {
-    float width;   // transaxial width; 0 = no strip. Sampled mode: a line's share of the face
+    float width;   // transaxial width; 0 = no strip. Sampled mode: the fraction of the face that a line represents
     float tau;     // tau in the strip's middle
     float dtau;    // change of tau from one end of the strip to the other
     float squared; // squared transaxial distance from the point to the strip's middle
     float share;   // height * width / 2 pi
-    vec3 bend;     // terms of second order: 15 x^2 w^2 / 24, 3 w^2 / 24, 3 x w, with the middle's
-                   // coordinate x from the column's foot and the width w
+    vec3 bend;     // terms of second order: 15 x^2 w^2 / 24, 3 w^2 / 24, 3 x w. x: coordinate of the middle from the
+                   // column's foot; w: width
     uint first;    // index of the value of axial crystals 0, 0, counted along the column
     bool i_is_primary;
-    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if
-                // the roles are the same for every point of the column, else 0
+    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if the roles are the same
+                // for every point of the column, otherwise 0
 };
 
-// Upper bound of the pieces of a strip. Only columns in the secondary's plane would need more.
+// Upper bound of the pieces of a strip. Only columns in the secondary's plane would need more pieces.
 const float MOST_PIECES = 1024.0;
 
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
-// Number of pieces of a strip. Within a piece, the line of an edge never crosses a whole cell of
-// the primary, nor the part of it that a cell of the secondary covers. A walk along the cells of
-// both modules then leaves out no pair. Lines that pass beyond the primary's ends over the whole
-// strip do not count. Nearly all lines are of this kind for a point close to the secondary.
+// Number of pieces of a strip. Within a piece, the line of an edge never crosses a whole cell of the primary, and never
+// the whole part of it that a cell of the secondary covers. A walk along the cells of both modules then leaves out no
+// pair. Lines that pass beyond the primary's ends over the whole strip are not counted. For a point close to the
+// secondary, nearly all lines are of this kind.
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
@@ -256,10 +252,9 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
-// The length up to which an overlap is a rounding error. Both ends of an overlap are places of
-// crystals, one of them multiplied by tau. The error of a place is at most 2^-23 of its size, which is
-// at most |middle| + half_cell. 1e-6 of a face is added for places that were counted from the middle
-// of the stack.
+// The length up to which an overlap is a rounding error. Both ends of an overlap are positions of crystals, one of them
+// multiplied by tau. The error of a position is at most 2^-23 of its size, which is at most |middle| + half_cell. 1e-6
+// of a face is added for positions that were counted from the middle of the stack.
 float rounding(float middle, float half_cell)
 {
     return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
@@ -335,8 +330,8 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// Distance from the point to the middle of cell k. Every pass computes the same bits for the same
-// place, and for its mirror image, because an element's overlap may be far smaller than its terms.
+// Distance from the point to the middle of cell k. Every pass must compute the same bits for the same position, and for
+// its mirror image, because an element's overlap may be far smaller than its terms.
 float cell_place(Axial axial, int k)
 {
     precise float place = stack_middles[axial.first + k] - axial.along;
@@ -367,12 +362,12 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
-// Two cells are visited even if they miss each other by this share of a face, so that rounding leaves
-// out no cell with a positive weight.
+// Two cells are visited even if they miss each other by this fraction of a face. Rounding then leaves out no cell with
+// a positive weight.
 const float SLACK = 1e-3;
 
-// A walk over the pairs of cells that see each other, in order: q goes upwards and, because lines
-// cross, s goes downwards. `beyond` is set after the last pair.
+// A walk over the pairs of cells that see each other, in order: q moves upwards; s moves downwards, because lines
+// cross. `beyond` is set after the last pair.
 struct Walk {
     int q, s;
     float q_low; // lower edge of cell q's face
@@ -444,8 +439,8 @@ bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
                   : mask_bits(mask, ivec2(p, q), i.counts.xy, ivec2(r, s), j.counts.xy);
 }
 
-// True if i is the primary of point k of a column: the centre of i is at least as far away as that
-// of j.
+// True if module i is the primary for point k of a column, which means that the centre of i is at least as far away as
+// the centre of j.
 bool farther_is_i(ColumnPair pair, vec4 across, int k)
 {
     vec2 along = point_along(k);

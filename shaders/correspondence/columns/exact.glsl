@@ -9,22 +9,21 @@ float with_sign_of(float size, float other)
     return uintBitsToFloat(floatBitsToUint(size) ^ (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over the strip, clamped to -half_cell .. half_cell; it crosses one of these bounds at
-// most. Returns its mean, 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12
-// times its variance. middle: place of the line in the strip's middle; rise: its change from one
-// end to the other.
+// A line over the strip, clamped to -half_cell .. half_cell; it crosses at most one of these bounds. Returns its mean,
+// 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle: position of the
+// line in the strip's middle; rise: its change from one end to the other.
 vec3 clamped_line(float middle, float rise, float half_cell)
 {
     float half_steep = 0.5 * abs(rise);
-    float within = half_cell + half_steep - abs(middle);               // inner end to the bound
-    float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // share of the line inside
+    float within = half_cell + half_steep - abs(middle);               // from the line's inner end to the bound
+    float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // fraction of the line inside
     float mean = fma(-f, fma(-half_steep, f, within), half_cell);
     float part = rise * f * f;
     return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0), part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
 #ifdef NEAR // for scanners in which an overlap may look large from a point
-// atan(y, x) for y >= 0, with an error of a float's rounding. GLSL's own atan may be far less accurate.
+// atan(y, x) for y >= 0, as accurate as a float's rounding. GLSL's own atan may be far less accurate.
 float arc_of(float y, float x)
 {
     bool steep = y > abs(x);
@@ -46,10 +45,9 @@ float triangle_angle(vec3 a, vec3 b, vec3 c, float doubled_area)
     return 2.0 * arc_of(a.z * doubled_area, across);
 }
 
-// Solid angle of one of the four triangles that make up the area below a line within a cell.
-// Triangles 0 and 1 form the trapezoid under the part of the line that is in the cell; 2 and 3 form
-// the rectangle under the part that is above the cell. corner: the cell's corner at the strip's
-// beginning.
+// Solid angle of one of the four triangles that make up the area below a line within a cell. Triangles 0 and 1 form the
+// trapezoid below the part of the line that is in the cell. Triangles 2 and 3 form the rectangle below the part of the
+// line that is above the cell. corner: the cell's corner at the strip's beginning.
 float angle_below(vec3 corner, vec2 size, vec2 line, int which)
 {
     float middle = line.x, steep = abs(line.y), above = middle + 0.5 * size.y;
@@ -83,7 +81,7 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
     return max(sums.x - sums.y, 0.0) / 6.283185307179586;
 }
 
-// The expansion is used for overlaps whose squared size, as seen from the point, is at most this, in
+// The expansion is used for overlaps whose squared size, as seen from the point, does not exceed this number, in
 // radian^2. The expansion's error grows with the square of this number.
 const float NEAR_SIZE = 0.002;
 
@@ -103,9 +101,9 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
     return strip.share * inverse * root * height * fma(bend, inverse, 1.0);
 }
 
-// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the
-// secondary: overlap times density at its middle, with the terms of second order. at: middles of
-// the two faces. A change of the sign of `at` changes no bit of the result.
+// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the secondary: the overlap,
+// times the density at its middle, with the terms of second order. at: middles of the two faces. A change of the sign
+// of `at` changes no bit of the result.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float half_cell = 0.5 * a.face, middle = at.x;

@@ -23,7 +23,7 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors
 };
 
 STRIP_STORE(COLUMN_GROUP)
-shared uint hits[(COLUMN_GROUP + 31) / 32]; // bits of the candidates that have a strip
+shared uint hits[(COLUMN_GROUP + 31) / 32]; // one bit for each candidate: 1 = it has a strip
 shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 shared ivec2 columns[COLUMN_GROUP];
@@ -104,7 +104,7 @@ void main()
             }
         }
         barrier();
-        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // unknown to compilers
+        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // a count that compilers do not know
         for (int word = 0; qs < num_axial && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);
@@ -113,7 +113,7 @@ void main()
         }
     }
     if (qs < num_axial) {
-        Strip whole = no_strip; // the mask needs only the block and the roles
+        Strip whole = no_strip; // the mask needs only the strip's block and its roles
         whole.first = block;
         whole.i_is_primary = true;
         bool counts = true;

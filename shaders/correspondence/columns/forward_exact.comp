@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR
-// sums its elements times their voxels. correspondence/columns/back_exact.comp explains stacks. MIRROR: stacks and
-// points are symmetric along the columns. A thread has a LOR and its mirror image, because they
-// have the same elements. HALF_TURN: the images of both after half a turn about the grid's middle
-// have the same elements too, if the window has them.
+// Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR sums its elements
+// times their voxels. correspondence/columns/back_exact.comp explains stacks. MIRROR: stacks and points are symmetric
+// along the columns. A thread has a LOR and its mirror image, because both have the same elements. HALF_TURN: the
+// images of both after half a turn about the grid's middle have the same elements too; the thread has these LORs if the
+// window has them.
 //
-// reads:     column modules, stacks and points, image [across 1][across 0][along], or with PACKED
+// reads: column modules, stacks and points, image [across 1][across 0][along], or with PACKED
 //            the output of correspondence/columns/pack.comp
-// writes:    LOR values in stack order
-// shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
+// writes: LOR values in stack order
+// shape: groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
 // invariant: sums are added in a fixed order
 // variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1; MIRROR=1 HALF_TURN=1; MIRROR=1 HALF_TURN=1 PACKED=1
 #ifndef EXACT
@@ -38,7 +38,7 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors
 };
 
 STRIP_STORE(COLUMN_GROUP)
-shared uint hits[(COLUMN_GROUP + 31) / 32]; // bits of the candidates that have a strip
+shared uint hits[(COLUMN_GROUP + 31) / 32]; // one bit for each candidate: 1 = it has a strip
 shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 
@@ -74,8 +74,8 @@ vec4 values_at(int row, int k)
 #endif
 }
 
-// Sum over the points of column n, from the first to the last one in `range`: of the LOR, of its
-// mirror image, and of both after half a turn.
+// Sums over the points of column n, from the first to the last one in `range`: for the LOR, for its mirror image, and
+// for both after half a turn.
 vec4 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
 {
     Axial a, b;
@@ -103,8 +103,8 @@ vec4 column_sum(int n, Cells cells)
     return sum;
 }
 
-// True if the window has the module pair at these places of two stacks, or with MIRROR the mirror
-// image of that pair.
+// True if the window has the module pair at these places of two stacks, or with MIRROR also if it has the mirror image
+// of this pair.
 bool is_present(uint present, ivec2 place, ivec2 modules)
 {
     uint bits = 1u << (place.x * modules.y + place.y & 31);
@@ -115,9 +115,9 @@ bool is_present(uint present, ivec2 place, ivec2 modules)
     return (present & bits) != 0u;
 }
 
-// True if the window has any of the LORs that the thread computes for cells Q, S of the stacks: the
-// LOR itself, its mirror image, and both after half a turn. The window may have the module pairs of
-// the images without the pair of the LOR itself.
+// True if the window has any of the LORs that the thread computes for cells Q, S of the stacks: the LOR itself, its
+// mirror image, and both after half a turn. The window may have the module pairs of the images without having the pair
+// of the LOR itself.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
     ivec2 cells = ivec2(column_modules[stacks.a].counts.y, column_modules[stacks.b].counts.y);
@@ -166,7 +166,7 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
     vec4 sum = vec4(0.0);
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         find_strips(tube, begin);
-        // Compilers do not know the number of candidates, so they do not unroll the loop.
+        // The number of candidates is hidden from compilers, so that they do not unroll the loop.
         int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
         for (int word = 0; wanted && word < words; word++)
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u)
@@ -197,7 +197,7 @@ void main()
     int end = num_axial;
 #endif
     if (pr >= across.x * across.y || first_qs >= end ||
-        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the image's group does the work
+        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the image's group computes this pair too
         !has_taken(stacks, ivec2(pr / across.y, pr % across.y)))
         return;
     int at = first_qs + int(gl_LocalInvocationIndex);

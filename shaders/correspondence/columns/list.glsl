@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The elements of single LORs. LR_LIST_SHARE threads work on one LOR, and each of them visits every
-// LR_LIST_SHARE-th column of the LOR's tube. Includers define void
-// take(int voxel, float weight); the weights of a voxel add up to the element times the voxel's
-// number of points.
+// The elements of single LORs. LR_LIST_SHARE threads work on one LOR, and each of them visits every LR_LIST_SHARE-th
+// column of the LOR's tube. Includers define void take(int voxel, float weight). The weights of a voxel add up to the
+// element, multiplied by the voxel's number of points.
 #include "correspondence/columns/columns.glsl"
 #include "correspondence/columns/tube.glsl"
 
@@ -21,7 +20,7 @@ layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List
 
 void take(int voxel, float weight);
 
-// The list entry that the thread works on. thread_of_entry: the thread's index within this entry.
+// The list entry that the thread works on. thread_of_entry: the thread's index among the threads of this entry.
 int entry_at()
 {
     int group = COLUMN_GROUP / LR_LIST_SHARE;
@@ -82,8 +81,8 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     }
 }
 #else
-// Visits a column with the LOR's crystals in the given roles, if its first or its last point has these
-// roles.
+// Visits a column with the LOR's crystals in the given roles, if the crystals have these roles at the column's first or
+// last point.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);
@@ -123,7 +122,7 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
 bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 {
 #ifdef MASKS
-    Strip whole = no_strip; // the mask needs only the block and the roles
+    Strip whole = no_strip; // the mask needs only the strip's block and its roles
     whole.first = pair.first + uint(pr * column_modules[pair.i].counts.y * column_modules[pair.j].counts.y);
     whole.i_is_primary = true;
     return axial_allowed(pair, whole, qs);

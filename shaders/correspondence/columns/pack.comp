@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Packs each voxel with its mirror image along the column, and with the images of both after half a
-// turn about the grid's middle.
+// Packs each voxel with three others: its mirror image along the column, and the images of both after half a turn about
+// the grid's middle.
 //
-// reads:  image [across 1][across 0][along]
+// reads: image [across 1][across 0][along]
 // writes: four values for each voxel, in the same order
-// shape:  any number of threads; each takes every n-th voxel
+// shape: any number of threads; each takes every n-th voxel
 #include "correspondence/columns/scene.glsl"
 
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lists the elements of single points and the pairs of modules that columns.glsl describes, in any
-// order. Each point is treated as a column.
+// Lists the elements of single points, for the pairs of modules that columns.glsl describes, in any order. Each point
+// is treated as a column.
 //
-// reads:    column modules, pairs and points, masks
-// writes:   the number of elements, and those that fit into the list: point, LOR, bits of the
+// reads: column modules, pairs and points, masks
+// writes: the number of elements, and the elements that fit into the list: point, LOR, bits of the
 //           weight
-// shape:    one group for each point
+// shape: one group for each point
 // variants: EXACT=1; EXACT=1 NEAR=1; EXACT=1 MASKS=1
 #define POINT_LIST
 #ifndef EXACT
@@ -69,8 +69,7 @@ void emit(uint lor, float weight)
     if (place < uint(count.y)) elements[place] = uvec4(point_index, lor, floatBitsToUint(weight), 0u);
 }
 
-// Lists the elements of the primary's cell q with the cells of the secondary that it may be seen
-// through.
+// Lists the elements of the primary's cell q with the cells of the secondary through which it may be seen.
 void list_cell(Pair at, Strip strip, int q)
 {
     float q_low = cell_low(at.a, q);
@@ -134,7 +133,7 @@ void main()
         barrier();
         if (begin + thread < count.x && is_seen(begin + thread)) atomicOr(seen[thread >> 5], 1u << (thread & 31));
         barrier();
-        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // unknown to compilers
+        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // a count that compilers do not know
         for (int word = 0; word < words; word++)
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) visit_pair(begin + 32 * word + findLSB(bits));
     }

@@ -23,9 +23,8 @@
 
 layout(local_size_x = COLUMN_GROUP) in;
 
-// A module is transaxially a segment through `centre` along `tangent`, both in the plane across the
-// columns. Axial crystals are counted along the column here, also if the module's v has the
-// opposite direction.
+// Transaxially, a module is a segment through `centre` along `tangent`, both in the plane across the columns. Here,
+// axial crystals are counted along the column, even if the module's v has the opposite direction.
 struct ColumnModule {
     vec4 centre;  // across (2), along; w: +1 if crystals are numbered along the column, else -1
     vec4 rest;    // rounding error of the centre; w: number of the module's first cell
@@ -39,26 +38,25 @@ layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules
     ColumnModule column_modules[];
 };
 
-// LORs of a pair. Transaxial crystals p of i and r of j, axial crystals q of i and s of j (numbered
-// as in the scanner) have their value at first + ((p nr + r) nq + q) ns + s. Axial neighbours are
-// neighbours in memory, and a strip's values are one block.
+// LORs of a pair. Transaxial crystals p of i and r of j, axial crystals q of i and s of j (numbered as in the scanner)
+// have their value at first + ((p nr + r) nq + q) ns + s. Axial neighbours are therefore neighbours in memory, and a
+// strip's values are one block.
 struct ColumnPair {
     uint i, j;    // i < j
     uint first;   // first value in the window
     uint mask;    // index of its mask; LR_NONE = all LORs are in coincidence
     uint swapped; // exact mode: 1 if j is the primary, so that every pass has the same elements
     uint unused[3];
-    dvec4 closer; // squared distance of a point to i minus that to j: w + xyz . (across, along)
+    dvec4 closer; // squared distance of a point to i minus its squared distance to j: w + xyz . (across, along)
 };
 layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs
 {
     ColumnPair column_pairs[];
 };
 
-// Coordinates of the sample points, each a float and its rounding error: first along the two axes
-// across, then along the columns, then the distance of the latter from the column's origin.
-// POINT_LIST: single points, each with two coordinates across and one along; the group's point is
-// treated as a column.
+// Coordinates of the sample points, each a float and its rounding error: first along the two axes across, then along
+// the columns, then the distance of the points along the columns from the column's origin. POINT_LIST: single points,
+// each with two coordinates across and one along; the group's point is treated as a column.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints
 {
     vec2 column_points[];
@@ -68,14 +66,13 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     ivec4 num_points;  // number across (2), along
     ivec4 num_samples; // points per voxel across (2), along; rounds of common/loops.glsl
-    ivec4 first;       // forward: first module pair; back: y = voxel row, z = point across; rows:
-                       // module pair, point
-    ivec4 count;       // pairs of the window (rows: their end); back: end of points across, rows:
-                       // room of the list, in elements; shares; voxels
+    ivec4 first;       // forward: first module pair; back: y = voxel row, z = point across; rows: module pair, point
+    ivec4 count;       // pairs of the window (rows: end of the pairs); back: end of points across (rows: capacity of
+                       // the list, in elements); shares; voxels
     vec4 spacing_mm;   // spacing of points across (2), along
     vec4 origin;       // column's origin for cells: a float and its rounding error
-    ivec4 angles;      // LORs interleaved by angle: number of parts (0 = all LORs are taken); this
-                       // part; places around the axis; parts from one kind of rows to the next
+    ivec4 angles;      // LORs interleaved by angle: number of parts (0 = all LORs are taken); this part; places around
+                       // the axis; number of parts from one kind of rows to the next
 };
 
 // True if this part has LORs of transaxial crystals pr.x of module i and pr.y of j, of any of the
@@ -90,7 +87,7 @@ bool is_taken(uint i, uint j, ivec2 pr)
     return any(equal(parts, ivec4(angles.y)));
 }
 
-// Each pass calls check_loops at its end.
+// Each pass must call check_loops at its end.
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
 
@@ -107,8 +104,8 @@ void check_loops()
 void check_loops() {}
 #endif
 
-// Middles of cells along the column, from its origin: for each stack, the cells of its modules in
-// order, between two entries that are far away.
+// Middles of cells along the column, from its origin. For each stack, the cells of its modules follow in order, between
+// two entries that are far away.
 layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles
 {
     float stack_middles[];

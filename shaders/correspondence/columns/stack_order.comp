@@ -37,8 +37,8 @@ bool in_coincidence(ColumnPair pair, ivec2 on_i, ivec2 on_j)
 #endif
 }
 
-// Crystals are given by their two numbers across and along the column, as in LOR order. `along`
-// converts the second one to the column's direction, and back.
+// Crystals are given by their two numbers, across and along the column, as in LOR order. `along` converts the second
+// number to the column's direction, and back.
 int along(ColumnModule module, int crystal)
 {
     return module.centre.w > 0.0 ? crystal : module.counts.y - 1 - crystal;
@@ -63,7 +63,7 @@ uint stack_place(ColumnPair pair, StackMember member, ivec2 on_i, ivec2 on_j)
     return stacks.first + uint(((on_a.x * b.counts.x + on_b.x) * stacks.count_a + q) * stacks.count_b + s);
 }
 
-// Neighbouring threads have neighbouring values in LOR order, which they write.
+// Neighbouring threads have neighbouring values in LOR order, the order in which they write.
 void move_to_file(ColumnPair pair, StackMember member, int k)
 {
 #ifdef TO_LOR_ORDER
@@ -74,7 +74,7 @@ void move_to_file(ColumnPair pair, StackMember member, int k)
 #endif
 }
 
-// Neighbouring threads have neighbouring values along the stack, which they write.
+// Neighbouring threads have neighbouring values along the stack, the order in which they write.
 void move_to_stack(ColumnPair pair, StackMember member, int k)
 {
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;

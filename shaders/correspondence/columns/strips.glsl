@@ -9,9 +9,8 @@ STRIP_STORE(STRIPS)
 
 int thread; // index of the thread in the group
 
-// The strips of crystal columns that the group holds at once. A strip's position does not depend on
-// the thread that finds it: strips are numbered in the order in which they follow each other along
-// both modules.
+// The strips of crystal columns that the group holds at once. Strips are numbered in their order along both modules, so
+// that a strip's number does not depend on the thread that finds it.
 #ifdef EXACT
 int num_strips(Crossing crossing)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The columns that a pair of crystal columns may see: transaxially the hull of two segments. It is
-// divided into slabs along the axis to which it is more parallel. Needs correspondence/columns/columns.glsl.
+// The columns that a pair of crystal columns may see: transaxially, the convex hull of two segments. The hull is
+// divided into slabs along the grid axis to which it is more parallel. Needs correspondence/columns/columns.glsl.
 
 struct Tube {
     uint i, j;     // modules
@@ -11,11 +11,11 @@ struct Tube {
     int first_slab;
     int width;      // columns tested in each slab
     int count;      // candidates of the whole tube
-    vec4 at, slope; // four lines: lateral coordinate at slab 0, and slope per slab, in points
+    vec4 at, slope; // four lines: lateral coordinate at slab 0, and slope per slab; in points
     bool unbounded; // true if all columns of each slab are tested
 };
 
-// Candidates for each column: in sampled mode, one for each line of both modules' faces.
+// Candidates for each column. In sampled mode there is one for each line of both modules' faces.
 #ifdef EXACT
 const int TRIES = 1;
 #else
@@ -28,7 +28,7 @@ vec2 segment_middle(ColumnModule module, int k)
     return module.centre.xy + along * module.frame.xy;
 }
 
-// A transaxial place in units of the grid's points.
+// A transaxial position in units of the grid's points.
 vec2 in_points(vec2 place)
 {
     return (place - vec2(column_points[point_across(0, 0)].x, column_points[point_across(1, 0)].x)) / spacing_mm.xy;
@@ -102,8 +102,8 @@ Crossing tube_crossing(Tube tube, ivec2 column, bool i_is_primary)
                          make_side(column_modules[tube.j], across.xy, across.zw), i_is_primary);
 }
 
-// The strip of the tube's crystal columns seen from a column; its width is 0 if there is none. The
-// primary is i in exact mode, because the solid angle is the same in either role.
+// The strip of the tube's crystal columns as seen from a column; its width is 0 if there is none. In exact mode i is
+// the primary, because the solid angle is the same in either role.
 #ifdef EXACT
 Strip tube_strip(Tube tube, ivec2 column)
 {
@@ -126,8 +126,8 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
 }
 #endif
 
-// Relative position of the column's point on the strip's lines, from the primary's face (0) to the
-// secondary's (1), at both ends of the strip.
+// Relative position of the column's point on the strip's lines, at both ends of the strip: 0 on the primary's face, 1
+// on the secondary's face.
 vec2 strip_shares(Strip strip)
 {
     float bend = 0.5 * abs(strip.dtau);

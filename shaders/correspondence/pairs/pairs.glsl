@@ -2,10 +2,9 @@
 // Copyright The LORaster authors
 //
 // The elements of a sample point and a pair of modules, for any orientation of the modules
-// (docs/method/correspondence.md, "Tilted pairs"). The nearer module is the one over whose plane
-// the point has the smaller height. One thread walks over its crystals and, for each of them, over
-// the crystals of the other module that it covers. Includers define void emit(uint lor, float
-// weight);
+// (docs/method/correspondence.md, "Tilted pairs"). The nearer module is the one over whose plane the point has the
+// smaller height. One thread walks over the nearer module's crystals. For each of them, it walks over the crystals of
+// the other module that this crystal covers. Includers define void emit(uint lor, float weight);
 #include "correspondence/pairs/scene.glsl"
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
@@ -28,9 +27,9 @@ struct Plane {
     int width;        // crystals along u
 };
 
-// A walk over the crystals of the nearer module, in rows along u. A place of the nearer module is
-// projected through the point onto the plane at `cell` + here.xy / here.z. `here` is linear in the
-// place; here.z is its height over the point, along the normal of the plane.
+// A walk over the crystals of the nearer module, in rows along u. A position on the nearer module is projected through
+// the point onto the farther module's plane, where it has the coordinates `cell` + here.xy / here.z. `here` is linear
+// in the position. here.z is the position's height over the point, along the normal of the plane.
 struct Walk {
     vec3 along_u, along_v; // steps from one crystal to the next; xy for cell 0
     vec4 rest;             // their rounding errors
@@ -40,7 +39,7 @@ struct Walk {
     vec3 here, row;      // first corner of crystal `at`, and of its row's first crystal
     vec2 cell, row_cell; // whole numbers
     float height;        // height of crystal 0, counted like here.z
-    float least;         // places below this height cannot be seen on the plane
+    float least;         // positions below this height cannot be seen on the plane
     bool half_done;      // true if the first triangle of a divided crystal has been visited
 };
 
@@ -64,9 +63,8 @@ struct Numbers {
 
 // --- opening a pair ---
 
-// Projects the farther module's rectangle through the point onto the nearer module, and returns the
-// box around it, in crystals: first, last. The box is empty (first > last) if the rectangle is not
-// seen.
+// Projects the farther module's rectangle through the point onto the nearer module. Returns the box around the
+// projection, in crystals: first, last. The box is empty (first > last) if the rectangle is not seen.
 ivec4 crystals_seen(PairModule near, PairModule far, dvec3 to_near, dvec3 to_far, float height)
 {
     vec2 low = vec2(1e30), high = vec2(-1e30);
@@ -100,8 +98,8 @@ vec2 clamp_cell(vec2 place, vec2 last)
     return clamp(floor(place), vec2(0.0), last);
 }
 
-// Converts a place of the nearer module to the coordinates of Walk.here for cell 0. way: vector from
-// the point to the place.
+// Converts a position on the nearer module to the coordinates of Walk.here for cell 0. way: vector from the point to
+// the position.
 dvec3 on_plane(dvec3 way, PairModule far, dvec2 foot, double height)
 {
     double rise = dot(far.normal.xyz, way);
@@ -177,14 +175,14 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
 
 // --- the walk over the crystals of the nearer module ---
 
-// Converts a step between neighbouring crystals, along u or v, to the coordinates of Walk.here, which
-// count places on the plane from `cell`.
+// Converts a step between neighbouring crystals, along u or v, to the coordinates of Walk.here, which are counted from
+// `cell`.
 vec3 step_for(vec3 along, vec2 rest, vec2 cell)
 {
     return vec3(fma(-cell, along.zz, along.xy) + rest, along.z);
 }
 
-// Makes the cell that contains the crystal's first corner the origin from which places are counted.
+// Moves the origin of coordinates on the plane to the cell that contains the crystal's first corner.
 void count_from_here(inout Walk walk, Plane plane)
 {
 #ifdef HORIZON
@@ -195,14 +193,14 @@ void count_from_here(inout Walk walk, Plane plane)
     walk.cell += shift;
 }
 
-// The height is computed anew for each crystal, so that rounding errors do not add up: places on the
-// plane are products of this height and the cell.
+// The height is computed anew for each crystal, because its rounding errors would add up: positions on the plane are
+// products of this height and the cell.
 float height_at(Walk walk)
 {
     return fma(float(walk.at.x), walk.along_u.z, fma(float(walk.at.y), walk.along_v.z, walk.height));
 }
 
-// Moves to the next crystal; false if there is none.
+// Moves to the next crystal; returns false if there is none.
 bool walk_on(inout Walk walk, Plane plane)
 {
     if (walk.at.x < walk.last.x) {
@@ -253,7 +251,7 @@ vec3 last_seen(vec3 from, vec3 to, float least)
     return mix(from, to, (from.z - least) / (from.z - to.z));
 }
 
-// The part of a triangle that can be seen on the plane, which is at the height walk.least or higher.
+// The part of a triangle that can be seen on the plane: the part whose height is at least walk.least.
 Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 {
     bvec3 seen = greaterThanEqual(vec3(a.z, b.z, c.z), vec3(walk.least));
@@ -279,7 +277,7 @@ Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 }
 #endif
 
-// Finds the part of the plane that the next crystal covers; false if there are no more crystals.
+// Finds the part of the plane that the next crystal covers; returns false if there are no more crystals.
 bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 {
     if (!walk.half_done && !walk_on(walk, plane)) return false;
@@ -299,9 +297,9 @@ bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 
 // --- overlaps ---
 
-// The density of the solid angle over a crystal's face, whose corners are at 0 and 1, relative to
-// the density at the middle. It is a polynomial of second order, with the terms 1, x, y, x^2, xy,
-// y^2. The members are coefficients of y (1 + x + y + x^2 + xy + y^2), its integral along y.
+// The density of the solid angle over a crystal's face, relative to the density at the face's middle. The face's
+// coordinates are 0 and 1 at its corners. The density is a polynomial of second order, with the terms 1, x, y, x^2, xy,
+// y^2. The members are the coefficients of its integral along y, y (1 + x + y + x^2 + xy + y^2).
 struct Density {
     float middle;
     vec3 x;     // coefficients of y, xy, x^2 y
@@ -343,10 +341,10 @@ vec4 left_of(Density density, vec4 x)
     return x * fma(x, fma(x, vec4(density.whole.z), vec4(density.whole.y)), vec4(density.whole.x));
 }
 
-// The density's integral over the overlap of a quadrilateral with the unit square, relative to the
-// density at the square's middle. It is computed edge by edge along the overlap's boundary. An edge
-// is cut at the square's bounds along x and clamped to them along y, which divides it into three
-// pieces. Two Gauss points integrate a polynomial of third order exactly on the slanted piece.
+// The density's integral over the overlap of a quadrilateral with the unit square, relative to the density at the
+// square's middle. It is computed edge by edge along the overlap's boundary. An edge is cut at the square's bounds
+// along x and clamped to the bounds along y. This divides it into three pieces. On the slanted piece, two Gauss points
+// integrate a polynomial of third order exactly.
 float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 {
     vec4 from = clamp(x, 0.0, 1.0), way = from - x;
@@ -366,8 +364,8 @@ float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 }
 
 #ifdef NEAR
-// The expansion of the density is accurate if a face's edge is at most LARGEST_PART of its distance.
-// Larger faces are divided into up to MOST_PARTS equal parts along each axis.
+// The expansion of the density is accurate if a face's edge is at most LARGEST_PART of the face's distance. A larger
+// face is divided into equal parts, up to MOST_PARTS along each axis.
 const float LARGEST_PART = 0.03;
 const float MOST_PARTS = 32.0;
 
@@ -397,7 +395,7 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
            uint(far.y * plane.width + far.x) * numbers.far_step;
 }
 
-// An overlap of at most this share of a face is a rounding error.
+// An overlap of at most this fraction of a face is a rounding error.
 const float NOTHING = 1e-6;
 
 // Emits the elements of one pair. An element may be emitted in several terms.

@@ -4,10 +4,10 @@
 //
 // Lists the elements of single points by pairs of modules, in any order.
 //
-// reads:    modules, pairs, masks, points
-// writes:   the number of elements, and those that fit into the list: point, LOR, bits of the
+// reads: modules, pairs, masks, points
+// writes: the number of elements, and the elements that fit into the list: point, LOR, bits of the
 //           weight
-// shape:    groups (points / group size, pairs)
+// shape: groups (points / group size, pairs)
 // variants: ; MASKS=1; HORIZON=1; NEAR=1; HORIZON=1 NEAR=1 MASKS=1
 #include "correspondence/pairs/pairs.glsl"
 

@@ -38,8 +38,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     ivec4 num_voxels;  // x, y, z; first slab of this pass
     ivec4 num_samples; // sample points of a voxel; the current one
     ivec4 range;       // pairs: first, end
-    ivec4 list;        // rows: points first, end; room of the list, in elements; rounds of
-                       // common/loops.glsl
+    ivec4 list;        // rows: points first, end; capacity of the list, in elements; rounds of common/loops.glsl
     dvec4 first_voxel; // centre of the first voxel
     dvec4 voxel;       // edges of a voxel
     vec4 scale;        // x: 1 / points of a voxel; y: scale of sums in fixed point
@@ -47,7 +46,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 
 const int BLOCK = 4; // edge of the cube of a group, in voxels
 
-// The thread's voxel. Threads beyond the image's border get a voxel outside of it.
+// The thread's voxel. Threads beyond the image's border get a voxel outside the image.
 ivec3 own_voxel()
 {
     int thread = int(gl_LocalInvocationIndex);

@@ -4,9 +4,9 @@
 //
 // Lists the elements of images, in any order.
 //
-// reads:    images, draws, scanner, masks, attenuation map
-// writes:   the number of elements, and those that fit into the list
-// shape:    one group for each image
+// reads: images, draws, scanner, masks, attenuation map
+// writes: the number of elements, and the elements that fit into the list
+// shape: one group for each image
 // variants: RAYS=4; EXACT=1; EXACT=1 HIDING=1; RAYS=4 HIDING=1 LIMITED_LOOPS=1; RAYS=3 ABSORPTION=1
 // variants: EXACT=1 HIDING=1 ABSORPTION=1; PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "correspondence/visit.glsl"

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Correspondence image, cluster paper section II.B: one pixel is one line through the primary.
-// The hit on the secondary is computed from the pixel, not interpolated
-// (docs/method/correspondence.md, "Sampled mode").
+// Correspondence image, cluster paper section II.B: one pixel is one line through the primary. The hit on the secondary
+// is computed from the pixel, not interpolated (docs/method/correspondence.md, "Sampled mode").
 //
-// reads:     modules, coincidence masks, attenuation map
-// writes:    crystal of the secondary + 1 (0: none) and the bits of the line's weight; with
-//            PATH_LENGTH also the distance between the hits in mm, and crystals out of coincidence
-//            with weight 0; with HIDING the depth: it selects the first module that the line meets
-//            on the other side, or a module between the point and the primary if there is one
+// reads: modules, coincidence masks, attenuation map
+// writes: crystal of the secondary + 1 (0: none), and the bits of the line's weight. PATH_LENGTH:
+//            also the distance between the hits in mm; crystals out of coincidence are written too,
+//            with weight 0. HIDING: also the depth, which selects a module between the point and
+//            the primary if there is one, otherwise the first module that the line meets on the
+//            secondary's side
 // invariant: a hit in a gap or out of coincidence still stops the line
 // variants:  RAYS=4; RAYS=3 PATH_LENGTH=1; RAYS=4 ABSORPTION=1; RAYS=4 HIDING=1
 // variants:  RAYS=3 HIDING=1 PATH_LENGTH=1; RAYS=2 HIDING=1 ABSORPTION=1
@@ -53,7 +53,7 @@ vec2 sample_mm(ivec2 pixel, ivec2 crystal, ivec2 crystals)
     return (vec2(crystal) - 0.5 * vec2(crystals - 1)) * in_samples.xy + within * in_samples.zw;
 }
 
-// Sets rs to the crystal whose face contains the hit, or to -1 in a gap. Returns false outside the
+// Sets rs to the crystal whose face contains the hit, or to -1 in a gap. Returns false if the hit is outside the
 // module.
 bool find_crystal(vec2 hit, out ivec2 rs)
 {
@@ -87,7 +87,7 @@ void main()
     if (denominator <= 0.0) discard;
 #ifdef HIDING
     bool before = in_role == ROLE_BEFORE;
-    if (before && denominator + in_denominator.w <= 0.0) discard; // hit beyond the primary's plane
+    if (before && denominator + in_denominator.w <= 0.0) discard; // the hit is beyond the primary's plane
 #endif
     float t = in_denominator.w / denominator;
     vec2 hit = vec2(in_along_u.w - t * (in_along_u.x + in_along_u.y * at.x + in_along_u.z * at.y),

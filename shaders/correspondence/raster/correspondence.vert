@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Correspondence image, cluster paper section II.A: the eye is the sample point, the window the
-// primary module, and the secondary is mirrored through the eye.
+// Correspondence image, cluster paper section II.A: the eye is the sample point, the window is the primary module, and
+// the secondary is mirrored through the eye.
 //
-// reads:    modules, images, draws (one instance each: image, secondary module); with HIDING also
+// reads: modules, images, draws (one instance each: image, secondary module); with HIDING also
 //           draws of modules that only stop lines, on either side of the point
-// writes:   the mirrored rectangle of the secondary in the image's tile, slightly enlarged, and
+// writes: the mirrored rectangle of the secondary in the image's tile, slightly enlarged, and
 //           constants from which the fragment computes the hit
-// shape:    triangle strip of 4 vertices, one instance per draw
+// shape: triangle strip of 4 vertices, one instance per draw
 // variants: RAYS=4; RAYS=3; RAYS=3 HIDING=1
 #include "correspondence/scene.glsl"
 
@@ -54,8 +54,8 @@ vec3 to_window(vec3 direction, Module primary, vec3 centre)
     return vec3(vec2(x, y) * pixels_per_mm + scale * 0.5 * RAYS * vec2(primary.crystals.xy), scale);
 }
 
-// The window's pixel of corner k of the secondary. mirror: 1 for a module between the point and the
-// primary, else -1.
+// Corner k of the secondary as a pixel of the window. mirror: 1 for a module between the point and the primary,
+// otherwise -1.
 vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, float mirror)
 {
     vec2 side = vec2(k == 1 || k == 2 ? 0.5 : -0.5, k >= 2 ? 0.5 : -0.5);
@@ -64,8 +64,7 @@ vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, fl
     return to_window(mirror * point, primary, centre);
 }
 
-// The plane through the eye and an edge, shifted outwards by a margin. Its normal is directed
-// towards `inside`.
+// The plane through the eye and an edge, shifted outwards by a margin. Its normal points towards `inside`.
 vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
 {
     vec3 plane = cross(from, to);
@@ -74,8 +73,8 @@ vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
     return plane;
 }
 
-// The largest distance of a sample from its pixel's centre, plus half a pixel for the snapping of
-// vertices. Samples are not at the centres, because they cover faces and pixels cover pitch cells.
+// The largest distance between a sample and its pixel's centre, plus half a pixel for the snapping of vertices. Samples
+// are not at the centres, because samples cover faces and pixels cover pitch cells.
 vec2 window_margin(Module primary)
 {
     vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);

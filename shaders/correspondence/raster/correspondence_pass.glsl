@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Uniforms of the correspondence pass; mirrored in src/correspondence/raster/correspondence.c. HIDING: also
-// the roles of drawn modules.
+// Uniforms of the correspondence pass, mirrored in src/correspondence/raster/correspondence.c. HIDING: also the roles
+// of drawn modules.
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     vec2 atlas_size; // texels
@@ -13,7 +13,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 };
 
 #ifdef HIDING
-const uint ROLE_PAIR = 0u;    // nearer than the primary, and faces the point: has LORs
+const uint ROLE_PAIR = 0u;    // nearer than the primary, and faces the point: it has LORs
 const uint ROLE_FARTHER = 1u; // faces the point, but has the primary's role in the pair
 const uint ROLE_BACK = 2u;    // lines meet it from behind
 const uint ROLE_BEFORE = 3u;  // stops lines between the point and the primary

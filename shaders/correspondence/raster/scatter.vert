@@ -49,7 +49,7 @@ float macropixel_sum(ivec2 macropixel, int mine, uint crystal)
 void main()
 {
     gl_PointSize = 1.0;
-    gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // outside of the window, so that it is clipped
+    gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // outside the window, so that it is clipped
     out_value = 0.0;
     ivec2 pixel = ivec2(gl_VertexID % tile_size.x, gl_VertexID / tile_size.x);
     Image image = images[gl_InstanceID];

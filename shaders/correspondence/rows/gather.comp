@@ -4,10 +4,10 @@
 //
 // Copies the used slots of tables to rows, or counts them (COUNT).
 //
-// reads:     tables as collect.comp writes them; the first place of each share's slots
-// writes:    LORs and means over the row's points, row by row, and the starts of the rows; or
+// reads: tables as collect.comp writes them; the index of the first output of each share
+// writes: LORs and means over the row's points, row by row, and the starts of the rows; with COUNT
 //            numbers of slots
-// shape:     one thread for each share of slots
+// shape: one thread for each share of slots
 // invariant: a mean's terms are added in the order of the points, in double
 // variants:  ; REPEATS=1; COUNT=1
 #include "correspondence/rows/rows.glsl"

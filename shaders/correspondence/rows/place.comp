@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Converts numbers to places: each number is replaced by the sum of all numbers before it.
+// Converts counts to indices of first elements: replaces each number by the sum of all numbers before it.
 //
-// reads:  numbers; a sum for each thread
+// reads: numbers; a sum for each thread
 // writes: numbers
 #include "correspondence/rows/rows.glsl"
 
@@ -17,7 +17,7 @@ layout(std430, binding = LR_BIND_ROWS_SUMS) readonly buffer Sums
     uint sums[];
 };
 
-shared uint before[LR_SORT_GROUP]; // partial sums over the preceding groups
+shared uint before[LR_SORT_GROUP]; // sums of the preceding groups, in parts
 shared uint own[LR_SORT_GROUP];    // sums of this group's threads
 
 void main()

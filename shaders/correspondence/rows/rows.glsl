@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Common part of the passes that make rows from lists of elements. Each row has a table of LORs,
-// with a value for each of its points. The slots of a table are divided among a fixed number of
-// threads, and so are the row's sums when they are sorted. A pass with another group size
-// defines LIST_GROUP.
+// Common part of the passes that make rows from lists of elements. Each row has a table of LORs, with a value for each
+// of its points. The slots of a table are divided among a fixed number of threads. When rows are sorted, their elements
+// are divided in the same way. A pass with another group size defines LIST_GROUP.
 #include "common/bindings.h"
 
 #ifdef LIST_GROUP
@@ -15,7 +14,7 @@ layout(local_size_x = LR_SORT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    uint total;       // room of the list, in elements; or number of numbers that become places
+    uint total;       // capacity of the list, in elements; or the count of numbers that place.comp replaces
     uint share;       // numbers, or slots of a table, for each thread
     uint num_shares;  // shares in total
     uint row_shares;  // shares of a row

@@ -4,7 +4,7 @@
 //
 // Sorts rows by a digit. Elements with the same digit keep their order.
 //
-// reads:  LORs and values, starts of the rows; first place of each [row][digit][share]
+// reads: LORs and values, starts of the rows; index of the first element of each [row][digit][share]
 // writes: LORs and values
 #include "correspondence/rows/sort.glsl"
 

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Kernels that gather by bands and sort the sources, and their launches. The device's tensor unit copies boxes of an
- * array into shared memory, and barriers there count the copies. It needs compute capability 9.0. */
+ * array into shared memory, where barriers count the copies. The unit needs compute capability 9.0. */
 #include "cuda_interop/direct/bands_products.cuh"
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/sort.cuh"
@@ -20,7 +20,7 @@ __device__ inline int same_in_warp(int number)
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/* True for one lane of a warp, in a way that the compiler knows it is one. */
+/* True for one lane of a warp, in a form from which the compiler knows that it is only one. */
 __device__ inline bool is_elected()
 {
     uint32_t elected;
@@ -33,7 +33,7 @@ __device__ inline bool is_elected()
     return elected != 0;
 }
 
-/* round: number of completions of the barrier so far. The waiting thread must have seen all of them. */
+/* round: number of completions of the barrier so far. The waiting thread must have seen every one of them. */
 __device__ inline void wait_for(uint64_t *barrier, int round)
 {
     while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
@@ -42,7 +42,7 @@ __device__ inline void wait_for(uint64_t *barrier, int round)
 
 #endif
 
-/* A place in a ring of slabs. */
+/* A slot in a ring of slabs, and its round. */
 struct ring_place {
     int slot, round;
 };
@@ -67,7 +67,7 @@ enum {
 /* A block's shared memory. Slab c is in slot c % depth. */
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
-    band_slab *lists;             /* [warps][num_lists + 1]; the last one begins with the step after all lists */
+    band_slab *lists;             /* [warps][num_lists + 1]; the last entry begins with the step after all lists */
     int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
     unsigned char *slabs;
 };
@@ -92,7 +92,7 @@ __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &
             const int2 begin = room.begins[front.coming];
             const int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, begin.x, begin.y};
             const int bytes = pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t);
-            /* The only arrival at the barrier. The bytes of the copy follow it. */
+            /* The only arrival at the barrier, which then counts the bytes of the copy. */
             ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
                                            (uint32_t)bytes);
             ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, room.slabs + slot * pass.slab_bytes,
@@ -108,8 +108,9 @@ __device__ inline void free_slot(const band_room &room, int slot)
     if (is_elected()) cuda::ptx::mbarrier_arrive(room.is_free + slot);
 }
 
-/* Takes a warp through its slabs. The warp waits for each slab up to the last one that it has a list for, and computes
- * the products of slabs with a list. It need not free the slots of later slabs, because no slab replaces them. */
+/* Takes a warp through its slabs. The warp waits for each slab up to the last one for which it has a list, and
+ * computes the products of slabs with a list. It need not free the slots of later slabs, because no slab replaces
+ * them. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
                                     const CUtensorMap *source, ring_front &front, Products &products)
@@ -139,8 +140,8 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 
 #endif
 
-/* Most threads of a block, and least blocks that a multiprocessor must have registers for. A crowded multiprocessor has
- * more blocks, whose warps are slower. Kernels that vary need more registers. */
+/* Most threads of a block, and the least number of blocks for which a multiprocessor must have registers. A crowded
+ * multiprocessor has more blocks, whose warps are slower. Kernels that vary need more registers. */
 constexpr int most_threads(int height, bool crowded)
 {
     return LANES * LR_CUDA_BAND_PAIRS *
@@ -166,8 +167,8 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
     const bool has_spots = pass.num_rows > 1;
     let_next_kernel_begin();
 
-    /* Shared memory has the lists of all warps, and records of the steps: one before the first step, and two after the
-     * last, which are loaded ahead. */
+    /* Shared memory has the lists of all warps, and records of the steps: one record before the first step, and two
+     * after the last step, which are loaded ahead. */
     const int of_warp = pass.num_lists + 1, listed = pass.sides * LR_CUDA_BAND_PAIRS * of_warp;
     const int held = pass.held_steps > 0 ? pass.held_steps + 3 : 0;
     uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
     products.steps = Crowded ? steps : reinterpret_cast<const int4 *>(pass.steps);
     products.spots = Crowded ? spots : pass.spots;
     __syncthreads();
-    wait_for_last_kernel(); /* it may have sorted the source, or read the target */
+    wait_for_last_kernel(); /* the last kernel may have sorted the source, or read the target */
 
     ring_front front = {0, {0, 0}};
     if (warp == 0) bring_slabs(pass, block, room, &source, pass.depth - 1, front);
@@ -217,7 +218,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
 
 /* --- tables --- */
 
-/* Parts of a view's tables; a block of the kernels below has view blockIdx.y and part blockIdx.z. */
+/* Parts of a view's tables. In the kernels below, a block has view blockIdx.y and part blockIdx.z. */
 enum band_filling_part { FILL_BACK, FILL_FORWARD, FILL_BOTH };
 
 __global__ void band_weights(const lr_cuda_view_fill *views)
@@ -244,12 +245,12 @@ __global__ void band_spans_and_kernels(const lr_cuda_view_fill *views)
 
 /* --- launches --- */
 
-/* Describes a sorted source to the tensor unit, fastest axis first. An octet's slices are one run of longs, for high
- * halves and for low halves. A box is zero beyond the array. */
+/* Describes a sorted source to the tensor unit, fastest axis first. For each octet, the slices' high halves are one
+ * run of longs, and their low halves another. Elements of a box beyond the array are zero. */
 cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, CUtensorMap *map)
 {
     using encode_tiled = decltype(&cuTensorMapEncodeTiled);
-    /* The driver's function, found without linking its library; NULL if there is none. */
+    /* The driver's function, found without linking the driver's library; NULL if there is none. */
     static const encode_tiled encode = [] {
         void *found = nullptr;
         cudaDriverEntryPointQueryResult result;
@@ -328,7 +329,7 @@ namespace
 
 enum {
     MOST_THREADS = 1024,
-    FEW_THREADS = 128, /* for a stream next to others: small blocks find room between theirs */
+    FEW_THREADS = 128, /* for a stream next to others: small blocks fit between blocks of these */
     MOST_SLICES = 128, /* slices that threads take side by side */
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gather by bands for one warp, as matrix products. An octet is eight neighbouring places on a row of the lattice.
- * A warp's outputs are an octet of one row and the same octet of the next row, in several slices. Its sources are read
- * slab by slab; a slab has sources of one row of the lattice. The weights from 16 sources to an octet of outputs are a
- * band of the kernel, which is the same for all slices. So a product is a matrix of slices by sources times a matrix of
- * sources by outputs. Each number is split into two halves of 11 bits. Three products of the halves keep 22 bits. The
- * products are a type with
+ * The gather by bands for one warp, as matrix products. An octet is eight neighbouring positions on a row of the
+ * lattice. A warp's outputs are an octet of one row and the same octet of the next row, in several slices. The warp
+ * reads its sources slab by slab. A slab has sources of one row of the lattice. The weights from 16 sources to an
+ * octet of outputs are a band of the kernel. They are the same for all slices, so a product is a matrix of slices by
+ * sources times a matrix of sources by outputs. Each number is split into two halves of 11 bits. Three products of
+ * the halves keep 22 bits. The products are a type with
  *   void begin<Kernels>(pass, slab, numbers)   numbers: address of the warp's own octet, which is octet 0
  *   void multiply<Kernels>(pass, k, next)      the products of step k; `next` is the step that probably follows
  * Two functions split a pair of numbers into halves, and read a number that another kernel has written:
@@ -37,14 +37,14 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
     return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
 }
 
-/* A warp's steps through a slab. A single load reads the four numbers. */
+/* A warp's steps through a slab. One load instruction reads the four numbers. */
 struct alignas(16) band_slab {
-    int first, end; /* first step, and one after the last; equal if there are none */
-    int octet;      /* octet that the slab begins with, from the warp's first */
-    float unit;     /* value of 1 in the slab's numbers; 0 = the slab's row is outside the grid */
+    int first, end; /* first step, and one after the last; equal if there are no steps */
+    int octet;      /* first octet of the slab, counted from the warp's first octet */
+    float unit;     /* factor from the slab's numbers to true values; 0 = the slab's row is outside the grid */
 };
 
-/* Index of row r in lists of rows; -1 if the grid has no columns on it. */
+/* Index of lattice row r in the lists of rows; -1 if the grid has no columns on this row. */
 __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
 {
     const int row = r - pass.least_row;
@@ -61,7 +61,7 @@ __device__ inline float scale_for(float peak)
     return peak > 0 ? ldexpf(1.0f, 15 - exponent) : 1.0f;
 }
 
-/* The value of 1 in numbers that were multiplied by scale_for(peak). */
+/* The factor from numbers that were multiplied by scale_for(peak) back to true values. */
 __device__ inline float unit_of(float peak)
 {
     return 1 / scale_for(peak);
@@ -78,7 +78,7 @@ __device__ inline int sorted_octet(int slices)
 /* Finds the origin of a block's slab c in the sorted source: slice, octet, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
-    const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
+    const int late = max(c - pass.num_lists + 1, 0); /* number of slabs before the first pair of warps has a list */
     const int pair = (late + LR_CUDA_BAND_ROWS - 1) / LR_CUDA_BAND_ROWS;
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     const int base = row < 0 ? 0 : pass.bases[row].x;
@@ -88,8 +88,8 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     at[2] = row; /* -1 = the slab lies outside */
 }
 
-/* Returns the octets of slab c's row that the grid has, counted from the block's first octet: first, and one after the
- * last. */
+/* Returns the octets of slab c's row that the grid has: the first, and one after the last, counted from the block's
+ * first octet. */
 __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &block, int c)
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
@@ -97,7 +97,7 @@ __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &
     return {base.x - block.octet, base.y - block.octet};
 }
 
-/* Returns the unit of the numbers of slab c; 0 if the slab is zero. */
+/* Returns the unit of the numbers of slab c; 0 if all numbers of the slab are zero. */
 __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   int c)
 {
@@ -105,8 +105,8 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
     return row < 0 ? 0 : load_unit(sorted.units + row);
 }
 
-/* Returns the slab to which a warp applies list d, except for its unit. Steps at both ends are left out if their
- * sources lie outside of the grid. All steps are left out if the grid has none of the outputs. */
+/* Returns the slab to which a warp applies list d; its unit is not set. Steps at both ends are left out if their
+ * sources lie outside the grid. All steps are left out if the grid has none of the outputs. */
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp,
                                          int d)
 {
@@ -125,7 +125,7 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
 }
 
 /* Computes the products of a slab, step by step. numbers: numbers of the slab. after: the step that probably follows
- * the slab's last one. It is used if a step's weights are for the target's kernel, where looking ahead saves time. */
+ * the slab's last step. It is used only if the weights are for the target's kernel, where looking ahead saves time. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *numbers, int after,
                                    Products &products)
@@ -135,8 +135,8 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
         products.template multiply<Kernels>(pass, k, k + 1 < slab.end || Kernels != BAND_BACK ? k + 1 : after);
 }
 
-/* Offset from the weights of kernel 0 to those of the kernel of a place on a row of the lattice; also outside of the
- * grid, as far as steps reach. */
+/* Difference between the positions of two weights: for the kernel of a place on a row of the lattice, and for kernel
+ * 0. The place may be outside the grid, as far as steps reach. */
 __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int r)
 {
     return pass.kernels + (r - pass.first_kernel[1]) * pass.kernel_pitch + l - pass.first_kernel[0];
@@ -144,7 +144,7 @@ __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int
 
 /* --- tables --- */
 
-/* Returns the weight of a place in the list of offsets, for a kernel. */
+/* Returns a kernel's weight of one entry in the list of offsets. */
 __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward, int place,
                                   int kernel)
 {
@@ -153,7 +153,8 @@ __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_
     return index < 0 ? 0 : fill.values[(int64_t)offset * pass.num_rows + kernel] * scale_for(*fill.peak);
 }
 
-/* Fills in entry `thread` of all weights, if there is one kernel. fill.peak: the maximum of all values. */
+/* Fills in entry `thread` of all weights. This function is for the case of one kernel. fill.peak: the maximum of all
+ * values. */
 __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                          int64_t thread)
 {
@@ -164,14 +165,14 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     for (int half = 0; half < 2; half++) {
         const int first = block < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS
                               ? fill.places[2 * block + half]
-                              : LR_CUDA_OCTET; /* a place without weights */
+                              : LR_CUDA_OCTET; /* a position without weights */
         const int place = first + 2 * (entry % 4) - entry / 4;
         pairs[half] = split(weight_at(pass, fill, forward, place, 0), weight_at(pass, fill, forward, place + 1, 0));
     }
     fill.weights[thread] = int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
 }
 
-/* Fills in entry `thread` of all spans, if kernels vary. Entry numbers fit in 32 bits. */
+/* Fills in entry `thread` of all spans. This function is for kernels that vary. Entry numbers fit in 32 bits. */
 __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                       int64_t thread)
 {

@@ -10,7 +10,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-/* Two numbers as halves: the high parts of both, and the remainders. */
+/* Two numbers as halves: the high parts of both numbers, and the remainders of both. */
 struct split_pair {
     uint32_t high, low;
 };
@@ -27,7 +27,8 @@ __device__ inline split_pair split(float a, float b)
     return {bits_of(high), bits_of(__floats2half2_rn(a - there.x, b - there.y))};
 }
 
-/* Loads from the cache that all multiprocessors share: a kernel that has just ended may have written the number. */
+/* Loads from the cache that all multiprocessors share, because a kernel that has just ended may have written the
+ * number. */
 __device__ inline float load_unit(const float *unit)
 {
     return __ldcg(unit);
@@ -50,7 +51,7 @@ struct band_sources {
     uint32_t parts[4];
 };
 
-/* address: address in shared memory of the row that this lane provides. */
+/* address: address in shared memory of the matrix row that this lane provides. */
 __device__ inline void load_sources(band_sources &sources, uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -79,7 +80,7 @@ __device__ inline uint64_t pair_of(uint32_t first, uint32_t second)
     return pair;
 }
 
-/* An address that the compiler does not take apart again. */
+/* An address that the compiler must not split into its terms again. */
 template <class T> __device__ inline const T *fixed(const T *address)
 {
     asm volatile("" : "+l"(address));
@@ -91,36 +92,36 @@ struct band_weights_of_row {
     uint64_t high, low;
 };
 
-/* A lane's part of a warp's products. In each row, a lane has weights for one output, lane / 4. They are from two
- * sources in each half: 2 (lane % 4) and the next one. A lane has sums of two outputs, 2 (lane % 4) and the next one.
- * The sums are for slices lane / 4 and lane / 4 + 8. */
+/* A lane's part of a warp's products. In each row, a lane has weights for one output, lane / 4. The weights are for
+ * two sources in each half: 2 (lane % 4) and the next one. A lane has sums of two outputs, 2 (lane % 4) and the next
+ * one. The sums are for slices lane / 4 and lane / 4 + 8. */
 template <int Height, bool Held> struct band_products {
-    /* Number of steps after which sums leave the tensor cores, because these truncate instead of rounding. It is
-     * checked only between slabs. */
+    /* Number of steps after which sums are moved out of the tensor cores, which truncate instead of rounding. The
+     * number is checked only between slabs. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;
     int lane;
-    float weight_unit; /* value of a weight of 1 */
-    /* These two are set if kernels vary. spans: address of the weights of the lane's first source, to which a step's
-     * spot is added. For back, it is for the kernel of the lane's own output. kernels: address of the kernel of the
-     * lane's first source, to which a step's offset is added. */
+    float weight_unit; /* the true value of a stored weight of 1 */
+    /* Both are set only if kernels vary. spans: address of the weights of the lane's first source, to which a step's
+     * entry of `spots` is added; for back projection, the weights are for the kernel of the lane's own output.
+     * kernels: address of the kernel of the lane's first source, to which a step's offset is added. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
     const int4 *steps, *spots; /* as in the pass; in shared memory if Held */
-    uint32_t numbers;          /* address of this lane's row in the numbers of the slab */
+    uint32_t numbers;          /* address in the slab's numbers of the row that this lane provides */
     float sums[Height][ROWS][4];
     float slab_sums[Height][ROWS][4]; /* sums of slabs with the same unit */
-    float unit;                       /* value of 1 in slab_sums */
-    int num_steps;                    /* steps in slab_sums */
-    int ahead;                        /* the next step; source and weights are loaded for it */
+    float unit;                       /* factor from slab_sums to true sums */
+    int num_steps;                    /* number of steps that slab_sums contains */
+    int ahead;                        /* the step whose source and weights are already loaded */
     int2 source;
     uint4 weights[ROWS]; /* high parts of both halves' weights, and then their low parts; if kernels vary, each entry
                           * has both parts of one source's weight */
     int2 next_source;    /* if kernels vary: source of the step after `ahead` */
     int4 next_spots;
-    int4 next_kernels; /* forward: kernels of that step's sources */
-    int2 kernel;       /* forward: offsets in `kernels` for the step after that one */
+    int4 next_kernels; /* forward: kernels of the sources in next_source */
+    int2 kernel;       /* forward: offsets in `kernels` for the step after next_source */
 
     __device__ void clear(float (&all)[Height][ROWS][4])
     {
@@ -139,7 +140,7 @@ template <int Height, bool Held> struct band_products {
         weight_unit = unit_of(__ldg(pass.peak));
         unit = 0;
         num_steps = 0;
-        ahead = -2; /* no step follows that one */
+        ahead = -2; /* no step follows the last one */
         clear(sums);
         clear(slab_sums);
         if constexpr (Kernels != BAND_ONE) {
@@ -165,7 +166,7 @@ template <int Height, bool Held> struct band_products {
         num_steps = 0;
     }
 
-    /* Returns the weights of row i for the two sources of each half that belong to the lane: high parts and low
+    /* Returns the weights of row i for the lane's two sources of each half: first the high parts, and then the low
      * parts. */
     template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
     {
@@ -183,7 +184,7 @@ template <int Height, bool Held> struct band_products {
         return Held ? *record : __ldg(record);
     }
 
-    /* Loads step k except its weights, from its record and the one before. */
+    /* Loads step k except its weights. The data are in the records of steps k and k - 1. */
     template <band_kernels Kernels> __device__ void load_next(int k)
     {
         if (Kernels == BAND_FORWARD) {
@@ -197,7 +198,7 @@ template <int Height, bool Held> struct band_products {
         next_spots = listed(spots + k);
     }
 
-    /* Loads everything but the weights of a step that does not follow the last one. */
+    /* Loads everything but the weights of a step that does not follow the step loaded last. */
     template <band_kernels Kernels> __device__ void jump_to(int k)
     {
         if constexpr (Kernels != BAND_ONE) {
@@ -207,8 +208,8 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* Finishes loading step k, whose other data are loaded, and loads all but the weights of step k + 1. Forward steps
-     * are consecutive (gather_band). */
+    /* Finishes step k by loading its weights, and loads everything but the weights of step k + 1. Forward steps are
+     * consecutive (gather_band). */
     template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
     {
         const bool follows = k == ahead + 1;
@@ -224,8 +225,8 @@ template <int Height, bool Held> struct band_products {
         } else {
             if (Kernels == BAND_BACK && !follows) jump_to<Kernels>(k);
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) { /* weights from spans, for the target's kernel (back) or the sources'
-                                              * kernels (forward) */
+            for (int i = 0; i < ROWS; i++) { /* weights from spans: for the target's kernel (back), or for the
+                                              * sources' kernels (forward) */
                 const int2 spot =
                     i == 0 ? make_int2(next_spots.x, next_spots.y) : make_int2(next_spots.z, next_spots.w);
                 const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
@@ -248,7 +249,7 @@ template <int Height, bool Held> struct band_products {
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (ahead != slab.first) {
-            if (Kernels == BAND_FORWARD) /* for back, load_step does this */
+            if (Kernels == BAND_FORWARD) /* for back projection, load_step does this */
                 jump_to<Kernels>(slab.first);
             load_step<Kernels>(pass, slab.first);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `cuda` backend of the family `direct`: images are those of direct/compute/, on which CUDA projects and
- * updates in place. */
+ * The `cuda` backend of the family `direct`. Its images are those of direct/compute/; CUDA projects and updates them
+ * in place. */
 #include "direct/compute/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -18,8 +18,9 @@
 
 enum { MOST_STREAMS = 8 };
 
-/* Streams for the passes of a task that need not wait for each other. The streams take the passes in turn. They start
- * after the default stream's earlier work, and its later work starts after theirs. */
+/* Streams for the passes of a task that need not wait for each other. The passes are assigned to the streams in
+ * turn. The streams start after the default stream's earlier work; the default stream's later work starts after
+ * theirs. */
 
 /* Zero is valid: no streams. */
 struct streams {
@@ -33,8 +34,8 @@ struct streams {
 /* Most measured intervals that the device may not have finished; more than the views of an iteration. */
 enum { MOST_LAPS = 256 };
 
-/* Sums the device's time for the work that its default stream gets in some intervals: a gl_stopwatch (gl/timer.h) for
- * CUDA. */
+/* Adds up the device's time for the work that its default stream gets in some intervals. It is the gl_stopwatch
+ * (gl/timer.h) of CUDA. */
 
 /* Zero is valid: no intervals. */
 struct watch {
@@ -53,8 +54,8 @@ static void read_lap(struct watch *watch, const lr_log *log)
     if (lr_cuda_check((int)error, "a clock", log) == LR_OK) watch->seconds += 1e-3 * (double)milliseconds;
 }
 
-/* Marks the begin (end = 0) or the end (1) of an interval on the default stream. Intervals do not overlap. A call does
- * not wait, unless the device is MOST_LAPS intervals behind. A failure is logged, and its interval counts as zero. */
+/* Marks the begin (end = 0) or the end (1) of an interval on the default stream. Intervals do not overlap. A call
+ * waits only if the device is MOST_LAPS intervals behind. A failure is logged, and its interval counts as zero. */
 static void watch_mark(struct watch *watch, int end, const lr_log *log)
 {
     if (end == 0) {
@@ -76,7 +77,8 @@ static void watch_finish(struct watch *watch)
     *watch = (struct watch){0};
 }
 
-/* Returns the seconds of all intervals since its last call. Waits until the device has finished them. */
+/* Returns the seconds of all intervals since the last call of this function. Waits until the device has finished
+ * them. */
 static double watch_read(struct watch *watch, const lr_log *log)
 {
     while (watch->read < watch->begun) read_lap(watch, log);
@@ -89,7 +91,7 @@ static double watch_read(struct watch *watch, const lr_log *log)
 
 enum { MOST_IMAGES = 4 };
 
-/* Takes some images from OpenGL and describes them. The descriptions of images that are NULL or absent are zero. */
+/* Takes some images from OpenGL and describes them. The descriptions of missing images and of NULL are zero. */
 static lr_status open_update_images(const struct lr_direct_compute *compute,
                                     const struct lr_direct_image *const from[MOST_IMAGES],
                                     lr_cuda_image images[MOST_IMAGES])
@@ -126,12 +128,12 @@ struct room {
     int64_t bytes;
     struct sorted_lattice {
         int32_t next[2], across[2];
-    } lattice;     /* lattice that it was last sorted along */
+    } lattice;     /* lattice along which it was last sorted */
     bool is_clear; /* numbers beyond the grid's columns are zero; false = never sorted */
 };
 
-/* An image that is projected to view after view. It is sorted once for all views along a lattice, as long as it stays
- * the same. Zero is valid: no image. */
+/* An image that is projected to view after view. It is sorted once for all views along a lattice, until it changes.
+ * Zero is valid: no image. */
 struct sorted_image {
     uint64_t number; /* number of the image, as lr_cuda_taking returns it; 0 = no image */
     struct sorted_copy {
@@ -143,13 +145,13 @@ struct sorted_image {
 
 static void room_finish(struct room *room)
 {
-    if (room->memory != NULL) /* there may be no device to ask */
+    if (room->memory != NULL) /* without memory there may be no device to ask */
         cudaFree(room->memory);
     *room = (struct room){0};
 }
 
-/* Makes room for this many bytes, unless there is enough. It then waits for all launched work, which may use the
- * former memory. errors: LR_FAILED, here and below. */
+/* Makes the memory at least this large. If it has to grow, it first waits for all launched work, which may use the
+ * old memory. errors: LR_FAILED, here and below. */
 static lr_status room_make(struct room *room, int64_t bytes, const lr_log *log)
 {
     if (room->bytes >= bytes) return LR_OK;
@@ -188,8 +190,8 @@ static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda
     return LR_OK;
 }
 
-/* Makes room for a copy along the pass's lattice: the former copy along this lattice, or an unused one. There are as
- * many copies as lattices. */
+/* Finds memory for a copy along the pass's lattice: the existing copy along this lattice, or an unused one. There
+ * are as many copies as lattices. */
 static lr_status make_sorted_room(struct sorted_image *sorted, const lr_cuda_bands *pass, struct sorted_copy **copy,
                                   const lr_log *log)
 {
@@ -214,7 +216,7 @@ struct cuda_direct {
     struct lr_direct_compute *compute;
     const lr_log *log;
     struct lr_cuda_table_set tables;
-    int device; /* -1 until there is one */
+    int device; /* -1 until the device is known */
     struct streams streams;
     struct room rooms[SORTING_STREAMS + 1]; /* sorted source of each stream that sorts, and of the default stream */
     struct sorted_image sorted;
@@ -222,18 +224,18 @@ struct cuda_direct {
     char name[256];
 };
 
-/* Makes the device current on this thread, because threads start with the first device. */
+/* Makes the device current on this thread, because every thread starts with the first device. */
 static struct cuda_direct *enter(void *self)
 {
     struct cuda_direct *cuda = self;
     if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess)
-        (void)cudaGetLastError(); /* the next call of CUDA fails, and is checked */
+        (void)cudaGetLastError(); /* the next call of CUDA then fails, and its result is checked */
     return cuda;
 }
 
 /* --- projections --- */
 
-/* True if the view has bands. If a slab is too wide or the device too old, the view has columns. */
+/* True if the view has bands. If a slab is too wide or the device too old, it has columns. */
 static bool has_bands(const struct lr_cuda_tables *tables)
 {
     return tables->bands[0][0].num_tiles > 0;
@@ -248,10 +250,10 @@ static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image
 
 enum { DEFAULT_STREAM = SORTING_STREAMS };
 
-/* Sorts the source of a view that has bands, and sets images->sorted. image: an image that is projected forward view by
- * view and is sorted once per lattice; NULL = a view's own source for a back projection. stream: number of the
- * room for a view's own source; unused with an image. images->stream has to come after the stream that the image was
- * sorted on. */
+/* Sorts the source of a view that has bands, and sets images->sorted. image: an image that is projected forward view
+ * by view, and sorted once per lattice; NULL = a view's own source for a back projection. stream: number of the
+ * memory for a view's own source; unused with an image. images->stream must wait for the stream on which the image
+ * was sorted. */
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                              const struct lr_direct_image *image, int stream, lr_cuda_images *images)
 {
@@ -289,7 +291,7 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         bytes > most && params->may_change_variant ? LR_DIRECT_TEXTURE_CACHE : params->variant;
     int error = 0;
     switch (variant) {
-    case LR_DIRECT_FASTEST: /* has been chosen */
+    case LR_DIRECT_FASTEST: /* the backend has already chosen another variant */
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
         error = lr_cuda_launch_gather(variant == LR_DIRECT_THREADS ? LR_CUDA_VOXELS : LR_CUDA_TEXELS, forward,
@@ -354,7 +356,7 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
 static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
     const int *views = task->views + k, left = task->num_views - k;
-    const bool is_one = task->num_views == 1; /* an algorithm may ask for one view and need others next */
+    const bool is_one = task->num_views == 1; /* an algorithm may ask for one view now and for the next views later */
     return is_one || lr_cuda_make_tables(&cuda->tables, views, left) == LR_OK
                ? lr_cuda_open_tables(&cuda->tables, views[0])
                : NULL;
@@ -370,21 +372,21 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
     const int num_streams = sorts ? (int)SORTING_STREAMS : (int)MOST_STREAMS;
     const struct lr_direct_image *const kept = forward ? source : NULL;
     const struct lr_cuda_tables *tables;
-    /* An image is sorted for all views of a task before these run side by side. */
+    /* An image is sorted for all views of a task before the views run side by side. */
     for (int k = 0; is_beside && forward && k < task->num_views; k++) {
         tables = open_tables(cuda, task, k);
         LR_TRY(tables != NULL ? sort_source(cuda, tables, kept, DEFAULT_STREAM, images) : LR_FAILED);
     }
 
-    /* Work queued on the streams from here on runs after all that was queued on the default stream so far. */
+    /* From here on, work queued on the streams runs after all work that was queued on the default stream so far. */
     cudaError_t error = is_beside ? cudaEventRecord(streams->forked, NULL) : cudaSuccess;
     for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++)
         error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
     lr_status status = lr_cuda_check((int)error, "streams", cuda->log);
 
     for (int n = 0; status == LR_OK && n < task->num_views; n++) {
-        /* In a back projection each stream takes consecutive views: most lie along the same lattice, and the stream's
-         * memory was last sorted along it. Views keep their own order if tables of some must be dropped for others. */
+        /* In a back projection each stream takes consecutive views: most of them lie along the same lattice, along
+         * which the stream's memory was last sorted. Views keep their own order if making some tables drops others. */
         int k = n;
         if (is_beside && !cuda->tables.is_tight && !forward) {
             const int stream = n % num_streams;
@@ -404,7 +406,7 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
         if (status == LR_OK) status = launch(cuda, tables, forward, images);
     }
 
-    /* Work queued on the default stream from here on runs after all that was queued on the streams. */
+    /* From here on, work queued on the default stream runs after all work that was queued on the streams. */
     error = cudaSuccess;
     for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++) {
         error = cudaEventRecord(streams->joined[k], streams->streams[k]);
@@ -444,8 +446,8 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     return status;
 }
 
-/* Measures from the device's first command. The device waits for the host's preparation, unless it was busy
- * meanwhile. */
+/* Measures from the device's first command. Preparation by the host is included, except if the device was busy
+ * during it. */
 static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);

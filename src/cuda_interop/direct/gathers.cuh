@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels of the gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1). The kernel with sources in
- * shared memory is divided into two halves. Tests also run all of them on the processor, thread by thread. Images are
- * types with
+ * Kernels of the gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1). The kernel with sources
+ * in shared memory is divided into two halves. Tests also run all kernels on the processor, thread by thread. Images
+ * are types with
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column. q, x and y start at the grid's first texel. Images have
  * zeros around the grid (direct/compute/direct.h). */
@@ -17,7 +17,7 @@ __device__ inline int floor_div(int number, int by)
     return number >= 0 ? number / by : -((by - 1 - number) / by);
 }
 
-/* Place in images of column (l, r) of the pass's lattice, or -1 outside the grid. */
+/* Index in images of column (l, r) of the pass's lattice; -1 if the column is outside the grid. */
 template <class Pass> __device__ inline int column_at(const Pass &pass, int l, int r)
 {
     const lr_cuda_layout &layout = pass.layout;
@@ -28,8 +28,8 @@ template <class Pass> __device__ inline int column_at(const Pass &pass, int l, i
                : -1;
 }
 
-/* Row of mSRval for a kernel, or the only row. The kernel belongs to the target for back projection, and to the
- * source for forward projection. */
+/* Row of mSRval for a kernel. If mSRval has one row, it is this row. The kernel belongs to the target for back
+ * projection, and to the source for forward projection. */
 __device__ inline int row_of(int num_rows, int kernel)
 {
     return kernel < num_rows ? kernel : num_rows - 1;
@@ -111,7 +111,7 @@ __device__ inline void add(float4 &sum, float weight, const float4 &texel)
     sum.w += weight * texel.w;
 }
 
-/* A texel without its slices beyond the grid's last one. Images stay zero there. */
+/* A texel with zeros in place of slices beyond the grid's last one. Images stay zero there. */
 __device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 &texel, int quad)
 {
     const int left = layout.size[2] - 4 * quad;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) texels(lr_cuda_gather pass, Ima
  * axial distance and distance across (II.B), sources from the texture's cache or from shared memory
  * (II.C, figure 3) --- */
 
-/* Converts a place of a list to a column of the grid. */
+/* Converts a place in a list to a column of the grid. */
 __device__ inline void column_of(const lr_cuda_cloud &pass, int place, int list, int (&column)[2])
 {
     const int across = list + pass.shift[place + pass.layout.margin[1 + pass.along]];
@@ -158,8 +158,8 @@ __device__ inline bool is_within(const lr_cuda_cloud &pass, const int (&column)[
     return column[0] >= 0 && column[0] < pass.layout.size[0] && column[1] >= 0 && column[1] < pass.layout.size[1];
 }
 
-/* Value of point i. The profile is the target's for back projection. For forward projection it is the source's, seen
- * from the other side. */
+/* Value of point i. For back projection, the profile is the target's. For forward projection, it is the source's,
+ * seen from the opposite side. */
 template <bool Forward> __device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, int row)
 {
     const int column = Forward ? pass.num_columns - 1 - number : number;
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Image
 
 /* --- (c) sources in shared memory --- */
 
-/* A block's outputs begin at (place, list, quad). Its sources extend pass.reach further. */
+/* A block's outputs begin at (place, list, quad). Its sources extend farther by pass.reach. */
 struct cloud_tile {
     int first[3];
 };
@@ -211,7 +211,7 @@ __device__ __host__ inline int64_t tile_texels(const lr_cuda_cloud &pass)
     return (int64_t)tile_extent(pass, 0) * tile_extent(pass, 1) * tile_extent(pass, 2);
 }
 
-/* First half of a block's work, for one of its threads; all threads wait before the second. */
+/* First half of a block's work, for one of its threads. All threads wait for each other before the second half. */
 template <class Images>
 __device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile, float4 *shared,
                            int thread, int threads)
@@ -337,8 +337,8 @@ template <bool Forward, int Taps> __device__ inline void take_shape(const lr_cud
     take_class<Forward, 3, Taps, true>(pass, thread);
 }
 
-/* A warp has neighbouring rows of the lattice and all their slices; a block's warps follow each
- * other along the line, where they share sources and weights. source, target: whole images with margins. */
+/* A warp has neighbouring rows of the lattice and all their slices. A block's warps are next to each other along the
+ * line, where they share sources and weights. source, target: whole images with margins. */
 template <bool Forward>
 __global__ void __launch_bounds__(LR_CUDA_COLUMN_LANES *LR_CUDA_COLUMN_WARPS, 4)
     columns(lr_cuda_columns pass, const float4 *source, float4 *target)
@@ -375,7 +375,7 @@ __global__ void __launch_bounds__(LR_CUDA_COLUMN_LANES *LR_CUDA_COLUMN_WARPS, 4)
     take_shape<Forward, 3>(pass, thread);
     take_shape<Forward, 4>(pass, thread);
 
-    /* Only columns and slices of the grid are stored. */
+    /* Columns and slices outside the grid are not stored. */
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
         const int x = at[0] + j * pass.next[0], y = at[1] + j * pass.next[1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parameters of the CUDA passes of the family `direct`, in memory of the device, and the functions that start them. C
- * and CUDA files include it; a C file sees the device's vector types as opaque. */
+ * Parameters of the CUDA passes of the family `direct`, in memory of the device, and the functions that start the
+ * passes. C and CUDA files include this file; for C files, the device's vector types are opaque. */
 #ifndef LR_CUDA_INTEROP_DIRECT_PASSES_H
 #define LR_CUDA_INTEROP_DIRECT_PASSES_H
 
@@ -19,7 +19,7 @@ typedef struct double2 double2;
 typedef struct float4 float4;
 #endif
 
-/* Threads of a block, unless the kernel says otherwise. */
+/* Threads of a block, if the kernel does not define another number. */
 enum { LR_CUDA_GROUP = 256 };
 
 /* Layout of images and LORmap (direct/compute/direct.h): texels (q, x, y), slices fastest. */
@@ -38,10 +38,10 @@ typedef struct lr_cuda_gather {
     int32_t num_offsets, num_rows;
 } lr_cuda_gather;
 
-/* One gather over the cloud of paper 2: mSR sorted along the line of response. Each value is the product of a factor
- * from time of flight and axial distance, and a profile across the line. Voxels are taken in lists along the line,
- * which follow from the projection mask. At place k on axis `along`, list n
- * is at n + shift[k] on the other axis. */
+/* One gather over the cloud of paper 2: mSR sorted along the line of response. Each value is the product of two
+ * factors: one from time of flight and axial distance, and a profile across the line. Voxels are taken in lists
+ * along the line, which follow from the projection mask. At place k on axis `along`, list n is at n + shift[k] on
+ * the other transaxial axis. */
 typedef struct lr_cuda_cloud {
     lr_cuda_layout layout;
     const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */
@@ -51,18 +51,18 @@ typedef struct lr_cuda_cloud {
     int32_t num_points, num_columns, num_rows;
     int32_t along; /* 0 = x, 1 = y */
     int32_t least_list, num_lists;
-    int32_t reach[3]; /* reach of the cloud: along a list, in lists, in quads of slices */
+    int32_t reach[3]; /* reach of the cloud: along a list, across lists, and in quads of slices */
 } lr_cuda_cloud;
 
-/* A block of the shared-memory scheme: places, lists and quads of its outputs. */
+/* The outputs of a block in the shared-memory scheme: numbers of places, lists and quads. */
 enum { LR_CUDA_TILE_PLACES = 32, LR_CUDA_TILE_LISTS = 8, LR_CUDA_TILE_QUADS = 2 };
 
 /* A step of a columns gather (direct/lattice.h). */
 typedef struct lr_cuda_column_step {
-    int32_t source;  /* texels from the first slice of the first output */
-    int32_t weights; /* first weight of the step in the list */
+    int32_t source;  /* texels from the first output's first slice to the source */
+    int32_t weights; /* index in the list of the step's first weight */
     int32_t mask;
-    int32_t map; /* LORmap entries from the first output's entry */
+    int32_t map; /* LORmap entries from the first output's entry to the step's entry */
 } lr_cuda_column_step;
 
 enum {
@@ -78,22 +78,23 @@ typedef struct lr_cuda_columns {
     lr_cuda_layout layout;
     const lr_cuda_column_step *steps; /* steps, sorted by class */
     int32_t first[LR_CUDA_CLASSES + 1];
-    /* Weights of a step: [output][row], of up to four taps. Steps of one tap have floats, aligned to a float4. */
+    /* Weights of a step: [output][row], each of up to four taps. Steps of one tap have floats, aligned to a float4. */
     const float4 *weights;
     const uint16_t *map; /* LORmap with margins, y slowest */
     int32_t num_rows;
     int32_t next[2], across[2];      /* steps of the lattice */
-    int32_t least[2], num_places[2]; /* first outputs are least + 0 .. num_places - 1, in steps of
-                                         four columns along the lattice and in its rows */
+    int32_t least[2], num_places[2]; /* first outputs are at least + 0 .. num_places - 1, in units of four columns
+                                        along the lattice, and of one lattice row across */
 } lr_cuda_columns;
 
 /* A step of a bands gather: products of 16 sources by eight outputs in each of a warp's rows. The sources are two
- * halves of eight, each from any slice. A single load reads the four numbers of a step. */
+ * groups of eight, called halves, and each half begins at any slice. One load instruction reads the four numbers of
+ * a step. */
 typedef struct lr_cuda_band_step {
-    int32_t source[2]; /* per half: offset of its sources from the first slice of octet 0, the warp's own octet; unit:
-                        * slices of an octet */
-    int32_t kernel[2]; /* per half of the next step: offset in `kernels` of the kernel of its first source, from the
-                        * place of the first output */
+    int32_t source[2]; /* per half: offset of its sources from the first slice of octet 0, the warp's own octet.
+                        * Unit: slices of an octet */
+    int32_t kernel[2]; /* per half of the next step: offset in `kernels` from the place of the first output to the
+                        * kernel of the half's first source */
 } lr_cuda_band_step;
 
 enum {
@@ -103,41 +104,44 @@ enum {
     LR_CUDA_BAND_SIDES = 4,      /* most warps of a block along the rows */
     LR_CUDA_BAND_FEW_SIDES = 2,  /* most sides if blocks are crowded or have the greatest height */
     LR_CUDA_BAND_SLICES = 16,    /* slices of a product */
-    LR_CUDA_BAND_HEIGHT = 4,     /* products above each other, at most */
+    LR_CUDA_BAND_HEIGHT = 4,     /* most products above each other */
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for barriers */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
     LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights, one for each lane */
-    LR_CUDA_BAND_MOST = 128      /* most slices and most octets of a slab, which one copy brings */
+    LR_CUDA_BAND_MOST = 128      /* most slices, and most octets, of a slab, which one copy transfers */
 };
 
-/* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
- * along the lattice's rows: octet k of row r holds l = 8 (bases[r] + k) and on, slice by slice, each
- * number as two halves. A slab is what a block sees of one row of sources. */
+/* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted along the
+ * lattice's rows: octet k of row r starts at l = 8 (bases[r] + k). Its numbers are stored slice by slice, each
+ * number as two halves. A slab is the part of one row of sources that a block reads. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
     const lr_cuda_band_step *steps; /* [steps + 3]: one entry before the first step, and then all steps, list by list */
-    const int4 *lists;              /* [num_lists]: list d has the source row at offset least_offset + d from a warp's
-                                     * first row; the offset from its second row is one less. x, y: first step, and one
-                                     * after the last. z, w: octet that the slab begins with, counted from the block's,
-                                     * for each pair of warps */
-    const int2 *cuts;               /* [num_lists][num_cuts]: cuts of list d by octets of sources, from the warp's octet
-                                     * + least_octet on. x: first step that has sources of this octet or a later one. y:
-                                     * first step from which on none has sources of an earlier octet */
+    const int4 *lists;              /* [num_lists]: list d has the source row at offset least_offset + d from a
+                                     * warp's first row, and one less from the warp's second row. x, y: first step,
+                                     * and one after the last. z, w, one for each pair of warps: first octet of the
+                                     * slab, counted from the block's first octet */
+    const int2 *cuts;               /* [num_lists][num_cuts]: cuts of list d, one for each octet of sources from
+                                     * least_octet on, counted from the warp's own octet. x: first step that has
+                                     * sources of this octet or a later one. y: first step from which on all sources
+                                     * are of this octet or later ones */
     const int2 *tiles;              /* [num_tiles]: first octet and row of a block */
-    const int4 *bases;              /* [num_lattice_rows]: x, y: first octet of the row, and one after the last. z, w:
-                                     * places of the row that have a column of the grid, first and one after the last,
-                                     * counted from that octet's first place */
+    const int4 *bases;              /* [num_lattice_rows]: x, y: first octet of the row, and one after the last. z,
+                                     * w: first place of the row that has a column of the grid, and one after the
+                                     * last such place, counted from the first place of the row's first octet */
 
-    /* Weights for the case of one kernel: [steps + 1][2 rows][32]. An entry is for output entry / 4. It has sources 2
-     * (entry % 4) and the next one of both halves: first the high parts, and then the low parts. */
+    /* Weights for the case of one kernel: [steps + 1][2 rows][32]. An entry is for output entry / 4. It is for four
+     * sources: number 2 (entry % 4) and the next one, of both halves. The high parts come first, and then the low
+     * parts. */
     const int4 *weights;
 
-    /* Tables for varying kernels. spans: [spans][num_rows][span_pitch], the weights of the places that a row has in the
-     * kernel. Each weight has both parts, the high one first. Span 0 has no weights.
+    /* Tables for varying kernels.
+     * spans: [spans][num_rows][span_pitch], the weights that a kernel has for consecutive places on a lattice row.
+     * Each weight has both parts, the high one first. Span 0 has no weights.
      * spots: [steps + 2], positions in spans of the weight of source 0 for output 0, for kernel 0: halves 0 and 1 of
      * the first row, and then of the next row.
-     * kernels: [num_kernel_rows][kernel_pitch], distance in spans from kernel 0's weight to that of a place's kernel.
-     * Entries cover the surroundings of the grid as far as steps reach. */
+     * kernels: [num_kernel_rows][kernel_pitch], distance in spans from the weight of kernel 0 to the weight of the
+     * kernel at each place. Entries cover the surroundings of the grid as far as steps reach. */
     const uint32_t *spans;
     const int4 *spots;
     const int32_t *kernels;
@@ -148,10 +152,10 @@ typedef struct lr_cuda_bands {
     int32_t least_row, num_lattice_rows; /* rows of the lattice that the grid has */
     int32_t pitch;                       /* numbers of a sorted row: whole octets */
     int32_t least_offset;                /* smallest offset of source rows from the outputs' row */
-    int32_t num_lists;                   /* lists of steps; more than rows, as a warp has several */
+    int32_t num_lists;                   /* lists of steps; more than source rows, because a warp has several rows */
     int32_t num_cuts, least_octet;
     int32_t num_slabs;
-    int32_t low_slice, slices; /* slices of a slab, from the block's first + low_slice */
+    int32_t low_slice, slices; /* slices of a slab; the first is the block's first slice + low_slice */
     int32_t width;             /* octets of a slab */
     int32_t height;            /* products above each other */
     int32_t sides;             /* warps of a block, next to each other along the rows */
@@ -161,13 +165,13 @@ typedef struct lr_cuda_bands {
     int32_t first_kernel[2];               /* first kernel: place and row of the lattice */
     int32_t depth;                         /* slabs that a block holds */
     int32_t held_steps;                    /* steps that a crowded block holds */
-    int32_t list_bytes, slab_bytes, bytes; /* bytes of shared memory: before slabs; from slab to slab; in all */
+    int32_t list_bytes, slab_bytes, bytes; /* bytes of shared memory: before the slabs; per slab; in all */
 } lr_cuda_bands;
 
 /* A sorted source. */
 typedef struct lr_cuda_band_source {
     uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low halves][slices][8] */
-    float *units;      /* [num_lattice_rows]: value of 1 in each row's numbers */
+    float *units;      /* [num_lattice_rows]: factor from each row's numbers to true values */
     int32_t is_clear;  /* octets without any grid columns are already zero */
 } lr_cuda_band_source;
 
@@ -177,10 +181,10 @@ typedef struct lr_cuda_band_fill {
     uint32_t *spans;
     int32_t *kernels;
     float *peak;
-    const int32_t *places;  /* used if there is one kernel. [num_steps][2][2]: for each row and half, the place in the
-                             * list of offsets of the weight of source 0 for output 0 */
-    const int2 *ranges;     /* [num_spans]: first place in the list of offsets, and count */
-    const int32_t *offsets; /* indices into mSR of the places along rows; -1 = none */
+    const int32_t *places;  /* used if there is one kernel. [num_steps][2][2]: for each row and half, the index in
+                             * `offsets` of the weight of source 0 for output 0 */
+    const int2 *ranges;     /* [num_spans]: first index in `offsets`, and count */
+    const int32_t *offsets; /* for the places along rows: indices into mSR; -1 = none */
     const float *values;    /* mSRval [num_offsets][num_rows] */
     const uint16_t *map;    /* LORmap with margins, y slowest */
     int32_t num_steps, num_offsets;
@@ -189,7 +193,7 @@ typedef struct lr_cuda_band_fill {
 /* LORmap of a view (shaders/direct/map.comp). */
 typedef struct lr_cuda_map_fill {
     double origin_mm[2], voxel_mm[2], radial[2];
-    double epsilon_mm, tie; /* tie: a share of epsilon */
+    double epsilon_mm, tie; /* tie: as a fraction of epsilon */
     lr_cuda_layout layout;
     int32_t mirrored; /* added on the negative radial side */
     uint16_t *map;    /* map with margins, y slowest */
@@ -198,14 +202,14 @@ typedef struct lr_cuda_map_fill {
 /* Threads of a block of mSRval's pass. A block has some neighbouring rows. */
 enum { LR_CUDA_VALUE_THREADS = 256 };
 
-/* Fills the table of kernel values of a view (shaders/direct/values.comp), which the paper calls mSRval. */
+/* Fills the table of kernel values of a view (shaders/direct/values.comp), which is mSRval in the paper. */
 typedef struct lr_cuda_value_fill {
-    /* Per voxel along x, y, z: mm divided by the standard deviation. radial is in mm. */
+    /* Millimetres divided by the standard deviation, for each voxel along x, y, z. radial is in mm. */
     double tof[3], radial[3], axial[3];
     double first_sample_mm, sample_step_mm;
     double second_width, second_shift; /* width 0: one Gaussian */
     const int4 *offsets;               /* mSR [num_offsets]: x, y, z */
-    const double2 *kernels;            /* [num_rows]: standard deviation in mm; 1, or -1 where it is mirrored */
+    const double2 *kernels;            /* [num_rows]: standard deviation in mm; 1, or -1 if the row is mirrored */
     const float *samples;              /* measured profiles, [num_rows][num_samples] */
     float *values;                     /* [num_offsets][num_rows] */
     float *peak;                       /* the maximum of `values`; 0 before the pass */
@@ -214,8 +218,8 @@ typedef struct lr_cuda_value_fill {
     int32_t num_samples; /* 0: Gaussians */
 } lr_cuda_value_fill;
 
-/* All tables that are filled in for a view, except for those of columns. bands: for back projection, then for forward
- * projection; they have no tiles if the view has no bands. */
+/* All tables that passes fill in for a view, except for the tables of columns. bands: for back projection, then for
+ * forward projection; they have no tiles if the view has no bands. */
 typedef struct lr_cuda_view_fill {
     lr_cuda_map_fill map;
     lr_cuda_value_fill values;
@@ -223,7 +227,7 @@ typedef struct lr_cuda_view_fill {
     lr_cuda_band_fill band_fills[2];
 } lr_cuda_view_fill;
 
-/* Sizes of a pass for several views: the most threads that any of them needs. */
+/* Sizes of a launch for several views: the most threads that any of the views needs. */
 typedef struct lr_cuda_fill_sizes {
     int32_t num_views;
     int32_t value_blocks;
@@ -238,7 +242,7 @@ typedef struct lr_cuda_image {
     int32_t extent[2]; /* quads, x; with margins */
 } lr_cuda_image;
 
-/* Overwrites the estimated projection of a view by the values to project back, for instance by the ratio of measured
+/* Replaces the estimated projection of a view by the values to project back, for instance by the ratio of measured
  * and estimated counts (shaders/direct/discrepancy.comp). */
 typedef struct lr_cuda_discrepancy {
     lr_cuda_layout layout;
@@ -247,7 +251,7 @@ typedef struct lr_cuda_discrepancy {
     lr_cuda_image additive, factors; /* both optional */
 } lr_cuda_discrepancy;
 
-/* An image that is changed by another (shaders/direct/combine.comp). */
+/* An image that is changed by another image (shaders/direct/combine.comp). */
 typedef struct lr_cuda_change {
     lr_cuda_layout layout;
     int32_t what;
@@ -259,9 +263,9 @@ typedef struct lr_cuda_change {
 /* Starts the CUDA passes of the family `direct`. All return a cudaError_t; none waits for the
  * device. */
 
-/* Source and target of a pass: 3-D textures, or arrays. */
+/* Source and target of a pass. Both are 3-D textures, or both are arrays. */
 typedef struct lr_cuda_images {
-    uint64_t source_texture, target_surface; /* 0 = these are arrays */
+    uint64_t source_texture, target_surface; /* 0 = source and target are arrays */
     const float4 *source;
     float4 *target;
     const uint16_t *map;        /* LORmap with margins */
@@ -269,7 +273,7 @@ typedef struct lr_cuda_images {
     void *stream;               /* a cudaStream_t; NULL = the default one */
 } lr_cuda_images;
 
-/* A kernel of a projection, with the values it was started with. */
+/* A kernel of a projection, and the sizes with which it was started. */
 typedef struct lr_cuda_kernel {
     const void *function; /* NULL = none yet */
     int threads;          /* threads per block */
@@ -284,7 +288,7 @@ enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
 int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
                           const lr_cuda_images *images);
 
-/* shared: sources are in shared memory; otherwise they are fetched. */
+/* shared: sources are in shared memory; false: each is loaded from the source. */
 int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images);
 
 /* Bytes of shared memory that a block of the cloud gather needs. */
@@ -300,21 +304,21 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
 int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
                                   const int32_t *indices);
 
-/* True if the current device has the copies and products that bands need: from compute capability 9.0 on. */
+/* True if the current device has the copies and products that bands need, which is from compute capability 9.0 on. */
 bool lr_cuda_bands_work(void);
 
 /* Sorts the source for all gathers along the same lattice. images: arrays only, as for the gather. */
 int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Gathers from a source that was sorted earlier on this stream, or on one that this stream waits for. */
+/* Gathers from a source that was sorted earlier, either on this stream or on a stream that this one waits for. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
 /* Fills in LORmap and mSRval of several views at once. views: on the device. This and the next launch use the
  * default stream. */
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* Fills in weights of bands if there is one kernel; otherwise spans, and LORmap by rows of the lattice. Call it
- * after the value fills. */
+/* Fills in the tables of bands. With one kernel they are weights; otherwise they are spans, and LORmap by rows of
+ * the lattice. Call it after the value fills. */
 int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
 /* On the default stream. Images of a pass are all arrays, or all surfaces. */

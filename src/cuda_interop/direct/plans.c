@@ -17,8 +17,8 @@
 
 /* --- gathers by bands: they divide a kernel and a grid into rows of a lattice, and rows into octets --- */
 
-/* The places of a lattice row in the kernel, relative to an output; first > last if there are none. octets: the
- * first and last octet of sources with weights for an octet of outputs. */
+/* The places of a lattice row that the kernel covers, relative to an output; first > last if there are none. octets:
+ * the first and the last octet of sources with weights for an octet of outputs. */
 struct band_span {
     int first, last;
     int octets[2];
@@ -40,7 +40,7 @@ enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
 
 /* --- the kernel's rows --- */
 
-/* d and slice count from the smallest offset. */
+/* d and the slice are counted from the smallest offset. */
 static struct band_span *band_span_at(const struct band_rows *rows, int d, int slice)
 {
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
@@ -59,7 +59,7 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
     if (rows->spans == NULL) return LR_FAILED;
     for (int64_t k = 0; k < count; k++) rows->spans[k] = (struct band_span){INT32_MAX, INT32_MIN, {0, 0}};
 
-    /* An ellipsoid's rows have no holes. */
+    /* The rows of an ellipsoid have no holes. */
     const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
     int at[2] = {0, 0};
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
@@ -70,7 +70,7 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
         span->last = at[0] > span->last ? at[0] : span->last;
     }
 
-    /* Empty rows at both ends are dropped, as many at one end as at the other. */
+    /* Empty rows at the ends are dropped, the same number at both ends. */
     int64_t first = 0; /* the first span that is not empty */
     while (first < count && rows->spans[first].first > rows->spans[first].last) first++;
     const int filled = (int)(first / rows->count[1]), most = (rows->count[0] - 1) / 2;
@@ -106,7 +106,7 @@ static bool band_has_half(const struct band_rows *rows, int d, int i, const stru
     return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
 }
 
-/* Octets of sources of a list's steps, first to last; last < first if there are none. */
+/* Octets of sources of a list's steps: first to last; last < first if there are none. */
 static void band_range(const struct band_rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;
@@ -120,7 +120,7 @@ static void band_range(const struct band_rows *rows, int d, int range[2])
     }
 }
 
-/* Number of halves of a list. A half is an octet of sources that one row has, or both. */
+/* Number of halves of a list. A half is an octet of sources with weights for one row of outputs, or for both rows. */
 static int band_count_halves(const struct band_rows *rows, int d)
 {
     _Static_assert((int)ROWS == 2, "rows a and b below");
@@ -182,7 +182,7 @@ enum {
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
     FEW_STEPS = 256,        /* steps of a view */
-    CROWD_BYTES = 56 << 10, /* bytes of shared memory: capability 9.0 has room for four such blocks */
+    CROWD_BYTES = 56 << 10, /* bytes of shared memory: with capability 9.0, four such blocks fit */
     MOST_ENTRIES = 1 << 25  /* entries of spans: 256 MiB for both directions */
 };
 
@@ -233,7 +233,8 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
 
 /* --- slabs --- */
 
-/* Range of octets that slab c holds in a block of one warp's width. It covers the octets of every step in the slab. */
+/* Range of octets that slab c holds in a block that is one warp wide. It covers the octets of every step in the
+ * slab. */
 static void find_slab(const struct planner *planner, int c, int range[2])
 {
     const int lists = planner->pass->num_lists;
@@ -279,8 +280,8 @@ static lr_status list_bases(struct planner *planner)
 
 /* --- steps --- */
 
-/* Numbers the spans and finds their octets in the list of offsets. The list has room for an empty octet before the
- * first span and after the last. */
+/* Numbers the spans and finds their octets in the list of offsets. The list has an empty octet before the first span
+ * and after the last one. */
 static lr_status number_spans(struct planner *planner)
 {
     const struct band_rows *rows = &planner->rows;
@@ -307,8 +308,8 @@ static lr_status number_spans(struct planner *planner)
     return LR_OK;
 }
 
-/* Appends the steps of the plan's list d and the places where the list is cut. halves: a work buffer for the halves of
- * the steps. */
+/* Appends the steps of the plan's list d, and the positions at which the list is cut. halves: working memory for the
+ * halves of the steps. */
 static void list_steps_of(const struct planner *planner, int d, struct band_half *halves)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
@@ -317,7 +318,7 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
     const int32_t octet_slices = 2 * pass->slices; /* slices of an octet, of both parts */
     plan->lists[d][0] = plan->num_steps;
 
-    /* All halves of an octet come one after the other. */
+    /* All halves of an octet follow each other. */
     int range[2], count = 0;
     band_range(rows, d, range);
     for (int octet = range[0]; octet <= range[1]; octet++) {
@@ -343,8 +344,8 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
                     octet = half->octet - span->octets[0];
                     number = planner->numbers[span - rows->spans];
                 }
-                /* The first weight's place in the list of offsets, where the octet at K has no weights, and its
-                 * position in the table of spans. */
+                /* The index of the first weight in the list of offsets, where the octet at K has no weights, and the
+                 * weight's position in the table of spans. */
                 plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
                 plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch +
                                                  LR_CUDA_BAND_MARGIN + K * octet); /* too many spans do not fit */
@@ -360,8 +361,8 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
         plan->lists[d][2 + pair] = slab[0] <= slab[1] ? slab[0] : 0;
     }
 
-    /* Cuts of each octet of sources: the first step with sources of this octet or a later one, and the first step from
-     * which on none has sources of an earlier octet. */
+    /* Cuts of each octet of sources: the first step with sources of this octet or a later one, and the first step
+     * from which on all sources are of this octet or later ones. */
     int32_t cut[2] = {plan->lists[d][0], plan->lists[d][0]};
     for (int k = 0; k < pass->num_cuts; k++) {
         const int32_t source = (pass->least_octet + k) * octet_slices; /* the octet's first */
@@ -405,16 +406,17 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
     pass->sides = sides;
     pass->width = width + sides - 1;
     pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;
-    /* Bytes of a block beside slabs: barriers and lists. */
+    /* Bytes of a block besides slabs: barriers and lists. */
     const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
     const int32_t warps = pass->sides * LR_CUDA_BAND_PAIRS;
     const int32_t bytes = LR_CUDA_BAND_BARRIERS + warps * (pass->num_lists + 1) * 16 +
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
-    pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin there */
+    pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin at this address */
 
-    /* A block holds three slabs: one that slow warps still work on, one that the other warps work on, and the next. Two
-     * are enough on a crowded multiprocessor, where another block works while one waits, if there is one kernel or if a
-     * third slab would leave room for fewer blocks. Blocks of the greatest height always hold three. */
+    /* A block holds three slabs: one on which slow warps still work, one on which the other warps work, and the next
+     * one. On a crowded multiprocessor, another block works while one waits. Two slabs are then enough if there is
+     * one kernel, or if a third slab would leave space for fewer blocks. Blocks of the greatest height always hold
+     * three. */
     const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
     const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
     pass->depth = is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
@@ -474,8 +476,8 @@ static lr_status make_plan(struct planner *planner)
     }
     pass->least_offset = rows->least[0];
     pass->low_slice = rows->least[1];
-    /* Chooses the layers of blocks: as few as possible, of equal height, but lower ones if a slab would be too high
-     * for a copy. */
+    /* Chooses the layers of blocks: as few as possible, of equal height. Layers are lower if a slab would be too
+     * high for a copy. */
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;
@@ -489,7 +491,7 @@ static lr_status make_plan(struct planner *planner)
     if (planner->ranges == NULL) return LR_FAILED;
     for (int d = 0; d < pass->num_lists; d++) band_range(rows, d, planner->ranges[d]);
 
-    /* Cuts cover the octets of sources up to the farthest from the outputs' octet, and one more. */
+    /* Cuts cover the octets of sources up to the one that is farthest from the outputs' octet, and one more. */
     int reach = 0;
     for (int d = 0; d < pass->num_lists; d++) {
         const int *range = planner->ranges[d];
@@ -501,9 +503,9 @@ static lr_status make_plan(struct planner *planner)
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
-    /* A pass that has the device alone is fastest in few blocks with many warps. A pass beside other passes is fastest
-     * in many blocks with few warps, because one block computes while another begins. If each block has very much to
-     * compute, that gains nothing. Blocks of the greatest height have registers for few warps. */
+    /* A pass that has the device alone is fastest in few blocks with many warps. A pass beside other passes is
+     * fastest in many blocks with few warps, because one block computes while another begins; this gains nothing if
+     * each block has very much to compute. Blocks of the greatest height have registers for few warps. */
     lr_cuda_bands *passes = plan->passes;
     const lr_cuda_bands common = *pass;
     int32_t width = 1; /* octets of the widest slab, of a block that is one warp wide */
@@ -588,7 +590,7 @@ lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memo
     return (lr_cuda_band_source){numbers, (float *)(numbers + count_numbers(pass)), false};
 }
 
-enum { VIEWS_OF_THREAD = 10 }; /* minimum views of a thread, because threads start slowly */
+enum { VIEWS_OF_THREAD = 10 }; /* fewest views of a thread, because threads start slowly */
 
 /* --- one view --- */
 
@@ -626,7 +628,7 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
     case LR_DIRECT_TEXTURE_CACHE: plan->has_cloud = true; break;
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
-    case LR_DIRECT_FASTEST: /* the backend has replaced it by another variant */ break;
+    case LR_DIRECT_FASTEST: /* the backend has already replaced it by another variant */ break;
     }
     return plan->has_columns ? lr_cuda_column_plan_init(&plan->columns, shape, &params->layout, plan->num_rows, log)
            : plan->has_cloud ? lr_cuda_cloud_init(&plan->cloud, shape, &params->layout, plan->num_rows, log)
@@ -635,7 +637,7 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
 
 /* --- several views --- */
 
-/* The reason why a view failed. It is logged later, because views are planned in several threads, and a log accepts one
+/* The reason why a view failed. It is logged later: views are planned in several threads, and a log accepts one
  * message at a time. */
 struct reason {
     lr_status status;
@@ -738,7 +740,7 @@ static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr
     const lr_direct_tables_info *info = &shape->info;
     struct point *points = lr_alloc(info->num_offsets, sizeof(*points), "a cloud", log);
     double d[3];
-    int column = -1; /* columns are numbered in the order of mSR, so that the last mirrors the first */
+    int column = -1; /* columns are numbered in the order of mSR, so that the last column mirrors the first */
     for (int64_t i = 0; points != NULL && i < info->num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];
         column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
@@ -760,7 +762,7 @@ static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr
         tables->factors[i] = (float)points[i].factor;
     }
     for (int row = 0; done && row < pass->num_rows; row++) {
-        /* The first run sums the row's kernel over all points; the second divides the profile by this sum. */
+        /* The first round sums the row's kernel over all points. The second round divides the profile by this sum. */
         const double distance_mm = lr_direct_kernel_distance_mm(shape, row);
         const double side = lr_direct_kernel_is_mirrored(shape, row) ? -1 : 1;
         float *profile = tables->profiles + (int64_t)row * pass->num_columns;
@@ -839,7 +841,7 @@ void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables)
 _Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS && (int)LR_CUDA_CLASSES == (int)LR_LATTICE_CLASSES,
                "the device's numbers are the lattice's");
 
-enum { MOST_NEXT = 2 }; /* largest number in the lattice's directions */
+enum { MOST_NEXT = 2 }; /* largest step of a lattice */
 
 void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3])
 {
@@ -947,8 +949,8 @@ lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cu
         map->radial[k] = shape->axes[1][k];
     }
 
-    /* Rows of a block lie side by side, so that blocks with several of them write longer runs. With few offsets that
-     * gains nothing. */
+    /* Rows of a block lie side by side in memory, so blocks with several rows write longer runs. With few offsets,
+     * longer runs gain nothing. */
     int32_t block_rows = info->num_offsets > FEW_OFFSETS ? MOST_ROWS : FEW_ROWS;
     while (block_rows / 2 >= plan->num_rows) block_rows /= 2;
     *values = (lr_cuda_value_fill){
@@ -1040,7 +1042,7 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
     LR_TRY(both.places && both.ranges && both.offsets && both.kernels ? LR_OK : LR_FAILED);
 
     for (int forward = 0; forward < 2; forward++) {
-        /* Weights of one direction: blocks of the one kernel, or spans. */
+        /* Weights of one direction: blocks for the case of one kernel, or spans. */
         const int64_t blocks = (int64_t)(plan->num_steps + 1) * LR_CUDA_BAND_ROWS;
         const int64_t entries = (int64_t)lists.num_spans * lists.num_rows * lists.span_pitch;
         void *const weights =

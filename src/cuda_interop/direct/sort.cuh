@@ -2,18 +2,19 @@
  * Copyright The LORaster authors
  *
  * Sorting the source of gathers by bands, for one thread. Numbers are ordered along the rows of a lattice, octet by
- * octet (eight neighbouring places). Each number becomes two halves, which are scaled by the largest number of its row.
- * A block sorts one row. Its threads are divided into groups, and each group takes every groups-th octet. The threads
- * of a group have neighbouring slices, so that the loads of a warp are along columns of the grid and its stores are
- * next to each other. A thread keeps its first pieces until the largest number is known, and loads the others again.
- * The caller provides the functions of bands.cuh, and one for numbers that are read once:
+ * octet (eight neighbouring places). Each number becomes two halves, which are scaled by the largest number of its
+ * row. A block sorts one row. Its threads are divided into groups. Group g takes the octets g, g + groups, g + 2
+ * groups and so on. The threads of a group have neighbouring slices: the loads of a warp are along columns of the
+ * grid, and its stores are next to each other. A thread keeps its first pieces until the largest number is known,
+ * and loads its other pieces again. The caller provides the functions of bands.cuh, and one for numbers that are
+ * read once:
  *   float load_once(const float *) */
 #ifndef LR_CUDA_DIRECT_SORT_CUH
 #define LR_CUDA_DIRECT_SORT_CUH
 
 #include "cuda_interop/direct/bands.cuh"
 
-/* A slice of an octet. */
+/* A piece is one slice of an octet. */
 struct sorted_piece {
     int octet, slice;
 };
@@ -26,12 +27,13 @@ struct sort_threads {
 /* A thread's share of a row. Its first pieces, at most Kept, stay in registers. */
 template <int Kept> struct row_sorter {
     int row;
-    int first_place, end_place; /* places that the grid has columns at, from the first of the row's first octet on */
+    int first_place, end_place; /* first place with a column of the grid, one after the last; from the first octet's
+                                 * place 0 on */
     int octets;                 /* octets to write */
     int64_t origin;             /* index in the source of slice 0 at place 0, which may be outside the grid */
-    int step;                   /* numbers from place to place */
+    int step;                   /* distance in the source from one place to the next */
     sort_threads threads;
-    int slices;         /* slices of the grid; pieces beyond them do not exist */
+    int slices;         /* slices of the grid; there are no pieces beyond them */
     sorted_piece first; /* the thread's first piece */
     float numbers[Kept][LR_CUDA_OCTET];
 
@@ -62,7 +64,7 @@ template <int Kept> struct row_sorter {
                               : sorted_piece{first.octet, piece.slice + threads.slices};
     }
 
-    /* Numbers outside of the grid are zero. */
+    /* Numbers outside the grid are zero. */
     __device__ void load_piece(const float *source, sorted_piece piece, float (&loaded)[LR_CUDA_OCTET]) const
     {
         const int place = piece.octet * LR_CUDA_OCTET;
@@ -82,7 +84,7 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    /* Returns the maximum; infinite if any number is. */
+    /* Returns the maximum, which is infinite if either number is. */
     __device__ float load(const float *source)
     {
         sorted_piece piece = first;
@@ -102,8 +104,8 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    /* Returns the largest finite magnitude. Infinite numbers are skipped, because the other numbers would be rounded to
-     * 0 next to them. */
+    /* Returns the largest finite magnitude. Infinite numbers are skipped, because scaling by them would round all
+     * other numbers to 0. */
     __device__ float look_again(const float *source) const
     {
         float largest = 0;

@@ -14,12 +14,12 @@
 
 static void free_block(struct lr_cuda_block *block)
 {
-    if (block->memory != NULL) /* there may be no device to ask */
+    if (block->memory != NULL) /* without memory there may be no device to ask */
         cudaFree(block->memory);
     *block = (struct lr_cuda_block){0};
 }
 
-/* Waits for all that was launched, which may still read the block. An empty block may be returned. */
+/* Waits for all launched work, which may still read the block. An empty block may be returned. */
 static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
 {
     if (block->memory != NULL) cudaDeviceSynchronize();
@@ -51,7 +51,7 @@ struct lr_cuda_making {
 
 /* --- lists of a view --- */
 
-/* Places the lists that a view's passes read, and the lists that the device fills them from. */
+/* Assigns addresses to the lists that a view's passes read, and to the lists from which the device fills them. */
 static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
     struct lr_cuda_making *making = tables->making;
@@ -95,7 +95,7 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
     return &assembly->set->views[assembly->views[k]];
 }
 
-/* Counts the bytes of the views. Views without room are left out. */
+/* Counts the bytes of the views. Views that do not fit are left out. */
 static lr_status count_bytes(struct assembly *assembly)
 {
     struct lr_cuda_table_set *set = assembly->set;
@@ -128,7 +128,7 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
     struct lr_cuda_table_set *set = assembly->set;
     struct lr_cuda_memory *memory = &assembly->memory;
 
-    /* The spare block serves if at most half of it would be empty. */
+    /* The spare block is used if at most half of it would stay empty. */
     struct lr_cuda_block *block = &group->block, *spare = &set->blocks.spare, *staging = &set->blocks.staging;
     const int64_t block_bytes = memory->copied_room + memory->filled_room, copied = memory->copied_room;
     if (spare->bytes >= block_bytes && spare->bytes / 2 <= block_bytes) {
@@ -141,8 +141,8 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
         block->bytes = block_bytes;
     }
 
-    /* No copy from the staging memory is in progress. A quarter is added so that a later group that is a bit larger
-     * needs no new memory. */
+    /* No copy from the staging memory is in progress. A quarter is added, so that the memory is still large enough
+     * for a slightly larger group. */
     if (staging->bytes < copied) {
         const int64_t wanted = copied + copied / 4;
         if (staging->memory != NULL) cudaFreeHost(staging->memory);
@@ -175,7 +175,7 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
                                    "weights", log);
         }
     }
-    const int waited = (int)cudaStreamSynchronize(NULL); /* also after a failure: memory is released */
+    const int waited = (int)cudaStreamSynchronize(NULL); /* waits after a failure too, because memory is released */
     LR_TRY(status);
     return lr_cuda_check(waited, "look-up tables", log);
 }
@@ -250,8 +250,8 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    /* Makes tables of the view and the next ones, or of the view alone if tables cannot stay: an algorithm that takes
-     * views in another order would have the next ones made in vain each time. */
+    /* Makes tables of the view and of the next views. If tables cannot stay, it makes the view's alone: an algorithm
+     * that takes views in another order would otherwise have the next tables made in vain each time. */
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
     const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;

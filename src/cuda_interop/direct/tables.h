@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Look-up tables of the family `direct` in device memory, for the passes of each variant. Tables of several views are
- * made together, and kept while there is room. */
+ * Look-up tables of the family `direct` in device memory, for the passes of each variant. Tables of several views
+ * are made together, and kept until their memory is needed. */
 #ifndef LR_CUDA_INTEROP_DIRECT_TABLES_H
 #define LR_CUDA_INTEROP_DIRECT_TABLES_H
 
@@ -13,8 +13,8 @@
 #include <lr/log.h>
 #include <stdint.h>
 
-/* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The last
- * returned block is therefore kept for the next request of about its size. */
+/* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The
+ * block that was returned last is therefore kept for the next request of about its size. */
 
 /* Zero is none. */
 struct lr_cuda_block {
@@ -29,11 +29,11 @@ struct lr_cuda_blocks {
 };
 /* --- tables --- */
 
-/* The tables of a view; none until `is_there`. */
+/* The tables of a view. There are none before `is_there` is set. */
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
-    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]; /* back, forward; without tiles, the view has columns */
+    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]; /* back, forward; a view whose bands have no tiles has columns */
     lr_cuda_columns columns[2];                   /* back, forward */
     lr_cuda_cloud cloud;
     uint16_t *map;
@@ -45,24 +45,24 @@ struct lr_cuda_tables {
 struct lr_cuda_table_set {
     struct lr_direct_compute *compute; /* borrowed */
     struct lr_cuda_tables *views;      /* owned [num_views] */
-    int64_t bytes, room_bytes;         /* bytes taken, and bytes that may be taken, beyond one view's */
+    int64_t bytes, room_bytes;         /* bytes taken, and the most that may be taken, beyond one view's tables */
     int64_t view_bytes;                /* approximate bytes of the last view made; 0 = not known */
-    bool is_tight;                     /* there was no room for all requested tables */
+    bool is_tight;                     /* memory did not suffice for all requested tables */
     struct lr_cuda_blocks blocks;
 };
 
-/* The CUDA device is current, here and below. errors: LR_FAILED; *set may be finished then. */
+/* The CUDA device is current, here and below. errors: LR_FAILED; *set may then be finished. */
 lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute);
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
 
-/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay, unless there is no room for
- * views[0]. If views[0] has tables, none are made. errors: LR_FAILED, and as lr_direct_shape_init; then none are
- * made. */
+/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay if memory suffices for
+ * views[0] beside them. If views[0] has tables already, none are made. errors: LR_FAILED, and as
+ * lr_direct_shape_init; no tables are made then. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 
-/* The tables of a view. They live until another view's tables are requested, or longer if there is room. If they
- * must be made, the next views' are made too, one view per thread: an algorithm will soon need them. errors: NULL,
- * logged. */
+/* The tables of a view. They stay valid at least until another view's tables are requested. If they must be made,
+ * the tables of the next views are made too, one view per thread, because an algorithm will soon need them. errors:
+ * NULL, logged. */
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view);
 
 /* Forgets the tables of a view. */
@@ -70,22 +70,22 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view);
 
 /* --- the lists of several views in device memory --- */
 
-/* Lists of the views follow one another. Lists made by the host come first, so that one copy transfers all of them.
- * Lists that the device fills come after them. Two passes visit the same lists: the first counts their bytes, the
- * second places them. No CUDA in it (plans.c). */
+/* Allocation of the lists of several views in one piece of memory. Lists made by the host come first, so that one
+ * copy transfers all of them. Lists that the device fills come after them. Two passes visit the same lists: the
+ * first counts their bytes, the second assigns addresses. These functions use no CUDA (plans.c). */
 
 /* Zero is valid: bytes are only counted. */
 struct lr_cuda_memory {
     char *device;        /* borrowed, [copied_room + filled_room]; aligned as lists are */
-    char *host;          /* borrowed, [copied_room]: what is copied to the device */
-    int64_t copied_room; /* sizes of whole lists, as an earlier pass counted them; also below */
+    char *host;          /* borrowed, [copied_room]: the bytes to copy to the device */
+    int64_t copied_room; /* bytes of all copied lists, as the counting pass found them */
     int64_t filled_room;
     int64_t copied_bytes; /* bytes of lists so far */
     int64_t filled_bytes;
 };
 
-/* The address of a list on the device; NULL if the lists differ from those counted. data: the list's content; NULL =
- * the device fills it. While bytes are counted, compare the address only with NULL. */
+/* The address of a list on the device; NULL if the lists differ from the counted ones. data: the list's content;
+ * NULL = the device fills it. While bytes are counted, the address may only be compared with NULL. */
 void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *data);
 
 /* Bytes of all lists so far. */
@@ -93,26 +93,26 @@ int64_t lr_cuda_memory_bytes(const struct lr_cuda_memory *memory);
 
 /* --- the sources of a view's LORmap and mSRval --- */
 
-/* Places the lists. errors: LR_FAILED, not logged: the lists are not those that were counted. */
+/* Assigns addresses to the lists. errors: LR_FAILED, not logged: the lists differ from the counted ones. */
 lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cuda_view_plan *plan,
                                const lr_cuda_layout *layout, lr_cuda_view_fill *fill);
 
-/* Sizes that cover the launches of all of these views. */
+/* Sizes of one launch that covers all of these views. */
 lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num_views);
 
 /* --- the lists of gathers by bands --- */
 
-/* Places a view's lists, and the tables that the device fills in, which it adds to *fill. Call it after
- * lr_cuda_place_values. bands: passes for back projection, then for forward projection. errors: as of
+/* Assigns addresses to a view's lists and to the tables that the device fills in, and adds these tables to *fill.
+ * Call it after lr_cuda_place_values. bands: passes for back projection, then for forward projection. errors: as
  * lr_cuda_place_values. */
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
 
 /* --- the lists of columns and clouds --- */
 
-/* Places the lists of a view, and sets its passes in *tables, where LORmap and mSRval are placed already. *indices: the
- * indices of the steps' taps, from which the device fills in weights. errors, here and below: LR_FAILED, not logged:
- * the lists are not those that were counted. */
+/* Assigns addresses to the lists of a view, and sets its passes in *tables, which has the addresses of LORmap and
+ * mSRval already. *indices: the indices of the steps' taps, from which the device fills in weights. errors, here and
+ * below: LR_FAILED, not logged: the lists differ from the counted ones. */
 lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory, const struct lr_cuda_column_plan *plan,
                                 struct lr_cuda_tables *tables, const int32_t **indices);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The updates of the family `direct` (docs/method/direct.md, "Updates"): a thread has the four voxels of a texel. Tests
- * run the kernels on the processor, too. Access to a texel of an lr_cuda_image comes as a type with
+ * The updates of the family `direct` (docs/method/direct.md, "Updates"). A thread has the four voxels of a texel.
+ * Tests also run the kernels on the processor. A type gives access to the texels of an lr_cuda_image; it has
  *   static float4 load(image, q, x, y), static void store(image, q, x, y, texel) */
 #include "common/bindings.h"
 #include "cuda_interop/direct/gathers.cuh"
@@ -53,7 +53,7 @@ __device__ inline float quotient(float number, float by, float otherwise)
     return by > (float)LR_DIRECT_LEAST ? number / by : otherwise;
 }
 
-/* n (y / (n e + b) - less), of the estimate e. */
+/* n (y / (n e + b) - less), where e is the estimate. */
 __device__ inline float discrepancy(float estimate, float counts, float additive, float factor, float less)
 {
     return factor * (quotient(counts, factor * estimate + additive, less) - less);
@@ -78,7 +78,7 @@ template <class Memory> __global__ void __launch_bounds__(LR_CUDA_GROUP) discrep
     Memory::store(pass.histo, at.q, at.x, at.y, within_grid(pass.layout, result, at.q));
 }
 
-/* x (1 + lambda c), x c / s where s is not tiny, or x + c. */
+/* x (1 + lambda c); or x c / s, if s is not tiny; or x + c. */
 __device__ inline float changed(const lr_cuda_change &pass, float x, float c, float s)
 {
     if (pass.what == LR_DIRECT_DO_RAMLA) {

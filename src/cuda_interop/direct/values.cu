@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread. They are computed as in
- * shaders/direct/map.comp and direct/values.comp, except that exponents and sums of mSRval are in double. Every
- * operation that decides on which side of a border a column lies is rounded separately, as in the reference. */
+ * shaders/direct/map.comp and direct/values.comp, except that exponents and sums of mSRval are in double. Operations
+ * that decide on which side of a border a column lies are rounded separately, as in the reference. */
 #include "cuda_interop/direct/passes.h"
 
 /* LORmap's entry of a thread, margins included. */
@@ -27,8 +27,8 @@ __device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
 
 /* --- mSRval --- */
 
-/* The offsets of a row that a thread has: every step-th offset from `first` on. The numbers of two threads of a block
- * that have the same row differ by a multiple of `rows`. */
+/* The offsets of a row that a thread handles: every step-th offset from `first` on. The numbers of two threads of a
+ * block that have the same row differ by a multiple of `rows`. */
 struct value_share {
     int row, first, step;
     int rows; /* rows of the block */
@@ -55,7 +55,7 @@ __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const
     const double outward_mm = kernel.y * along_axis(fill.radial, offset);
     const double beside = along * along + up * up;
     if (fill.num_samples > 0) {
-        const double tie = 1e-4; /* share of a step, so that a place on the profile's end counts as inside */
+        const double tie = 1e-4; /* fraction of a step, so that a position on the profile's end counts as inside */
         const double at = (outward_mm - fill.first_sample_mm) / fill.sample_step_mm;
         const int last = fill.num_samples - 1;
         double sample = 0;
@@ -75,7 +75,7 @@ __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const
     return value;
 }
 
-/* Returns the share's sum. */
+/* Returns the sum of the thread's values. */
 __device__ inline double fill_values(const lr_cuda_value_fill &fill, const value_share &share)
 {
     double sum = 0;
@@ -87,7 +87,7 @@ __device__ inline double fill_values(const lr_cuda_value_fill &fill, const value
     return sum;
 }
 
-/* Divides the share's values by their row's sum. Returns the largest value. */
+/* Divides the thread's values by their row's sum. Returns the largest value. */
 __device__ inline float normalise_values(const lr_cuda_value_fill &fill, const value_share &share, double sum)
 {
     float largest = 0;
@@ -104,7 +104,7 @@ __device__ inline float normalise_values(const lr_cuda_value_fill &fill, const v
 
 #include <cuda_runtime.h>
 
-/* Each y index of blocks is a view. The first blocks compute mSRval, which takes longest. */
+/* The y index of a block is the view. The first blocks compute mSRval, which takes longest. */
 static __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
     values_and_maps(const lr_cuda_view_fill *views, int value_blocks)
 {
@@ -123,7 +123,7 @@ static __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
         }
         __syncthreads();
         const float largest = normalise_values(fill, share, sums[thread % share.rows]);
-        if (largest > 0) /* numbers that are not negative are in the order of their bits */
+        if (largest > 0) /* numbers that are not negative have the same order as their bits */
             atomicMax(reinterpret_cast<int *>(fill.peak), __float_as_int(largest));
     } else {
         fill_map(view.map, (int64_t)(block - value_blocks) * blockDim.x + threadIdx.x);

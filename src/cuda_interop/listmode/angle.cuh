@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The solid angle in which a point near a LOR's line sees one face (the far face) through the other one (the near
- * face), for one thread. The code also compiles for the processor. A place (x, y) of the far face's plane is seen
+ * The solid angle in which a point near a LOR's line sees one face (the far face) through the other face (the near
+ * face), for one thread. The code also compiles for the processor. A position (x, y) in the far face's plane is seen
  * through the near face if
- *     |across| <= half of the face times height   and   |along| <= half of it times height.
- * height is the height of the place over the near plane. across and along are the near face's coordinates of the ray
- * from the point to the place, multiplied by this height. All three are linear functions of x and y. They are expressed
- * by the point's offset from the line, so that no large numbers are subtracted. */
+ *     |across| <= half of the near face times height   and   |along| <= half of the near face times height.
+ * height is the height of the position over the near plane. across and along are the near face's coordinates of the
+ * ray from the point to the position, multiplied by this height. All three are linear functions of x and y. They are
+ * expressed by the point's offset from the line, so that no large numbers are subtracted. */
 #ifndef LR_CUDA_LISTMODE_ANGLE_CUH
 #define LR_CUDA_LISTMODE_ANGLE_CUH
 
 #include "cuda_interop/listmode/lanes.cuh"
 
-/* A crystal's face. Offsets are from the line to points, along u and v; face coordinates are in mm. */
+/* A crystal's face. Offsets of points from the line are along u and v; face coordinates are in mm. */
 struct angle_face {
     float across[2], along[2], normal[2]; /* components along u and v: each is multiplied by the offset */
     float lean[3]; /* cosines of the angles between the line and the face's axes; the normal's is negated */
@@ -40,8 +40,8 @@ template <class Number> __host__ __device__ void swap_numbers(Number &a, Number 
     b = held;
 }
 
-/* per_root is one over the square root, per_number one over the number. Both are accurate to a unit in the last place.
- * On the device, a subnormal argument counts as 0. */
+/* per_root is 1 / sqrt(number), per_number is 1 / number. Both are accurate to a unit in the last place. On the
+ * device, a subnormal argument counts as 0. */
 __host__ __device__ inline float per_root(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -66,9 +66,9 @@ __host__ __device__ inline float per_number(float x)
 
 /* --- faces with a common axis: x lies between two numbers, y between two lines --- */
 
-/* Sets the range to the x with a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 for planes that are parallel to the
- * ray. A tiny number is added to b, so that the range then has all places or none. There are no branches, so that the
- * code before and after can run at the same time. */
+/* Sets the range to all x with a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 for planes that are parallel to the
+ * ray. A tiny number is added to b, so that the range is then either everything or empty. There are no branches, so
+ * that the code before and after can run at the same time. */
 __host__ __device__ inline void cut_range(const float a[2], const float b[2], float range[2])
 {
     float low[2], high[2];
@@ -82,16 +82,16 @@ __host__ __device__ inline void cut_range(const float a[2], const float b[2], fl
     range[1] = fminf(high[0], high[1]);
 }
 
-/* Statistics of a line over a strip, whose places range from -1/2 to 1/2. The line's values are clamped to -half ..
- * half. first is 12 times the first moment. second is 12 times the difference between the second moment and a twelfth
- * of the mean. variance is 12 times the variance. Arguments, here and below: middle is the line's value at place 0;
- * half_rise is its rise from there to the end of the strip. */
+/* Statistics of a line over a strip whose positions range from -1/2 to 1/2. The line's values are clamped to the
+ * interval from -half to half. first is 12 times the first moment. second is 12 times the difference between the
+ * second moment and a twelfth of the mean. variance is 12 times the variance. Arguments, here and below: middle is
+ * the line's value at position 0; half_rise is its rise from there to the end of the strip. */
 struct clamped_line {
     float mean, first, second, variance;
 };
 
-/* Clamps a line that crosses at most one of the two limits, which |half_rise| <= half ensures. within: the share of the
- * strip where the line is not clamped. */
+/* Clamps a line that crosses at most one of the two limits. |half_rise| <= half ensures this. within: the fraction
+ * of the strip where the line is not clamped. */
 __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise, float half)
 {
     const float rise = 2.0f * half_rise, steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
@@ -131,13 +131,14 @@ __host__ __device__ inline clamped_line clamp_steep(float middle, float half_ris
             steep * (b * b - a * a), 12.0f * (square - mean * mean) + within * within * within * steep * steep};
 }
 
-/* A strip that reaches from x - width / 2 to x + width / 2, and from y up and down. Coordinates start at the foot of
- * the point; height is the point's height over the plane. */
+/* A strip that spans width around x, and is open along y. Coordinates start at the foot of the point; height is the
+ * point's height over the plane. */
 struct angle_strip {
     float x, y, width, height;
 
-    /* Returns the solid angle of the area between two lines: the area times the density height / distance^3 at its
-     * middle, with all terms of second order. squares: x^2 plus height^2. This version is for nearly level lines. */
+    /* Returns the solid angle of the area between two lines: the area, times the density height / distance^3 at the
+     * area's middle, with all terms of second order. squares: x^2 + height^2. This version is for nearly level
+     * lines. */
     __host__ __device__ float angle_from(const level_line &upper, const level_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -165,13 +166,13 @@ struct angle_strip {
     }
 };
 
-/* The part of the far face's plane that is seen: x between `range`, and y between line - apart and line + apart, both
- * of which grow with x. */
+/* The seen part of the far face's plane: x is within `range`, and y is between line - apart and line + apart. Both
+ * line and apart are linear in x. */
 struct angle_strips {
     float range[2], line, line_per_x, apart, apart_per_x;
     float foot[2], height; /* from the foot of the point to the face's middle */
 
-    /* Solid angle seen of a piece around `middle`. */
+    /* Seen solid angle of a piece around `middle`. */
     __host__ __device__ float angle(const float middle[2], const float half[2]) const
     {
         const float from = fmaxf(range[0], middle[0] - half[0]);
@@ -194,17 +195,17 @@ struct angle_strips {
     }
 };
 
-/* The part of one piece that is seen by points that differ only along the faces' common axis. All these points have the
- * same two limits of x. The two lines in y depend linearly on a point's offset from the line along that axis. */
+/* The seen part of one piece, for points that differ only along the faces' common axis. All these points have the
+ * same two limits of x. The two lines in y depend linearly on a point's offset from the line along this axis. */
 struct angle_column {
-    float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x (from the foot) and height, added */
+    float width, x, height, squares; /* width <= 0: nothing is seen; squares: (x from the foot)^2 + height^2 */
     float wide, more;                /* half the distance between the lines in the middle; its increase to the end */
     float centre, centre_per;        /* middle of the two lines for an offset of 0; its increase per mm of offset */
     float rise, rise_per; /* rise of this middle to the end of the strip, for an offset of 0; increase per mm */
     float foot;           /* y of the foot for an offset of 0 */
 
-    /* Finds the solid angles of points with these offsets along the axis, for one kind of lines. All are computed
-     * together, because a thread would otherwise wait for each result. */
+    /* Finds the solid angles of points with these offsets along the axis, for one kind of lines. All angles are
+     * computed together, because a thread would otherwise wait for each result. */
     template <class Line, int Count>
     __host__ __device__ void find_between(const float (&along)[Count], float half,
                                           Line (*clamp)(float middle, float half_rise, float half),
@@ -244,8 +245,8 @@ struct angle_column {
     }
 };
 
-/* Limit of a face's edge divided by a point's distance, up to which the face counts as small. Let w be this limit:
- * lines then rise by at most w of a face, and the terms that are left out are below w^3 / 8. */
+/* Limit of the ratio of a face's edge to a point's distance. Below it, the face counts as small. If w is this limit,
+ * lines rise by at most w of a face, and the omitted terms are below w^3 / 8. */
 constexpr float angle_small = 0.035f;
 
 /* --- faces that lean: the far one is cut by four lines (Sutherland and Hodgman 1974) --- */
@@ -323,9 +324,9 @@ struct angle_polygon {
 
 /* --- the two faces --- */
 
-/* The two faces as a point sees them. The far face is the one that is farther along the line from the plane of
- * points. A point is usually, but not always, higher over the plane of the far face. Cosines are between an axis of the
- * near face and one of the far face. */
+/* The two faces as a point sees them. The far face is the one whose distance along the line from the plane of points
+ * is larger. The height of a point over the far face's plane is usually, but not always, the larger one too. Cosines
+ * are between an axis of the near face and one of the far face. */
 template <bool Leaning> struct angle_view {
     angle_face near_face, far_face;
     float across_across, normal_across, across_normal;
@@ -342,7 +343,7 @@ template <bool Leaning> struct angle_view {
         }
     }
 
-    /* off: offset of the point from the line. ways: distances along the line to the near face, and to the far one. */
+    /* off: offset of the point from the line. ways: distances along the line to the near face, and to the far face. */
     __host__ __device__ float angle(const float off[2], const float ways[2]) const
     {
         const angle_place below = place_over(near_face, off, ways[0]);
@@ -400,8 +401,8 @@ template <bool Leaning> struct angle_view {
         return is_upright && near_face.along[0] == 0.0f && pieces == 1;
     }
 
-    /* True if both faces look small from every point whose distance to the farther face is at least half of the line's
-     * length. */
+    /* True if both faces look small from every point whose distance to the farther face is at least half of the
+     * line's length. */
     __host__ __device__ bool are_small() const
     {
         const float edge =
@@ -409,8 +410,8 @@ template <bool Leaning> struct angle_view {
         return 4.0f * edge <= angle_small * length_mm;
     }
 
-    /* Finds the values that all points with offset `off` along u have in common, if has_columns. The formulas are as in
-     * angle_of_strips, except for the offset along the axis. */
+    /* Finds the values that are the same for all points with offset `off` along u, if has_columns. The formulas are
+     * those of angle_of_strips, except for the offset along the axis. */
     __host__ __device__ angle_column column(float off, const float ways[2]) const
     {
         const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;

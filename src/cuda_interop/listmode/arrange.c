@@ -58,10 +58,10 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
 
 /* --- arranging --- */
 
-/* Bytes of an event: three input arrays, three output arrays, two keys, two numbers. */
+/* Bytes of an event while it is arranged: three input arrays, three output arrays, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
-/* Most bytes of tables of LORs, which are made anew for each batch of lines. */
+/* Most bytes of tables of LORs. The tables are made anew for each batch of lines. */
 enum { MOST_DRAWING_BYTES = 64 << 20 };
 
 /* Bytes of an event that stays on the device. */
@@ -73,9 +73,9 @@ _Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 /* Times: begin and end of the partition, end of the sort. */
 enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
 
-/* The events on a device, with lr_listmode_held as the base. */
+/* The events on a device. lr_listmode_held is the base type. */
 struct held {
-    struct lr_listmode_held base; /* first */
+    struct lr_listmode_held base; /* must be the first member */
     struct lr_cuda_list_memory memory;
     int device;
 };
@@ -92,7 +92,7 @@ struct arranging {
     struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend keeps pieces */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
     int32_t num_kept;  /* events of the range that have crystals; they come first */
-    struct held *held; /* replaces `to`; NULL = events go back to the host */
+    struct held *held; /* receives the events instead of `to`; NULL = events go back to the host */
     cudaEvent_t clock[NUM_CLOCKS];
 };
 
@@ -147,8 +147,8 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* Makes room on the device for all events, in addition to the image, its sums and `bytes`, the memory for arranging.
- * Ordering takes less memory than arranging. Returns NULL if the device has no room. */
+/* Allocates memory on the device for all events. It leaves enough for the image, its sums and `bytes`, the memory
+ * for arranging. Ordering takes less memory than arranging. Returns NULL if the device's memory does not suffice. */
 static struct held *open_held(const struct arranging *at, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = at->params;
@@ -183,7 +183,7 @@ static void *allocate(struct arranging *at, const void *from, int64_t bytes)
     return lr_cuda_list_allocate(&at->memory, &(struct lr_cuda_list_block){"arranging events", from, bytes});
 }
 
-/* Makes room for ranges of up to `longest` events, and copies the tables that arranging reads. */
+/* Allocates memory for ranges of up to `longest` events, and copies the tables that arranging reads. */
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
     const struct lr_listmode_events *events = at->events;
@@ -227,7 +227,8 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
 
 /* --- a range --- */
 
-/* Groups a range's events: sort.numbers[1] gets the order of the events, `groups` the begin of each group. */
+/* Groups a range's events: writes the order of the events to sort.numbers[1], and the begin of each group to
+ * `groups`. */
 static lr_status partition(struct arranging *at, int64_t r)
 {
     unsigned counts[LR_CUDA_LIST_GROUPS];
@@ -357,7 +358,7 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
         const int64_t count = events->offsets[r + 1] - events->offsets[r];
         longest = count > longest ? count : longest;
     }
-    at.memory.stream = at.stream; /* without a log: if memory is short, the host arranges the events */
+    at.memory.stream = at.stream; /* this memory has no log: if memory is short, the host arranges the events */
     if (events->sample != NULL) {
         const lr_lors *lors = events->sample->lors;
         tables =
@@ -371,7 +372,7 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
     const int64_t bytes = (longest * EVENT_BYTES + at.sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(params)) {
         at.held = open_held(&at, bytes);
-        /* A sample that cannot stay on the device is drawn by the host. */
+        /* The host draws a sample that cannot stay on the device. */
         const bool may_be_arranged = at.held != NULL || events->sample == NULL;
         if (may_be_arranged && open_arranging(&at, longest) == LR_OK) {
             if (at.held == NULL) status = lr_listmode_events_make_arrays(events, params->log);

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Keys by which events are arranged (docs/method/listmode.md, "Arranging events"), and the lines of a sample
- * (listmode/events.h). The device does the host's operations in the host's order, without fused multiply-adds, so that
- * both have the same bits. Tests run the kernels on the processor, too. */
+ * (listmode/events.h). The device does the host's operations in the host's order, without fused multiply-adds, so
+ * that the results have the same bits. Tests also run the kernels on the processor. */
 #ifndef LR_CUDA_LISTMODE_ARRANGE_CUH
 #define LR_CUDA_LISTMODE_ARRANGE_CUH
 
@@ -29,7 +29,8 @@ __host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging 
     return (uint32_t)(2 * axis + (has_tof ? 1 : 0));
 }
 
-/* Keys of a group's events: their centres' coordinates along the axis, as integers that sort like the floats. */
+/* Keys of a group's events: the coordinates of their centres along the axis, as integers with the same order as the
+ * floats. */
 static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     find_centres(const __grid_constant__ lr_cuda_list_arranging arranging)
 {

@@ -24,11 +24,11 @@
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 
-/* Most points along an axis: their voxels are found in single precision. */
+/* Most points along an axis. Single precision limits it, because the points' voxels are found in single precision. */
 enum { MOST_POINTS = 1 << 21 };
 
-/* Makes the host's tables; zero with other kernels. Finish it in any case. errors: LR_USAGE for more sample points
- * than kernels count; LR_FAILED if memory runs out. */
+/* Makes the host's tables; they are zero with other kernels. Finish it in any case. errors: LR_USAGE for more sample
+ * points than kernels can count; LR_FAILED if memory runs out. */
 static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_model *model = params->model;
@@ -46,7 +46,7 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     exact->is_leaning = lr_listmode_is_leaning(scanner);
     exact->reach_mm = model->reach_mm;
 
-    /* Bounds of elements, enlarged by a hundredth for rounding. */
+    /* Upper bounds of elements, enlarged by a hundredth for rounding. */
     const double *edge = model->grid.voxel_mm;
     double area = 0, radius = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -70,8 +70,8 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
 
 enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
-/* Batches of events are copied from the host, one after the other, into two slots in turn. The copies have a stream of
- * their own, while the place's stream works on the batch before. */
+/* Batches of events are copied from the host, one after the other, into two slots in turn. The copies have a stream
+ * of their own; meanwhile the place's stream works on the previous batch. */
 
 /* Zero is valid: no stream. */
 struct stream {
@@ -86,11 +86,11 @@ struct stream {
 
 /* --- the backend --- */
 
-/* Bytes of a block's shared memory for sums over the block. Each multiprocessor runs one block. On an H200, two
- * blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
+/* Bytes that a block's shared memory keeps free for sums over the block. Each multiprocessor runs one block. On an
+ * H200, two blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
 enum { RESERVED_SHARED = 1024 };
 
-/* Least and most events of a streamed batch. 128 MiB take long enough to transfer. */
+/* Least and most events of a streamed batch. A batch of 128 MiB takes long enough to transfer. */
 enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
@@ -98,10 +98,10 @@ enum {
     STEP_BYTES = 47 << 10 /* bytes of shared memory: the paper's device has 1 KiB more */
 };
 
-/* Projections whose times may not have been read yet. There are enough that the host does not wait. */
+/* Number of projections whose times may be unread at once. It is large enough that the host does not wait. */
 enum { NUM_CLOCKS = 8 };
 
-/* Memory that grows. */
+/* Memory that grows when needed. */
 struct room {
     void *memory; /* owned */
     int64_t bytes;
@@ -165,8 +165,8 @@ static void find_arrays(const struct lr_listmode_events *events, int64_t begin, 
     arrays[3] = events->number + begin;
 }
 
-/* Makes slots for batches of up to most_events events. Pins the host's events, so that the host works on during
- * copies. If the system refuses, copies are slower. errors: LR_FAILED. */
+/* Makes slots for batches of up to most_events events. Pins the host's events, so that the host can go on working
+ * during copies. If the system refuses, copies are slower. errors: LR_FAILED. */
 static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
 {
     static const char what[] = "events on their way";
@@ -219,7 +219,7 @@ static int64_t bytes_of(const lr_vector *vector)
     return vector->count * (int64_t)sizeof(float);
 }
 
-/* *address: device address of the vector, or of room for it. */
+/* address: device address of the vector, or of memory for it. */
 static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
 {
     if (vector->values == NULL) {
@@ -244,7 +244,7 @@ static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, stru
     return copy(cuda, *address, vector->values, bytes_of(vector));
 }
 
-/* Copies numbers to the host, complete on return. */
+/* Copies numbers to the host; the copy is complete on return. */
 static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, const float *address)
 {
     if (vector->values == NULL) return LR_OK;
@@ -264,8 +264,8 @@ struct project {
     double done, total; /* selected events */
 };
 
-/* Projects a batch. A streamed batch is copied into a slot first, unless it is still there. The host waits until the
- * slot's former batch is done, so that it is never more than two batches ahead of the device. */
+/* Projects a batch. A streamed batch is first copied into a slot, if it is not still there. The host waits until the
+ * slot's previous batch is done, so that the host is never more than two batches ahead of the device. */
 static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
 {
     static const char on_the_way[] = "events on their way";
@@ -496,7 +496,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     const lr_listmode_tube *tube = &params->model->tube;
     const struct lr_listmode_events *events = params->events;
 
-    /* Events that only the device has are copied into arrays of the host. */
+    /* If only the device has the events, they are copied into arrays of the host. */
     struct lr_listmode_events fetched = *events;
     lr_status status = LR_OK;
     if (!events->is_arranged) {
@@ -638,8 +638,8 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     if (!may_order(cuda)) return LR_OK;
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
 
-    /* Lines are stored if they have all that the kernel needs (make_line, exact_line), and budget and free memory have
-     * room for them. */
+    /* Lines are stored if they have all that the kernel needs (make_line, exact_line), and budget and free memory
+     * suffice. */
     const struct lr_listmode_model *model = cuda->params.model;
     const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
     const char *const asked = setting("LR_TEST_LISTMODE_LINES");
@@ -719,8 +719,8 @@ static lr_status open_here(struct listmode_cuda *cuda)
     }
     const bool by_steps = params->variant != LR_LISTMODE_FASTEST;
     if (by_steps) cuda->are_streamed = true; /* steps have their own events */
-    /* Streamed events come from the host, and the plan reads them there if they are not ordered. Neither is possible
-     * for events that only a device holds, so they need memory for ordering. */
+    /* Streamed events come from the host, and the plan reads events there if they are not ordered. If only a device
+     * holds the events, neither is possible, so there must be memory for ordering. */
     if (!params->events->is_arranged && !may_order(cuda)) {
         return lr_error(params->log, LR_FAILED,
                         "events are on the CUDA device, which has no memory left to order them: allow more");

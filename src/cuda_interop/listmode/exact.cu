@@ -10,12 +10,12 @@
 namespace
 {
 
-/* Threads per block. Four blocks per multiprocessor are 14 % faster than three on an H200 and 6 % faster than
- * five. Blocks of a warp or two are 1 % slower. */
+/* Threads per block. On an H200, four blocks per multiprocessor are 14 % faster than three, and 6 % faster than
+ * five. Blocks of one or two warps are 1 % slower. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
-/* The event of a thread. The last events of a group have the largest windows and take longest. They go first, so that
- * no processor waits for them at the end. */
+/* The event of a thread. The last events of a group have the largest windows and take longest. They are processed
+ * first, so that no processor waits for them at the end. */
 struct thread_event {
     bool is_there, has_tof;
     int axis;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once) back(const __grid_con
 
 /* Part of the frame's numbers, held in shared memory. */
 struct slab_of_frame {
-    unsigned base; /* address that number 0 would have */
+    unsigned base; /* address of number 0, which may lie outside the memory */
     float *image;
 
     __device__ int32_t add_word(int at, int32_t number) const

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread. The event's line crosses
- * planes of sample points. For each point near the line that may see both faces, the solid angle is computed. Its
- * coordinates are small compared with the crystals. The code also compiles for the processor. */
+ * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread. The event's line
+ * crosses planes of sample points. The solid angle is computed for each point near the line that may see both faces.
+ * A point's coordinates relative to the line are small compared with the crystals. The code also compiles for the
+ * processor. */
 #ifndef LR_CUDA_LISTMODE_EXACT_CUH
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
@@ -12,8 +13,8 @@
 
 /* --- the path of an event's line, as exact elements need it (lr_cuda_list_path) --- */
 
-/* A path is found in double, and followed in single precision and whole numbers. Paths are stored if memory has room
- * for them. Axes are the frame's: along it, and two across. */
+/* A path is computed in double, and followed in single precision and whole numbers. Paths are stored if memory
+ * suffices for them. Axes are the frame's: one along its axis, and two across. */
 
 /* A crystal's face in a frame. */
 struct placed_face {
@@ -36,8 +37,8 @@ struct placed_face {
         half_mm[1] = of.along[3];
     }
 
-    /* Half extent of the face along the frame's axis, and beside the line when projected along its direction, given by
-     * these slopes, onto a plane. */
+    /* Half extent of the face along the frame's axis, and half extents, across the axis, of its projection onto a
+     * plane across the axis. The projection is along the line's direction, which the slopes give. */
     __host__ __device__ void reach(const double slopes[2], double mm[3]) const
     {
         mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
@@ -53,9 +54,9 @@ __host__ __device__ inline double product_of(const double a[3], const double b[3
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Finds where the path's line crosses the planes of sample points, and how far from it points can have elements. Any
- * line through both faces is at most `reach` beside this line. The reach changes linearly from one face to the other.
- * The position of a plane between the faces is known up to `slack`. */
+/* Finds where the path's line crosses the planes of sample points, and how far from the crossing points can have
+ * elements. Any line through both faces is at most `reach` beside this line. The reach changes linearly from one
+ * face to the other. The position of a plane between the faces is known up to `slack`. */
 __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, const placed_face faces[2],
                                                const double reaches[2][3], const double slopes[2],
                                                lr_cuda_list_path &path)
@@ -127,7 +128,8 @@ struct exact_line {
         faces[1].reach(slopes, reaches[1]);
     }
 
-    /* Cosines of a face's axes with the line towards it. sign: -1 if the line comes from the other side. */
+    /* Cosines between a face's axes and the line towards the face. sign: -1 if the line comes from the opposite
+     * side. */
     __host__ __device__ void find_lean(const placed_face &face, double sign, float lean[3]) const
     {
         lean[0] = (float)(sign * product_of(face.across, direction));
@@ -139,7 +141,7 @@ struct exact_line {
     {
         lr_cuda_list_path path = {};
 
-        /* Planes that remain after limits by the faces and time of flight. */
+        /* Planes that remain after the limits by the faces and by time of flight. */
         double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
         double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
         if (tof[1] > 0) {
@@ -192,8 +194,8 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* exact_half: limit of half a face's edge divided by the distance of a point that is nearer to the other face. A larger
- * face is divided into pieces. exact_pieces: most pieces along each axis. */
+/* exact_half: limit of the ratio of half a face's edge to the distance of a point that is nearer to the other face.
+ * A face with a larger ratio is divided into pieces. exact_pieces: most pieces along each axis. */
 constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
@@ -221,11 +223,13 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
 
 /* --- a line's way through planes --- */
 
-/* Time of flight of a voxel's extent along the line; lengths are in standard deviations. `place` is the distance of the
- * extent's middle from the centre of time of flight, in the first plane. `step` is its increase from plane to plane. */
+/* Time of flight over a voxel's extent along the line; lengths are in standard deviations. `place` is the distance
+ * from the centre of time of flight to the extent's middle, in the first plane. `step` is its increase from plane to
+ * plane. */
 struct exact_time {
     float place, step, half, half_bin, per_mm, gain[3];
-    float whole;   /* a voxel whose middle is at most this far is short, and wholly within three standard deviations */
+    float whole;   /* a voxel whose middle is at most this far away is short, and wholly within three standard
+                    * deviations */
     float even[4]; /* the mean over a short voxel is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2 */
 
     __host__ __device__ exact_time() {}
@@ -235,9 +239,9 @@ struct exact_time {
           per_mm((float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half)),
           gain{known.gain[0], known.gain[1], known.gain[2]}
     {
-        /* The Gaussian's series around the middle of the extent. Half of the extent is below a quarter of a standard
-         * deviation. The terms are Hermite polynomials; the first omitted term is below 3e-8. A bin of up to about one
-         * standard deviation adds to the terms; the first omitted term is then below 3e-6. */
+        /* The series of the Gaussian around the middle of the extent. Half of the extent is below a quarter of a
+         * standard deviation. The terms are Hermite polynomials; the first omitted term is below 3e-8. A bin of up
+         * to about one standard deviation changes the terms; the first omitted term is then below 3e-6. */
         const float q = half * half, p = half_bin * half_bin;
         const float of_2 = (q + p) * (1.0f / 6.0f);
         const float of_4 = (q * q + p * p) * (1.0f / 120.0f) + q * p * (1.0f / 36.0f);
@@ -258,7 +262,7 @@ struct exact_walk {
     int first, plane, last;      /* first plane of the walk, current plane, and one after the last */
     int whole[2], low[2], high[2], point[2];
     float part[2], way_mm;
-    bool is_turned; /* the face at the lower end is the far one */
+    bool is_turned; /* true if the face at the lower end is the far one */
 
     /* Walks through planes begin .. end - 1 of the path's planes. */
     __host__ __device__ exact_walk(const lr_cuda_list_path &path, int begin, int end)
@@ -279,8 +283,8 @@ struct exact_walk {
     }
 };
 
-/* The integral of the normal distribution over places within half_width of a centre, where half_width < 0.5. It is a
- * series around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
+/* The integral of the normal distribution over an interval around a centre, with half_width < 0.5. It is a series
+ * around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
 __host__ __device__ inline float normal_around(float centre, float half_width)
 {
     const float y = centre * centre, q = half_width * half_width;
@@ -308,8 +312,8 @@ __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list
     walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
 }
 
-/* Extent in the frame's slices, and the number of steps of two by two points. `wide`: 0 if one step holds all points of
- * a plane, 1 if it does along one axis only, otherwise 2. */
+/* Number of slices of the frame, and number of steps of two by two points. `wide`: 0 if one step holds all points of
+ * a plane, 1 if one step is enough along one axis only, otherwise 2. */
 __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                     bool has_tof, int64_t k)
 {
@@ -347,7 +351,7 @@ struct exact_four {
 
 /* The receiver of an event's elements, which are in units of the grid's `share`, is a type with
  *   void open(k, at)         announces that element k of the next four has voxel number `at`, any voxel of the plane
- *   void take_four(four)     takes those four elements
+ *   void take_four(four)     takes the four announced elements
  *   void take(at, element)   takes a single element */
 template <class Each> struct exact_each {
     Each &each;
@@ -370,7 +374,7 @@ template <class Each> struct exact_each {
     }
 };
 
-/* Reads numbers before their elements are known, to overlap the loads with the computation. */
+/* Reads numbers before their elements are known, so that loads and computation overlap. */
 struct exact_reader {
     const float *numbers;
     float sum, held[4];
@@ -434,7 +438,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             open_window(walk, grid, planes);
             walk.way_mm = walk.way + planes * walk.way_step;
             const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
-            if (any_lane_of(turns) && turns) { /* a branch, because this is rare and long */
+            if (any_lane_of(turns) && turns) { /* a branch, because turns are rare and take long */
                 view.turn_round();
                 walk.is_turned = true;
             }
@@ -453,8 +457,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         return (float)(point - walk.whole[c]) - walk.part[c];
     }
 
-    /* Distance of a voxel's middle from the centre of time of flight, in standard deviations. It has a part for the
-     * voxel's plane, and one each along u and v. off: offset of the point from the line. */
+    /* Distance from the centre of time of flight to a voxel's middle, in standard deviations. It is the sum of a
+     * term for the voxel's plane and one term each along u and v. off: offset of the point from the line. */
     __host__ __device__ float middle_of_plane(float voxel) const
     {
         return time.place + (float)(walk.plane - walk.first) * time.step +
@@ -550,8 +554,8 @@ template <bool Leaning, list_times Times> struct exact_event {
     }
 
     /* Passes the elements of 2 x 2 points at once. Similar lines have about equally many planes with elements, and
-     * their planes have one or two points along either axis. So the lanes of a warp have equal work. If a second point
-     * is missing, its number is the number of a voxel or of the margin. */
+     * their planes have one or two points along either axis, so the lanes of a warp have equal work. If a second
+     * point is missing, its number is that of any voxel or of the margin. */
     template <bool AreSmall, class Taker>
     __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -612,8 +616,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         taker.take_four(four);
     }
 
-    /* Multiplies elements by their time-of-flight weights. For most lines all four voxels are below time.whole, and one
-     * branch handles them together. */
+    /* Multiplies elements by their time-of-flight weights. For most lines the middles of all four voxels are nearer
+     * than time.whole, and one branch handles the four together. */
     __host__ __device__ void weigh(exact_four &four) const
     {
         const float *middles = four.middles;
@@ -666,8 +670,8 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- back, in slabs --- */
 
-/* Approximate bound of the number that an event adds to a voxel. A point sees one of the faces from at least half of
- * the line's length, less the face's width. There is no bound if the faces are next to each other. */
+/* Approximate upper bound of the number that an event adds to a voxel. A point sees one of the faces from at least
+ * half of the line's length, less the face's width. If the faces are next to each other, there is no bound. */
 struct exact_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -710,16 +714,16 @@ struct exact_unit {
     }
 };
 
-/* Sums of a slab as 32-bit integers, which shared memory adds faster than floats. Elements can be arbitrarily small. An
- * element with fewer than 14 bits is added to the image as a float, so that a voxel loses at most 3e-5 of its value. An
- * element with more than 30 bits is added as a float too. If a sum overflows its word, 2^32 units are added to the
- * image. Slab has
+/* Sums of a slab as 32-bit integers, which shared memory adds faster than floats. Elements can be arbitrarily small.
+ * An element with fewer than 14 bits is added to the image as a float, so that a voxel loses at most 3e-5 of its
+ * value. An element with more than 30 bits is added as a float too. If a sum overflows its word, 2^32 units are
+ * added to the image. The type Slab has
  *   int32_t add_word(at, number)   returns the previous word
  *   void add_float(at, number)     adds to the image */
 template <class Slab> struct exact_sums {
     Slab slab;
-    float scale, unit; /* numbers are in units; 1 is `scale` units */
-    float least;       /* least number that words hold; infinite if there are no words */
+    float scale, unit; /* factor from values to numbers in units; its inverse */
+    float least;       /* least number that words hold; infinite if words are not used */
     float scaled;      /* the event's value */
 
     __host__ __device__ void open(int, int) {}
@@ -729,8 +733,8 @@ template <class Slab> struct exact_sums {
         const int32_t term = term_of(number);
         settle(at, number, term, term != 0 ? slab.add_word(at, term) : 0);
     }
-    /* Adds the words of all four elements, including zeros, before it uses the first result. Otherwise a thread would
-     * wait four times. Branching around zeros would take longer. */
+    /* Adds the words of all four elements, including zeros, before it uses the first result. A thread would
+     * otherwise wait four times. Branching around zeros would take longer. */
     __host__ __device__ void take_four(const exact_four &four) const
     {
         int32_t terms[4], before[4] = {};
@@ -753,7 +757,7 @@ template <class Slab> struct exact_sums {
         }
     }
 
-    /* Returns the word that is added for a number; 0 if words cannot hold the number. */
+    /* Returns the word that is added for a number; 0 if a word cannot hold the number. */
     __host__ __device__ int32_t term_of(float number) const
     {
         const float size = fabsf(number);
@@ -780,8 +784,8 @@ template <class Slab> struct exact_sums {
 
 constexpr float least_exact = 16384.0f;
 
-/* Adds an event whose value is not 0, within the block's slices. Voxel numbers start at the frame's first one. sums:
- * without the event's value. If the product of value and scale is too small or too large for a float with full
+/* Adds an event whose value is not 0, within the block's slices. Voxel numbers start at the frame's first voxel.
+ * sums: without the event's value. If the product of value and scale is too small or too large for a float with full
  * precision, the value is not scaled and all elements are added as floats. */
 template <bool Leaning, list_times Times, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block, int64_t k,

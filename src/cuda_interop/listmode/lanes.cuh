@@ -81,7 +81,7 @@ __host__ __device__ inline int32_t word_of(float x)
 #endif
 }
 
-/* Returns the address in a register. Compilers tend to recompute an address for each use. */
+/* Returns the address in a register. Compilers tend to compute an address again for each use. */
 template <class Number> __host__ __device__ inline Number *held_address(Number *address)
 {
 #ifdef __CUDA_ARCH__
@@ -93,9 +93,9 @@ template <class Number> __host__ __device__ inline Number *held_address(Number *
 #endif
 }
 
-/* Lanes of a warp that run a loop together. A compiler may let lanes that leave an inner loop early continue alone
- * to the end of the outer loop. The warp then runs each iteration several times, for a few lanes each. Lanes that
- * ask the whole group whether there is another iteration wait for each other. */
+/* Lanes of a warp that run a loop together. Lanes that leave an inner loop early could otherwise continue alone to
+ * the end of the outer loop. The warp would then run each iteration several times, for a few lanes each. These lanes
+ * ask the whole group if there is another iteration, and so wait for each other. */
 struct lane_group {
     uint32_t lanes;
 

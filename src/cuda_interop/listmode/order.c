@@ -74,7 +74,7 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                  (int)cudaMemcpyAsync(to, ordering->pieces, (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
                                       cudaMemcpyDefault, params->stream)));
 
-    /* Gathers the events in the order of the sorted numbers, and copies them back in place. */
+    /* Gathers the events in the order of the sorted numbers, and copies them back to their arrays. */
     lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
                                   .from = {events->crystals[0], events->crystals[1],
                                            (const int32_t *)(const void *)events->tof_mm, events->number},

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Keys by which events are ordered, and the lines that are stored in that order. Tests run the kernels on the
- * processor, too. */
+ * Keys by which events are ordered, and the lines that are stored in this order. Tests also run the kernels on the
+ * processor. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/shares.cuh"
 #ifdef __CUDACC__
 #include "cuda_interop/overlap.cuh"
 #endif
 
-/* The parts of a key, from its top bits: the size of windows, the first slice, the last slice, and the number of
- * steps of an event in the remaining bits. Lanes of a warp then finish at about the same time. */
+/* The parts of a key, from its top bits: the size of windows, the first slice, the last slice. The remaining bits
+ * have the number of steps of an event. Lanes of a warp then finish at about the same time. */
 struct list_keys {
     static constexpr int most_slice_bits = 15, wide_bits = 2, most_step_bits = 20;
     int slice_bits;
@@ -19,7 +19,7 @@ struct list_keys {
     {
         while (slice_bits < most_slice_bits && (slices + 1) >> slice_bits != 0) slice_bits++;
     }
-    /* The last slice of keys: slices beyond it count as this one. */
+    /* The last slice that a key can hold. Slices beyond it count as this slice. */
     __host__ __device__ uint32_t last() const { return (1u << slice_bits) - 1; }
     __host__ __device__ int step_bits() const
     {
@@ -35,7 +35,7 @@ struct list_keys {
         return key << step_bits() | (extent.steps < most ? extent.steps : most);
     }
     __host__ __device__ int32_t steps_of(uint32_t key) const { return (int32_t)(key & ((1u << step_bits()) - 1)); }
-    /* which = 0: the first slice, 1: the last one. */
+    /* which = 0: the first slice; 1: the last slice. */
     __host__ __device__ int32_t slice_of(uint32_t key, int which) const
     {
         return (int32_t)(key >> (step_bits() + (1 - which) * slice_bits) & last());
@@ -58,14 +58,15 @@ struct list_keys {
         const float half = fmaxf(walk.half[0], walk.half[1]);
         extent.slices[0] = walk.slices[0];
         extent.slices[1] = walk.slices[1];
-        /* Lines with larger windows come last, because a warp takes as long as its largest window. */
+        /* Lines with larger windows come last and so share warps, because a warp takes as long as its largest
+         * window. */
         extent.wide = half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
     }
     ordering.keys[k] = list_keys(frame.slices).key_of(extent);
     ordering.numbers[k] = (int32_t)k;
 }
 
-/* Bounds of each piece; keys are in order. */
+/* Bounds of each piece. Keys must be in order. */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     bound_pieces(const __grid_constant__ lr_cuda_list_ordering ordering)
 {
@@ -90,7 +91,7 @@ struct list_keys {
     ordering.pieces[piece] = found;
 }
 
-/* Stores lines of events that are in their order. */
+/* Stores the lines of events that are already ordered. */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     keep_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
 {

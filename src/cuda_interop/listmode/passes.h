@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum {
-    LR_CUDA_LIST_GROUP = 256,                  /* threads of a block, unless the kernel says otherwise */
+    LR_CUDA_LIST_GROUP = 256,                  /* threads of a block, if the kernel does not define another number */
     LR_CUDA_LIST_THREADS = 768,                /* most threads of a block that projects */
     LR_CUDA_EXACT_THREADS = 512,               /* threads of a block for exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* chunks hold whole multiples of this many events */
@@ -31,39 +31,39 @@ typedef struct lr_cuda_list_points {
     float share;         /* share of a solid angle in a voxel's element */
 } lr_cuda_list_points;
 
-/* The grid's slices across an axis: voxel (u, v) of slice s is at s plane + (u + window[0] - 1) pitch +
- * v + window[1] - 1. Margins of zeros, in which kernels may read and add, are shared by neighbours. */
+/* The grid's slices across an axis. Voxel (u, v) of slice s is at s plane + (u + window[0] - 1) pitch + v +
+ * window[1] - 1. Neighbouring rows and slices share margins of zeros, in which kernels may read and add. */
 typedef struct lr_cuda_list_frame {
     int32_t axis, across[2];
-    int32_t slices, size[2]; /* voxels along the axis, and along across */
+    int32_t slices, size[2]; /* voxels along `axis`, and along across[0], across[1] */
     int32_t window[2];       /* most voxels that the shares of a slice span */
-    int32_t reach[2];        /* places that a window's first voxel can have */
-    int32_t pitch, plane;    /* numbers of a row of v, and of a slice */
+    int32_t reach[2];        /* number of positions that the first voxel of a window can have */
+    int32_t pitch, plane;    /* numbers in a row along v, and in a slice */
     int32_t tail;            /* numbers after the last slice's plane */
-    bool is_tiled;           /* slabs of slices fit in a block's shared memory */
+    bool is_tiled;           /* a block's shared memory can hold slabs of slices */
     bool has_events;
     int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, as plane is */
     double voxel_mm[3]; /* along axis, across[0], across[1], here and below */
     double origin_mm[3];
     double per_voxel[3]; /* voxels per mm */
-    double uu, uv, vv;   /* equation 3 for a line along the axis: line_walk has them for each line */
+    double uu, uv, vv;   /* equation 3 for a line along the axis; line_walk has the values of each line */
     float most[2];       /* largest element without and with time of flight */
     lr_cuda_list_points points;
 } lr_cuda_list_frame;
 
-/* Count of numbers in some slices, including the margin after them. */
+/* Count of numbers in this many slices, including the margin after them. */
 static inline int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
 {
     return slices * frame->plane + frame->tail;
 }
 
-/* The function of the distance to a tube's line. Squared distances are scaled so that a Gaussian is 2 to the power
- * of minus the square. For a table they are in mm^2. */
+/* The function of the distance to a tube's line. Squared distances are scaled so that a Gaussian is 2^-(scaled
+ * square). For a table they are in mm^2. */
 typedef struct lr_cuda_list_tube {
     double reach_mm;    /* the largest distance */
     float unit;         /* unit of a Gaussian: its value is 2^-(scaled square) */
-    float half;         /* the square of half the width; the value is constant beyond */
-    float rim, fall;    /* shares fall as rim - fall times the square, between 1 and 0 */
+    float half;         /* the square of half the width, beyond which the value is constant */
+    float rim, fall;    /* shares fall as rim - fall * square, between 1 and 0 */
     const float *table; /* [last + 2] over the distance; NULL = Gaussian */
     float entries;      /* table entries per unit of distance */
     int32_t last;
@@ -80,37 +80,37 @@ typedef struct lr_cuda_list_module {
     double across[4], along[4], normal[4];
 } lr_cuda_list_module;
 
-/* The scanner and the grid as exact elements need them. */
+/* Data of the scanner and the grid for exact elements. */
 typedef struct lr_cuda_list_exact {
-    const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
+    const lr_cuda_list_module *modules; /* NULL = the kernel is not the exact one */
     const int32_t *module_of;           /* module of each crystal */
     bool is_leaning;                    /* modules share no axial direction */
     float face, radius_mm;              /* the largest face over 2 pi, mm^2, and half of its diagonal */
-    float per_edge;                     /* the largest mean density of time of flight in a voxel */
+    float per_edge;                     /* upper bound of the mean density of time of flight in a voxel */
     double reach_mm;                    /* as in struct lr_listmode_model */
 } lr_cuda_list_exact;
 
-/* An event's line with the values that its slices need. Places along it are in standard deviations from the centre
- * of time of flight. Without time of flight they are in slices from the line's first one. */
+/* An event's line with the values that its slices need. Positions along it are in standard deviations from the
+ * centre of time of flight. Without time of flight they are in slices from the line's first slice. */
 typedef struct lr_cuda_list_line {
     int64_t at[2], step[2]; /* crossing of the first slice, and its step per slice: struct crossings */
     float uu, uv, vv, half[2];
-    float place, step_along; /* place of the first slice's middle, and step per slice */
-    float begin, end;        /* places between which the line counts */
-    float peak;              /* a slice's factor per unit of its length; with time of flight half of the bin */
+    float place, step_along; /* position of the first slice's middle, and step per slice */
+    float begin, end;        /* positions between which the line counts */
+    float peak;              /* a slice's factor per unit of its length; with time of flight: of half of the bin */
     int32_t slices[2];
 } lr_cuda_list_line;
 
 /* An event's line as exact elements need it. It runs through planes of sample points, from the crystal face at the
- * lower end of the frame's axis to the other face. It fills one cache line. */
+ * lower end of the frame's axis to the face at the upper end. It fills one cache line. */
 typedef struct lr_cuda_list_path {
-    int64_t at[2], step[2];          /* crossing of the first plane, and step per plane; the distance of two points is
-                                      * 2^32 */
-    float reach[2], widening[2];     /* distance from the crossing up to which elements are possible, in the first
-                                      * plane; its increase per plane */
-    int32_t planes[2];               /* planes: first, and one after the last; equal if there are none */
-    float way_mm, way_step_mm;       /* distance of the first plane from the face at the lower end; its increase per
-                                      * plane */
+    int64_t at[2], step[2];          /* crossing of the first plane, and step per plane; unit: the distance between
+                                      * two points / 2^32 */
+    float reach[2], widening[2];     /* distance from the crossing up to which elements are possible: in the first
+                                      * plane, and its increase per plane */
+    int32_t planes[2];               /* first plane, and one after the last; equal if there are none */
+    float way_mm, way_step_mm;       /* distance from the face at the lower end to the first plane, and its increase
+                                      * per plane */
     float low_lean[3], high_lean[3]; /* `lean` of angle_face, for the two faces */
     int32_t modules[2];              /* modules of the two faces */
     float length_mm;
@@ -148,7 +148,7 @@ typedef struct lr_cuda_list_job {
     int64_t work;      /* approximate: slices that lines cross, or steps of exact elements */
 } lr_cuda_list_job;
 
-/* Places of the values of a range's events: struct lr_listmode_places. */
+/* Indices of the values of a range's events: struct lr_listmode_places. */
 typedef struct lr_cuda_list_places {
     int64_t position, count, first;
     const int32_t *map; /* NULL = none */
@@ -159,7 +159,7 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
-    bool has_events[2];     /* without, with time of flight */
+    bool has_events[2];     /* events without, and with time of flight */
     bool is_line, as_paper; /* is_line: true for thin lines, and for exact elements */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
@@ -190,7 +190,7 @@ typedef struct lr_cuda_list_sort {
 int lr_cuda_list_sort_room(int64_t most, int64_t *bytes);
 int lr_cuda_launch_list_sort(const lr_cuda_list_sort *sort);
 
-/* Arrays of events, and of numbers by which they are taken: to[k] = from[numbers[k]]. */
+/* Arrays of events, and the numbers in whose order they are copied: to[k] = from[numbers[k]]. */
 typedef struct lr_cuda_list_gather {
     const int32_t *numbers;
     const int32_t *from[4];
@@ -204,21 +204,22 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 /* The slices that the lines of some events cross. */
 typedef struct lr_cuda_list_piece {
     int32_t slices[2]; /* first, and one after the last */
-    int32_t visits;    /* sum over all lines: slices, or steps of exact elements if there are more */
+    int32_t visits;    /* sum over all lines of the number of slices, or of the steps of exact elements if these are
+                        * more */
 } lr_cuda_list_piece;
 
-/* Ordering the events of a group by the first and the last slice that their lines cross. */
+/* Sorts the events of a group by the first and the last slice that their lines cross. */
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
     uint32_t *keys;             /* [count] list_keys in order.cu */
     int32_t *numbers;           /* [count] 0, 1, ... */
-    lr_cuda_list_piece *pieces; /* pieces of LR_CUDA_LIST_PIECE events, in their order */
+    lr_cuda_list_piece *pieces; /* pieces of LR_CUDA_LIST_PIECE events, in sorted order */
     lr_cuda_list_line *lines;   /* [count]; NULL = none are kept */
     lr_cuda_list_path *paths;   /* the same for exact elements */
 } lr_cuda_list_ordering;
 
-/* Lines or paths of a group, whose events are in their order. */
+/* Lines or paths of a group, whose events are already sorted. */
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
 
 /* The first launch sets keys and numbers. The second launch, after sorting, finds the pieces from the keys. */
@@ -252,7 +253,7 @@ int lr_cuda_launch_list_draw(const lr_cuda_list_drawing *drawing);
 
 /* Partition and sort of a range's events, which are in the caller's order. */
 typedef struct lr_cuda_list_arranging {
-    lr_cuda_list_events events; /* number: not read */
+    lr_cuda_list_events events; /* its member `number` is not read */
     bool has_kinds;             /* false: all crystals are of kind 0 */
     int32_t count;
     uint32_t *keys;           /* [count] */
@@ -263,8 +264,8 @@ typedef struct lr_cuda_list_arranging {
     void *stream;
 } lr_cuda_list_arranging;
 
-/* The first launch sets keys to groups, and numbers, and counts the groups. The second sets keys of a partitioned
- * group to centres along its axis. Bits are the same as on the host. */
+/* The first launch sets `keys` to groups, sets `numbers`, and counts the groups. The second launch sets the keys of
+ * one partitioned group to the centres along its axis. Results have the same bits as on the host. */
 int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging);
 int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging);
 
@@ -289,7 +290,7 @@ typedef struct lr_cuda_list_step {
     lr_cuda_list_pass pass;             /* its events are those of the range or group */
     const lr_cuda_list_record *records; /* the events, if they are records; NULL = they are in the pass's arrays */
     int32_t count;
-    int32_t axis;       /* axis of all events, whose footprints have one size; -1 = events have different axes */
+    int32_t axis;       /* axis of all events, whose footprints then have one size; -1 = events have different axes */
     bool is_cached;     /* slices are in shared memory; otherwise image, in the grid's order */
     bool skips;         /* skips slices that no line of the block crosses */
     bool is_fast;       /* uses faster, less accurate arithmetic */
@@ -307,7 +308,7 @@ int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing);
 /* Sets the image to the sum of the frames. */
 int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing);
 
-/* The first launch sets `partial` to the sums of each job's events. The second launch adds these sums up over slabs,
+/* The first launch sets `partial` to the sums of each job's events. The second launch adds these sums over slabs,
  * and sets `values`. */
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
@@ -316,13 +317,13 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
 /* Passes of exact elements: forward writes values, back adds sums to numbers. They run by jobs if frames are tiled,
- * or else by chunks. */
+ * otherwise by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 
 struct lr_listmode_visitor; /* listmode/rows.h */
 
-/* Visits the elements of a chunk that holds one event. The pass's pointers are on the host. size: the grid's size. */
+/* Visits the elements of a chunk that has one event. The pass's pointers are on the host. size: the grid's size. */
 void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], const lr_cuda_list_chunk *event,
                         const struct lr_listmode_visitor *visitor);
 

@@ -16,10 +16,11 @@ enum {
     JOBS_PER_PROCESSOR = 4,       /* usual number, so that no processor waits long for another */
     EXACT_JOBS_PER_PROCESSOR = 8, /* usual number for exact elements, whose jobs have more work */
     JOBS_OF_REST = 2,             /* jobs per processor of the remaining work, if the device has reordered the events */
-    LEAST_JOBS = 16,              /* a job has at least a launch's work divided by this number and the processors */
+    LEAST_JOBS = 16,              /* a job has at least this part of a launch's work: 1 / (this number times the
+                                   * processors) */
     EXACT_LEAST_JOBS = 64,        /* the same number for exact elements */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 2, /* fewest slices of a slab: fewer do not repay finding each line anew */
+    LEAST_SLICES = 2, /* fewest slices of a slab: with fewer, finding each line anew costs too much */
     LEAST_PLANES = 4, /* fewest planes of sample points in a slab of exact elements */
     LEAST_WINDOW = 4, /* smallest window that kernels of tubes work on */
     LINE_WORK = 8,    /* work of finding a line, in slices that it crosses */
@@ -68,7 +69,7 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     }
     points->share = (float)(0.15915494309189535 / all);
 
-    /* Tiling repays finding each line anew if a slab has enough slices, or the whole image. */
+    /* Tiling pays for finding each line anew if a slab has enough slices, or if it has the whole image. */
     const int samples = model->samples[frame->axis];
     const int32_t least =
         model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + samples - 1) / samples : (int32_t)LEAST_SLICES;
@@ -76,8 +77,8 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     frame->is_tiled = slices >= least || slices == frame->slices;
 }
 
-/* Sets the frame's axes and sizes. Planes are whole pieces of 16 bytes. Rows are of odd length: lines that leave the
- * image through one side then have voxels in all banks of shared memory. */
+/* Sets the frame's axes and sizes. Planes are whole pieces of 16 bytes. Rows have odd lengths: the voxels of lines
+ * that leave the image through one side are then in all banks of shared memory. */
 static lr_status lay_out_frame(const struct lr_listmode_model *model, int axis, int64_t begin, const lr_log *log,
                                lr_cuda_list_frame *frame)
 {
@@ -87,7 +88,7 @@ static lr_status lay_out_frame(const struct lr_listmode_model *model, int axis, 
     for (int k = 0; k < 2; k++) {
         frame->across[k] = across[k];
         frame->size[k] = size[across[k]];
-        frame->window[k] = 2; /* voxels that the shares of any line span at most */
+        frame->window[k] = 2; /* most voxels that the shares of any line span */
         if (model->kernel == LR_LISTMODE_TUBE) {
             const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[across[k]];
             const int width = (int)(2.0 * reach + 0.01) + 1;
@@ -140,10 +141,10 @@ struct planning {
     int32_t line_work;    /* work of finding a line */
     int64_t chunk_events; /* events of a chunk of the current range */
     int64_t launch_work;  /* work of each launch of the current range, if the device has reordered the events */
-    int64_t dealt_work;   /* work dealt out for the current launch */
+    int64_t dealt_work;   /* work assigned to the current launch so far */
 };
 
-/* Events of a group that will become a chunk. */
+/* Consecutive events of a group that will become a chunk. */
 struct portion {
     int64_t events[2];
     int32_t slices[2];                /* slices that the lines may cross */
@@ -168,7 +169,7 @@ static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_fra
     return slabs > 1 ? slabs : 1;
 }
 
-/* Sums that the events of a range are likely to have, over all of its slabs. */
+/* Estimated number of sums for the events of a range, over all of its slabs. */
 static int64_t count_sums(const struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
@@ -209,7 +210,8 @@ static int64_t work_of_piece(const struct portion *portion, int64_t k, const int
 /* All slices of a frame. */
 static const int32_t all_slices[2] = {0, INT32_MAX};
 
-/* Work of a portion in some slices: the slices that its lines cross, or their steps, plus the cost of finding lines. */
+/* Work of a portion in some slices: the number of slices that its lines cross, or the number of their steps, plus
+ * the cost of finding the lines. */
 static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
@@ -276,8 +278,8 @@ static struct portion widen(const struct portion *portion, int64_t end)
     return wider;
 }
 
-/* The next events of a group in the device's order. Each of their slabs has as much work as the next job should
- * have, with few more slabs than needed. */
+/* The next events of a group in the device's order. They are chosen so that each of their slabs has as much work as
+ * the next job should have, with few more slabs than needed. */
 static struct portion next_ordered(const struct planning *planning, int64_t r, int group, int64_t first)
 {
     const struct lr_cuda_list_order *order = planning->params->order;
@@ -290,8 +292,9 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                   .line_work = planning->line_work};
     struct portion portion = widen(&empty, ends[1]);
 
-    /* All jobs have equal work if the caller sets their number. By default, jobs become shorter: the first jobs are
-     * long, because each slab takes a while to begin and end; the last jobs are short, so that no processor waits. */
+    /* If the caller sets the number of jobs, all have equal work. By default, jobs become shorter: the first jobs
+     * are long, because each slab takes a while to begin and end; the last jobs are short, so that no processor
+     * waits. */
     const struct lr_cuda_list_plan_params *params = planning->params;
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
@@ -339,7 +342,7 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     return LR_OK;
 }
 
-/* Sorts the longest first, so that none is left alone at the end. */
+/* Sorts the longest jobs first, so that none of them runs alone at the end. */
 static int compare_jobs(const void *a, const void *b)
 {
     const lr_cuda_list_job *left = a, *right = b;
@@ -400,7 +403,7 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         plan->range_batches[r] = plan->num_batches;
         if (groups[0] == groups[LR_LISTMODE_GROUPS]) continue;
 
-        /* A chunk has whole pieces, as many as give a launch work for all processors. */
+        /* A chunk has whole pieces. There are so many of them that a launch has work for all processors. */
         const int64_t all = offsets[r + 1] - offsets[r], sums = count_sums(&planning, r);
         const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
         const int64_t events = sums / launches / planning.jobs + 1;

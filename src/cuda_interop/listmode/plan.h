@@ -2,18 +2,18 @@
  * Copyright The LORaster authors
  *
  * The division of each range's work among blocks: chunks of arranged events, times slabs of the slices that their
- * lines may cross. No CUDA in it. */
+ * lines may cross. This file uses no CUDA. */
 #ifndef LR_CUDA_INTEROP_LISTMODE_PLAN_H
 #define LR_CUDA_INTEROP_LISTMODE_PLAN_H
 
 #include "cuda_interop/listmode/passes.h"
 #include "listmode/backend.h"
 
-/* The device orders the events of each group by the size of their windows, then by the first slice that their lines
- * cross, then by the last slice, then by their number of steps. The lines of a warp then have about one length, and
- * blocks go through few slices. */
+/* The device sorts the events of each group by these keys in turn: size of their windows; first slice that their
+ * lines cross; last slice; number of steps. The lines of a warp then have about the same length, and blocks go
+ * through few slices. */
 
-/* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
+/* Pieces of LR_CUDA_LIST_PIECE events; the last piece of a group may be shorter. Zero: there are no pieces. */
 struct lr_cuda_list_order {
     int64_t *first;             /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
     lr_cuda_list_piece *pieces; /* owned */
@@ -27,11 +27,11 @@ struct lr_cuda_list_plan_params {
     int64_t shared_room;                    /* bytes that a block may have; 0 = nothing is tiled */
     int64_t most_events;                    /* events of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
     int64_t most_partial;                   /* approximate sums of a launch; 0 = the usual number */
-    const struct lr_cuda_list_order *order; /* the device's order of events; NULL = as `events` */
+    const struct lr_cuda_list_order *order; /* the device's order of events; NULL = the order of `events` */
     const lr_log *log;
 };
 
-/* The work of one launch. Jobs count their chunks from the batch's first one. */
+/* The work of one launch. Jobs count their chunks from the batch's first chunk. */
 struct lr_cuda_list_batch {
     int64_t begin;      /* its first event */
     int64_t chunk, job; /* its first chunk and job */
@@ -62,7 +62,7 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 /* Sets up the frames and the tube. Finish the plan in any case. errors: LR_USAGE if the image has too many voxels. */
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
-/* Deals out chunks, jobs and batches; call it after the init. errors: LR_FAILED if memory runs out. */
+/* Divides the work into chunks, jobs and batches; call it after the init. errors: LR_FAILED if memory runs out. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
 

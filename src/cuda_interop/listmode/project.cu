@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * A block works on the events of a chunk in a slab of slices, which is in shared memory if it fits. The slab holds
- * the image's numbers for forward projection, and integer sums for back projection: shared memory adds integers about
- * six times as fast as floats. */
+ * the image's numbers for forward projection, and integer sums for back projection, because shared memory adds
+ * integers about six times as fast as floats. */
 #include "cuda_interop/listmode/frames.cuh"
 #include "cuda_interop/listmode/slabs.cuh"
 #include "cuda_interop/overlap.cuh"
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(most_threads, 1) back(const __grid_constant__ 
     if (held.are_floats) {
         write_events<Kind, Lines>(pass, block, held.taking, shared_floats{shared_begin()});
     } else {
-        /* Events that the slab leaves out are added to the image itself. */
+        /* Events that the slab leaves out are added directly to the image. */
         const global_sums image = {block.numbers(pass)};
         for (int k = (int)threadIdx.x; k < num_others; k += (int)blockDim.x)
             project_back<sharer_for<Kind, line_writer<global_sums>>, Lines>(pass, block, others[k], take_all(), image);

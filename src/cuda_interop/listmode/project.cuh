@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A block's part of a projection, for one thread. Tests run it on the processor, too. */
+ * A block's part of a projection, for one thread. Tests also run it on the processor. */
 #ifndef LR_CUDA_LISTMODE_PROJECT_CUH
 #define LR_CUDA_LISTMODE_PROJECT_CUH
 
 #include "cuda_interop/listmode/shares.cuh"
 
-/* lr_cuda_list_cells. */
+/* The same as lr_cuda_list_cells. */
 __host__ __device__ inline int64_t cells_of(const lr_cuda_list_frame &frame, int64_t slices)
 {
     return slices * frame.plane + frame.tail;
 }
 
-/* The slices that an event's line crosses, first and one after the last. wide: the size class of its windows, from 0.
- * steps: its number of steps, or 0 if that is not known. */
+/* The slices that an event's line crosses: first, and one after the last. wide: the size class of its windows, from
+ * 0. steps: its number of steps, or 0 if the number is not known. */
 struct list_extent {
     int32_t slices[2];
     uint32_t wide, steps;
@@ -39,14 +39,14 @@ struct list_block {
     }
 };
 
-/* Place of the value of the event with this number; -1 if it is not selected. */
+/* Index of the value of the event with this number; -1 if the event is not selected. */
 __host__ __device__ inline int64_t place_of_number(const lr_cuda_list_places &places, int32_t number)
 {
     const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
     return at >= 0 && at < places.count ? places.position + at : -1;
 }
 
-/* Place of the value of arranged event k. */
+/* Index of the value of arranged event k. */
 __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
 {
     return place_of_number(pass.places, pass.events.number[k]);
@@ -54,7 +54,7 @@ __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64
 
 /* --- forward --- */
 
-/* Lines are found by each block, or stored (kept). Events have bins of time of flight, or none. */
+/* Each block computes its lines, or reads stored ones (kept). Events have bins of time of flight, or none. */
 enum list_lines { FOUND, FOUND_IN_BINS, KEPT, KEPT_IN_BINS, NUM_LINES };
 
 __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &events)
@@ -96,7 +96,7 @@ __host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
-/* Size of an event for the choice of a block's unit: its value. */
+/* Size of an event, from which a block chooses its unit: the event's value. */
 struct list_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -104,7 +104,7 @@ struct list_sizes {
     }
 };
 
-/* The least and the largest size of values that a tile takes, and the factor that they are multiplied by. */
+/* The least and the largest size of values that a tile takes, and the factor by which they are multiplied. */
 struct list_taking {
     float low, high, scale;
 
@@ -126,7 +126,7 @@ __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_
     }
 }
 
-/* Integer sums up to this size fit in 32 bits, including what rounding adds. */
+/* Limit of integer sums, so that they fit in 32 bits with rounding errors added. */
 constexpr double largest_fixed = 2.14e9;
 
 /* The factor that makes values whole numbers. total: the sum of the values' magnitudes. */
@@ -136,8 +136,8 @@ __host__ __device__ inline float fixed_scale(const list_block &block, double tot
     return most > 0 ? (float)fmin(largest_fixed / most, 8e37) : 0.0f;
 }
 
-/* The range of values that whole numbers of one unit can hold. mean_log2: the mean logarithm of the events' sizes. An
- * event with a tiny estimate has a huge ratio. In a unit for this ratio, the other values would be rounded to 0. */
+/* The range of values that whole numbers of one unit can hold. mean_log2: the mean logarithm of the events' sizes.
+ * An event with a tiny estimate has a huge ratio. A unit chosen for this ratio would round the other values to 0. */
 __host__ __device__ inline list_taking take_usual(double mean_log2)
 {
     constexpr double spread_log2 = 4;
@@ -150,7 +150,7 @@ __host__ __device__ inline list_taking take_all()
     return {0.0f, INFINITY, 1.0f};
 }
 
-/* Most events of other sizes that a block adds to the image one by one. If there are more, the block adds up all
+/* Most events outside this range that a block adds to the image one by one. If there are more, the block adds all
  * events in floats. */
 constexpr int most_others = 160;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The shares of a slice's voxels in its factor, for one thread. Tests run this code on the processor, too. The receiver
- * of elements is a type with
+ * The division of a slice's factor among its voxels, for one thread. Tests also run this code on the processor. The
+ * receiver of elements is a type with
  *   void take<U, V>(shares, scale, at, pitch)   the element of number at + u pitch + v is scale shares[u][v]
  *   void take_one(element, at)                  one element; line_reader, which reads numbers, has no take_one */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
@@ -14,9 +14,9 @@
 /* The voxels of a slice that a line may see. */
 struct share_window {
     float off[2];  /* from the crossing to the first one, in voxels */
-    float span[2]; /* extent of the shares from the first voxel on; floor(span) + 1 voxels */
+    float span[2]; /* the first voxel's number */
     int at;        /* the first one's number */
-    int place[2];  /* its row and column, margins included */
+    int place[2];  /* the first voxel's row and column, margins included */
 };
 
 /* --- the tube's function of the squared distance, in the tube's unit --- */
@@ -57,7 +57,7 @@ template <class Share, class Taker> struct tube_sharer {
         return pass.as_paper ? factor : sum > 0.0f ? quotient_of(factor, sum) : 0.0f;
     }
 
-    /* Shares windows of up to U by V voxels at once. */
+    /* Computes the shares of windows of up to U by V voxels at once. */
     template <int U, int V> __host__ __device__ void share(const share_window &window, float factor, Taker &taker) const
     {
         float shares[U][V], v[V], of_v[V], sum = 0;
@@ -95,7 +95,8 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* Shares windows of any size. A receiver that writes needs the sum first, so that each share is computed twice. */
+    /* Computes the shares of windows of any size. A receiver that writes needs the sum of shares first, so each
+     * share is computed twice. */
     __host__ __device__ void share_any(const share_window &window, float factor, Taker &taker) const
     {
         float sum = 0;
@@ -113,7 +114,7 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* All lanes of a warp share windows of one size: the smallest that holds the window of every lane. */
+    /* All lanes of a warp use one window size: the smallest that holds the window of every lane. */
     __host__ __device__ void operator()(const share_window &window, float factor, Taker &taker) const
     {
         const float span = fmaxf(window.span[0], window.span[1]);
@@ -150,8 +151,8 @@ template <class Taker> struct line_sharer {
 
 /* --- slice by slice --- */
 
-/* Crossings of a line with one slice after the other, margins included. The unit is a voxel divided by 2^32. Steps are
- * added without rounding, so that places have the accuracy of floats between 0 and 1. */
+/* Crossings of a line with one slice after the other, margins included. The unit is a voxel / 2^32. Steps are added
+ * without rounding, so that positions are as accurate as floats between 0 and 1. */
 struct crossings {
     int64_t at[2], step[2];
 
@@ -176,8 +177,8 @@ struct crossings {
         at[1] += slices * step[1];
     }
 
-    /* Finds the window of a slice; returns false if it has no voxel of the image. The first voxel is the lowest one not
-     * below crossing - half. If rounding selects another one, its share is 0. */
+    /* Finds the window of a slice; returns false if it has no voxel of the image. The first voxel is the lowest one
+     * not below crossing - half. If rounding selects a neighbour instead, the share of this neighbour is 0. */
     __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, share_window &window) const
     {
         unsigned place[2];
@@ -230,8 +231,8 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- lines that are stored on the device --- */
 
-/* Finds the line of arranged event k for storing. A stored line serves if slices are short compared with a standard
- * deviation, and not for the paper's values. */
+/* Finds the line of arranged event k for storing. A stored line can be used if slices are short compared with a
+ * standard deviation, but not for the values of the paper. */
 __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
                                           int64_t k, lr_cuda_list_line &line)
 {
@@ -257,8 +258,8 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const l
     line.peak = has_tof ? walk.half_bin : (float)walk.chord;
 }
 
-/* The factor of a stored line's slice; number: slices between the line's first slice and this one. It has the values of
- * slice_factors, with one formula for whole slices and for cut ones. */
+/* The factor of a stored line's slice. number: the slice, counted from the line's first slice. The values are those
+ * of slice_factors, with one formula for whole slices and for cut ones. */
 template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
 {
     const float middle = line.place + (float)number * line.step_along;
@@ -298,7 +299,7 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- receivers of elements --- */
 
-/* Tile: has load(at), or add(at, number), which also receives zeros. */
+/* The type Tile has load(at), or add(at, number), which also receives zeros. */
 template <class Tile> struct line_reader {
     static constexpr bool reads = true;
     Tile tile;

@@ -18,8 +18,8 @@ extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
-/* The begin of a block's numbers in shared memory, kept in a register. Compilers tend to recompute it for each use,
- * which takes longer than the use. Call it after the barrier that completes the numbers. */
+/* The address of a block's numbers in shared memory, kept in a register. Compilers tend to compute it again for each
+ * use, which takes longer than the use. Call it after the barrier that completes the numbers. */
 __device__ unsigned shared_begin()
 {
     unsigned begin;
@@ -27,7 +27,7 @@ __device__ unsigned shared_begin()
     return begin;
 }
 
-/* Sums in whole numbers. It adds zeros too, because branching around them takes longer. */
+/* Sums in whole numbers. Zeros are added too, because branching around them takes longer. */
 struct shared_sums {
     unsigned base; /* address in shared memory */
 
@@ -40,7 +40,7 @@ struct shared_sums {
     }
 };
 
-/* Sums in floats, a sixth as fast. They serve values that differ too much to be integers of one unit. */
+/* Sums in floats, which are six times slower. They are for values that differ too much to be integers of one unit. */
 struct shared_floats {
     unsigned base;
 
@@ -82,7 +82,7 @@ __device__ void begin_events()
 
 /* --- sums --- */
 
-/* The sum over the block's threads, returned to each of them. */
+/* The sum over the block's threads; each thread gets it. */
 __device__ double sum_of_block(double mine)
 {
     __shared__ double sums[most_threads / 32];

@@ -17,7 +17,7 @@ enum { EVENT_BYTES = 16 };
 struct ordering {
     const struct lr_listmode_events *events;
     lr_listmode_variant variant;
-    int64_t *order; /* [count] indices of the arranged events, in the order that the step has them */
+    int64_t *order; /* [count] indices of the arranged events, in the order that the step requires */
 };
 
 /* --- on the device --- */
@@ -33,7 +33,7 @@ static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_
 static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records, size_t offset,
                            const struct ordering *ordering)
 {
-    int32_t *spare = (int32_t *)ordering->order; /* the order is no longer needed, and is twice as long */
+    int32_t *spare = (int32_t *)ordering->order; /* the order is no longer needed, and its array is large enough */
     const int64_t count = ordering->events->layout.count;
     for (int64_t k = 0; k < count; k++) memcpy(&spare[k], (const char *)&records[k] + offset, sizeof(*spare));
     return upload(memory, spare, count * (int64_t)sizeof(*spare));
@@ -130,7 +130,7 @@ lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, con
                                      float *image, bool is_back)
 {
     const lr_listmode_variant variant = steps->params->variant;
-    const bool by_groups = variant >= LR_LISTMODE_PARTITIONED; /* one launch for each group; otherwise one in all */
+    const bool by_groups = variant >= LR_LISTMODE_PARTITIONED; /* one launch for each group; false: a single launch */
     const int64_t *groups = steps->params->events->groups[r];
     for (int g = 0; g < (by_groups ? LR_LISTMODE_GROUPS : 1); g++) {
         const int64_t begin = groups[g], end = groups[by_groups ? g + 1 : LR_LISTMODE_GROUPS];

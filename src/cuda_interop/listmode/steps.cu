@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The paper's steps: each thread has a line. Its block runs through slices in shared memory together, or the thread
- * alone reads the image in global memory. */
+ * The paper's steps: each thread has a line. Either the threads of a block go together through slices in shared
+ * memory, or each thread reads the image in global memory by itself. */
 #include "cuda_interop/listmode/steps.cuh"
 
 #include <cuda_runtime.h>
@@ -49,7 +49,7 @@ struct shared_tile {
 
 /* --- kernels --- */
 
-/* All lines of a block go through slices in shared memory together. In back projection, a slice is added to the
+/* All lines of a block go together through slices in shared memory. In back projection, a slice is added to the
  * frame's numbers after all lines have passed it. */
 template <class Footprint, class Math>
 __global__ void __launch_bounds__(step_threads)
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(step_threads)
         if (!((step.axis < 0 && frame.has_events) || step.axis == axis)) continue;
         const int rows = frame.size[0] + frame.window[0] - 1, each = tile_rows(step, frame);
         int slices[2] = {0, frame.slices};
-        if (step.skips) { /* skips slices that no line of the block crosses; all lines are of one axis */
+        if (step.skips) { /* skips slices that no line of the block crosses; all lines then have one axis */
             __shared__ int met[2];
             if (threadIdx.x == 0) {
                 met[0] = frame.slices;

@@ -3,8 +3,8 @@
  *
  * The paper's steps (II.B) for one thread, which has one line. The code also compiles for the processor. Rows and
  * columns are those of a slice, margins included. A tile is a type with
- *   float load(row, column)         a number; 0 outside of the tile
- *   void add(row, column, number)   adds to a number; does nothing outside of the tile */
+ *   float load(row, column)         a number; 0 outside the tile
+ *   void add(row, column, number)   adds to a number; does nothing outside the tile */
 #ifndef LR_CUDA_LISTMODE_STEPS_CUH
 #define LR_CUDA_LISTMODE_STEPS_CUH
 
@@ -15,7 +15,7 @@ constexpr int step_threads = 512;
 
 /* --- lines --- */
 
-/* A thread's line. slices[0] == slices[1] if there is none. */
+/* A thread's line. slices[0] == slices[1] if the thread has none. */
 struct step_line {
     int axis;
     int64_t place;
@@ -57,7 +57,7 @@ struct step_line {
     __host__ __device__ bool meets(int slice) const { return slice >= walk.slices[0] && slice < walk.slices[1]; }
 };
 
-/* Values of a line that hold for all slices. */
+/* Values of a line that are the same for all slices. */
 struct step_way {
     slice_factors<true> factors;
     crossings first; /* crossings in the walk's first slice */
@@ -115,7 +115,7 @@ struct line_footprint {
     }
 };
 
-/* Projects a line in one slice, or in the part of the slice that a tile has. */
+/* Projects a line in one slice, or in the part of the slice that a tile holds. */
 template <class Footprint, class Math, class Tile>
 __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &line, const step_way &way, int slice,
                                     bool is_back, const Tile &tile)
@@ -144,7 +144,7 @@ __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &li
 
 /* --- the image in global memory --- */
 
-/* Number in the grid's order of voxel (row, column) of a frame's slice; -1 if the voxel is in a margin. */
+/* Index in the grid's order of voxel (row, column) of a frame's slice; -1 if the voxel is in a margin. */
 __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int slice,
                                             int row, int column)
 {
@@ -157,7 +157,7 @@ __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const
 
 /* --- slices in tiles --- */
 
-/* Number of rows of a slice in a tile. */
+/* Number of rows of a slice that a tile holds. */
 __host__ __device__ inline int tile_rows(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame)
 {
     const int rows = step.tile_bytes / (int)sizeof(float) / frame.pitch;
@@ -176,7 +176,7 @@ struct tile_span {
         count = (all - first < rows ? all - first : rows) * frame.pitch;
     }
 
-    /* The place of a number of the slice in the tile; -1 if it is outside. */
+    /* The index in the tile of a number of the slice; -1 if it is outside. */
     __host__ __device__ int find(const lr_cuda_list_frame &frame, int row, int column) const
     {
         const int at = row * frame.pitch + column - begin;

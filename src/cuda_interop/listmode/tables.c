@@ -137,7 +137,7 @@ struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_ba
     return (struct lr_cuda_list_shares){most_sums, bytes - most_sums * size};
 }
 
-/* Most events of a piece. Page-locking more memory takes longer than the transfer gains by it. */
+/* Most events of a piece. With larger pieces, page-locking takes longer than the transfer gains. */
 enum { MOST_ROOM = 1 << 20 };
 
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most)

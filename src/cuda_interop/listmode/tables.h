@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tables in the memory of the current device that list-mode passes read, besides images and values. */
+ * Tables that list-mode passes read, in the memory of the current device. Images and values are not among them. */
 #ifndef LR_CUDA_INTEROP_LISTMODE_TABLES_H
 #define LR_CUDA_INTEROP_LISTMODE_TABLES_H
 
@@ -39,18 +39,19 @@ struct lr_cuda_list_tables {
     const lr_cuda_list_job *jobs;
 };
 
-/* Copies the tables to the device and waits. The plan's tables are copied once it is dealt out. Events are copied
- * only if they are neither streamed nor already on the device. errors: LR_FAILED if memory runs out. */
+/* Copies the tables to the device and waits. The plan's tables are copied once its work is divided into chunks.
+ * Events are copied only if they are neither streamed nor already on the device. errors: LR_FAILED if memory runs
+ * out. */
 lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory);
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory);
 
-/* Bytes of the device that the family may take: the requested budget, or else half of the device's memory. The ends of
- * lines that are given by them are taken off; a scanner's crystals are too few to count. */
+/* Bytes of the device that the family may take: the requested budget, or half of the device's memory. If lines are
+ * given by their ends, the bytes of the ends are subtracted; a scanner's crystals are too few to count. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
-/* Shares of the budget next to an image of this many numbers in slices: sums of a launch, and bytes left for events. */
+/* Divides the budget that an image of this many numbers in slices leaves: sums of a launch, and bytes for events. */
 struct lr_cuda_list_shares {
     int64_t most_sums, for_events;
 };
@@ -75,11 +76,11 @@ struct lr_cuda_list_pieces {
     int next;
 };
 
-/* Enlarges the pieces for `most` events in all, up to the largest size of pieces. Returns false if memory runs out. */
+/* Enlarges the pieces for `most` events in all, up to the largest allowed piece. Returns false if memory runs out. */
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most);
 void lr_cuda_list_pieces_finish(struct lr_cuda_list_pieces *pieces);
 
-/* Target of events begin .. end - 1 of the caller's order. */
+/* Target of events begin .. end - 1, in the caller's order. */
 struct lr_cuda_list_sending {
     const struct lr_listmode_events *events;
     int64_t begin, end;
@@ -93,14 +94,14 @@ struct lr_cuda_list_sending {
  * LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending);
 
-/* The pieces that a backend of this kind keeps for the events of its sensitivity; NULL if it is of another kind. */
+/* The pieces that `backend` keeps for the events of its sensitivity; NULL if it is a backend of another kind. */
 struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *backend);
 
 struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
     const lr_cuda_list_pass *pass; /* frames, tube and all events */
     void *stream;                  /* a cudaStream_t */
-    lr_cuda_list_line *lines;      /* [count] of the device, which are made; NULL = none */
+    lr_cuda_list_line *lines;      /* [count] on the device: the lines to make; NULL = none */
     lr_cuda_list_path *paths;      /* the same for exact elements */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * An event's line on its path through the slices of a frame: listmode/line.h for one thread of a device. The code also
- * compiles for the processor. Axes are those of the frame: along its axis, and two across it. Places are in double. */
+ * An event's line on its path through the slices of a frame: listmode/line.h for one thread of a device. The code
+ * also compiles for the processor. Axes are those of the frame: one along its axis, and two across it. Positions are
+ * in double. */
 #ifndef LR_CUDA_LISTMODE_WALK_CUH
 #define LR_CUDA_LISTMODE_WALK_CUH
 
@@ -10,9 +11,9 @@
 #include "cuda_interop/listmode/passes.h"
 
 struct line_walk {
-    double place, chord;         /* along the line: place of slice 0, and step per slice */
+    double place, chord;         /* along the line: position of slice 0, and step per slice */
     double position[2], step[2]; /* crossing in voxels, and step per slice */
-    double begin, end;           /* places between which the line counts */
+    double begin, end;           /* positions between which the line counts */
     double tof, per_sigma;       /* per_sigma 0: without time of flight */
     float half_bin;              /* half of the bin around tof, in standard deviations; 0 = none */
     float uu, uv, vv;            /* equation 3: the squared distance, in the tube's unit, of a voxel u and v voxels from
@@ -61,7 +62,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
     walk.chord = frame.voxel_mm[0] * along;
     walk.place = -middle[0] * along;
 
-    /* The walk is limited to the line's ends, and to the reach of time of flight. */
+    /* The line's ends and the reach of time of flight limit the walk. */
     const double sigma = has_tof ? sigma_of(events, a, b) : 0.0, bin = has_tof ? bin_of(events, a, b) : 0.0;
     walk.begin = -0.5 * length;
     walk.end = 0.5 * length;
@@ -99,8 +100,8 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
         walk.step[c] = walk.chord * lean;
         walk.position[c] = middle[1 + c] * frame.per_voxel[1 + c] + walk.place * lean;
 
-        /* Drops slices that the line crosses outside the image. A margin of a slice, or of a voxel if the line is
-         * nearly parallel to the axis, allows for roundoff. */
+        /* Drops slices that the line crosses outside the image. One slice is kept as a margin for roundoff, or one
+         * voxel if the line is nearly parallel to the axis. */
         const float position = (float)walk.position[c], step = (float)walk.step[c];
         const float least = -walk.half[c], most = (float)(frame.size[c] - 1) + walk.half[c];
         if (fabsf(step) < 1e-5f) {
@@ -129,8 +130,8 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, co
 
 /* --- factors of slices --- */
 
-/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, is z times this function of y = z^2. The error is
- * 1.2e-9. The polynomial interpolates at the roots of a Chebyshev polynomial. */
+/* The integral of the normal distribution from 0 to z, divided by z, as a function of y = z^2, 0 <= z <= 3. The
+ * error is 1.2e-9. The polynomial interpolates at the roots of a Chebyshev polynomial. */
 __host__ __device__ inline double normal_over_z(double y)
 {
     double sum = 7.265240938010537e-13;
@@ -154,7 +155,7 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
     return !has_tof ? NO_TIMES : events.bin_mm == nullptr ? TIMES : TIMES_IN_BINS;
 }
 
-/* The part of the Gaussian within three standard deviations, and the normal distribution's density at 0. */
+/* The probability within three standard deviations, and the normal distribution's density at 0. */
 constexpr double list_held = 0.99730020393673981;
 constexpr double list_density = 0.39894228040143268;
 
@@ -180,9 +181,10 @@ __host__ __device__ inline float within_cut(float z)
     return fminf(fmaxf(z, -3.0f), 3.0f);
 }
 
-/* The integral of normal_from_0 over places within half_width of a centre. Beyond |z| = 3, normal_from_0 counts as
- * constant. A short interval uses derivatives at the middle of its part within |z| <= 3, to 1e-6 of the result. A
- * longer one uses the difference between its ends. */
+/* The integral of the normal distribution over an interval around a centre, from normal_from_0, which is constant
+ * beyond
+ * z| = 3. A short interval uses derivatives at the middle of its part within |z| <= 3, to 1e-6 of the result. A
+ * longer interval uses the difference between its ends. */
 __host__ __device__ inline float normal_sum_around(float centre, float half_width)
 {
     const float low = centre - half_width, high = centre + half_width;
@@ -199,10 +201,10 @@ __host__ __device__ inline float normal_sum_around(float centre, float half_widt
     return beyond + to * normal_from_0(to) - from * normal_from_0(from) + (float)list_density * fall;
 }
 
-/* The integral of the normal distribution over places within half_width of a middle, averaged over a bin that reaches
- * half_bin to either side. Both lengths are below 0.35. It is the Gaussian's series around the middle, with moments of
- * the sum of two uniform distributions. Its relative error is 3e-7. A difference of integrals would be less accurate
- * far from the event's middle. */
+/* The integral of the normal distribution over an interval around a middle, averaged over a bin that reaches
+ * half_bin to either side. Both half lengths are below 0.35. It is the Gaussian's series around the middle, with
+ * moments of the sum of two uniform distributions. Its relative error is 3e-7. A difference of integrals would be
+ * less accurate far from the event's middle. */
 __host__ __device__ inline float normal_around_bin(float middle, float half_width, float half_bin)
 {
     const float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
@@ -219,9 +221,9 @@ __host__ __device__ inline float normal_around_bin(float middle, float half_widt
     return 2.0f * (float)list_density * half_width * power_of_two(y * -0.72134752f) * sum;
 }
 
-/* Share of an event's time of flight that lies within half_width of a middle. The event's bin reaches half_bin to
- * either side of 0. All lengths are in standard deviations. The two lengths can be exchanged: the longer one is used
- * for the difference. */
+/* Fraction of an event's time of flight that lies within half_width of a middle. The event's bin reaches half_bin to
+ * either side of 0. All lengths are in standard deviations. Interval and bin can be exchanged, so the difference is
+ * taken over the longer one. */
 __host__ __device__ inline float held_of_bin(float middle, float half_width, float half_bin)
 {
     const float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);
@@ -265,7 +267,7 @@ template <bool InBins> struct slice_factors {
         return peak * Math::power(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
     }
 
-    /* Factor of a slice that is cut. */
+    /* Factor of a slice that is only partly within the walk. */
     template <class Math>
     __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk, int slice) const
     {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events on the device, and the lines that are made of them. */
+ * Events on the device, and the lines that are computed from them. */
 #include "listmode/events.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -36,8 +36,8 @@ _Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
 /* --- events --- */
 
-/* Copies events begin to end - 1 to the beginning of a segment. If lines are given by their ends, the ends are copied,
- * too. */
+/* Copies events begin to end - 1 to the beginning of a segment. If lines are given by their ends, the ends are
+ * copied too. */
 static lr_status upload(const struct lr_listmode_compute *compute, const struct lr_listmode_segment *segment,
                         int64_t begin, int64_t end)
 {
@@ -93,8 +93,8 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     const lr_log *log = compute->params.log;
     const bool is_exact = lr_listmode_is_exact(compute);
 
-    /* The crystals' positions, which are the ends of lines, their modules and their kinds. If lines are given by
-     * their ends, the segments have these data instead, for each event. */
+    /* Data of the crystals: positions (the ends of lines), modules and kinds. If lines are given by their ends, the
+     * segments have these data instead, for each event. */
     const int64_t num_crystals = events->are_lines ? 1 : events->num_crystals;
     double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
     for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
@@ -133,8 +133,8 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
     }
 
-    /* The events are cut into segments that fit a buffer. If memory is short, one segment receives the current
-     * events. */
+    /* The events are divided into segments that fit into a buffer. If memory is short, there is one segment for the
+     * current events. */
     const int64_t total = events->layout.count;
     const bool are_lines = events->are_lines;
     const int64_t largest = are_lines ? LR_LISTMODE_ENDS_BYTES : LR_LISTMODE_EVENT_BYTES;
@@ -142,7 +142,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     device->is_streamed = total > bytes / lr_listmode_event_bytes(events);
     device->segment_events = device->is_streamed ? compute->most_lines : most;
     device->num_segments = device->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* A sensitivity uses its events only once, so that ordering them would take longer than it saves. */
+    /* A sensitivity uses its events only once. Ordering them would therefore take longer than it saves. */
     if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
         LR_TRY(lr_listmode_order(compute));
     device->segments = lr_alloc(device->num_segments, sizeof(*device->segments), "events", compute->params.log);
@@ -285,7 +285,7 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
         lr_listmode_slices(&walk, slices);
         if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
         for (int c = 0; c < 2; c++) {
-            /* Slices are skipped if the line crosses them more than half a window outside the grid. */
+            /* A slice is skipped if the line crosses it more than half a window outside the grid. */
             const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
             const double position = walk.position[c], step = walk.step[c];
             if (fabs(step) < 1e-9) {

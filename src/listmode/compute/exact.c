@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Bounds of the elements of the exact kernel, and of their number. */
+ * Upper bounds of the elements of the exact kernel, and of their number. */
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/units.h"
@@ -36,8 +36,8 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
     shortest->squares[worker] = least;
 }
 
-/* Bounds the distance in mm along axes[1] between a line whose predominant axis is axes[0] and the places that its two
- * faces see. exact_prepare.comp finds a distance that is larger by a quarter at most. */
+/* Upper bound of the distance in mm, along axes[1], between a line whose predominant axis is axes[0] and the
+ * positions that its two faces see. The distance that exact_prepare.comp finds is larger by a quarter at most. */
 static double reach_mm(const lr_scanner *scanner, const int axes[2])
 {
     double most = 0;
@@ -72,8 +72,8 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
         exact->plane_points = points > exact->plane_points ? points : exact->plane_points;
     }
 
-    /* Finds the length of the shortest line. If memory runs out, the length is taken as 0, for which the bounds
-     * below hold too. */
+    /* Finds the length of the shortest line. If memory runs out, the length is taken as 0; the bounds below are
+     * valid for 0 too. */
     struct shortest shortest = {events, lr_alloc(params->threads, sizeof(double), "lengths of lines", params->log)};
     double least = shortest.squares != NULL ? INFINITY : 0;
     for (int k = 0; shortest.squares != NULL && k < params->threads; k++) shortest.squares[k] = INFINITY;
@@ -99,8 +99,8 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
         edges = fmax(edges, face[0] + face[1]);
     }
 
-    /* A point is at least half of the line's length, less the width of the faces, away from one of the two faces. The
-     * solid angle is at most that of a half-space. */
+    /* Every point is away from one of the two faces by at least half of the line's length, less the width of the
+     * faces. The solid angle is at most that of a half-space. */
     const double distance = fmax(0.5 * shortest_mm - edges, 0.0);
     const double angle = fmin(area / (2.0 * LR_PI * fmax(distance * distance, 1e-30)), 1.0);
 

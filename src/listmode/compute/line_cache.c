@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections over lines that the device keeps, by jobs of its groups. Jobs have about the same work, and the longest
+ * Projections over lines that the device keeps. Groups take jobs, which have about the same work. The longest jobs
  * come first, so that no group works alone at the end. */
 #include "base/grow.h"
 #include "base/log.h"
@@ -14,10 +14,11 @@
 #include <string.h>
 
 enum {
-    PIECE = 256,          /* lines that go to a job together */
-    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross: it also takes time to add its sums */
+    PIECE = 256,          /* number of lines that are added to a job together */
+    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because adding its sums takes time
+                           * too */
     MOST_JOBS = 2048,     /* one side of a range has about this many jobs */
-    LINE_WORK = 1         /* work to begin a line in a slab, as a number of slices */
+    LINE_WORK = 1         /* work of beginning a line in a slab, in slices */
 };
 
 struct job_builder {
@@ -52,7 +53,7 @@ static int32_t most_of(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* Counts the slices within a range that a portion's lines cross, and LINE_WORK more for each line. */
+/* Counts the slices within a range that a portion's lines cross, and adds LINE_WORK for each line. */
 static int64_t work_within(const struct job_builder *builder, const struct portion *portion, const int32_t slices[2])
 {
     int64_t work = 0;
@@ -109,7 +110,7 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
     builder->job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
-        /* A job has at most as many slices and lines as the shader's sums allow. */
+        /* A job has at most as many slices and lines as the shader's sums can hold. */
         struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
         lr_listmode_cut_slabs(builder->compute, &uniforms);
         const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
@@ -118,8 +119,8 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
         const int64_t *ends = &groups[2 * axis + side];
         struct portion portion = {.end = ends[0]};
         while (portion.end < ends[1]) {
-            /* Pieces are added until each slab has about the work of a job. Half of that work is enough if one more
-             * piece would need more slabs. */
+            /* Pieces are added until each slab has about the work of a job. If one more piece would need more slabs,
+             * half of that work is enough. */
             const struct portion empty = {portion.end, portion.end, axis, {LR_LISTMODE_KEY_SLICES, 0}};
             portion = widen(builder, &empty, ends[1]);
             int64_t work = work_within(builder, &portion, all);
@@ -199,7 +200,7 @@ static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines,
 
 enum {
     AXES = 3,
-    CACHED_BYTES = 8,        /* an event's bytes besides its line: its value and its place in lists */
+    CACHED_BYTES = 8,        /* bytes of an event besides its line: its value and its number in lists */
     CACHED_VOXEL_BYTES = 24, /* a voxel's bytes: slices and sums across the two other axes */
     MOST_GROUPS = 1 << 15,   /* along an axis */
     GROUPS_OF_LISTED = 256,  /* groups for listed lines */
@@ -231,7 +232,7 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
     bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
     for (int axis = 0; may && axis < AXES; axis++) {
-        /* Slabs need whole slices, and a thread must not take too long for a slab. */
+        /* Slabs must have whole slices, and a thread must not take too long for a slab. */
         const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
         may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
               uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&
@@ -354,8 +355,8 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
     pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
 }
 
-/* Runs jobs ends[0] to ends[1] - 1 of a table. Passes in software are short, so that the user can cancel a
- * projection. */
+/* Runs jobs ends[0] to ends[1] - 1 of a table. With software renderers, each pass is short, so that the user can
+ * cancel a projection. */
 static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
                           const struct gl_pass *what)
 {
@@ -395,7 +396,8 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
 
 /* --- back --- */
 
-/* Copies the values of a range to the order of its lines, and lists the lines of unusual values. */
+/* Copies the values of a range to the order of its lines, and lists the lines whose values are not usual
+ * (shaders/listmode/scale.glsl). */
 static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
 {
     struct lr_listmode_compute *compute = p->compute;
@@ -414,7 +416,8 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
 }
 
-/* Runs a pass over the listed lines of unusual values, which adds them or bounds their terms. */
+/* Runs a pass over the listed lines, whose values are not usual. The pass adds the lines, or finds a bound of their
+ * terms. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
     const int64_t untimed = p->compute->cache.num_untimed;
@@ -460,8 +463,8 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
     cache->are_sums_clear = false;
 
-    /* Back-projects lines of usual values. No barrier is needed between passes, since all add to the same sums by
-     * atomic operations. */
+    /* Back-projects lines with usual values. No barrier is needed between passes, because all of them add to the
+     * same sums by atomic operations. */
     const struct lr_listmode_jobs *jobs = &cache->back;
     struct gl_pass pass = {.barriers = 0};
     bind_lines(p, &pass);

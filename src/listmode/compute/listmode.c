@@ -19,15 +19,16 @@
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached: then rows alone use these lines, and need few */
+    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached; only rows then use these lines, and they need few */
     MOST_EXACT_LINES = 1 << 19,   /* exact elements: 120 MiB */
     SMALL_LINES = 1 << 14         /* renderers in software */
 };
 
-/* An axis has at most this many sample points, whose numbers single precision can distinguish. */
+/* Most sample points of an axis, so that single precision can distinguish their numbers. */
 enum { MOST_PLANES = 1 << 21 };
 
-/* A voxel takes VOXEL_BYTES in slices, sums and the grid's order. shaders/listmode/scale.glsl has SCALE_WORDS words. */
+/* VOXEL_BYTES: bytes of a voxel in slices, sums and the grid's order. SCALE_WORDS: words of
+ * shaders/listmode/scale.glsl. */
 enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
 
 /* --- projections --- */
@@ -159,7 +160,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     compute->caches_lines = lr_listmode_may_cache(compute, budget);
     const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
 
-    /* Lines take up to a quarter of the memory, but at least LEAST_LINES lines have room. */
+    /* Lines take up to a quarter of the memory, but there is always memory for LEAST_LINES lines. */
     int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
     most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
     most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
@@ -252,8 +253,8 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
-    /* A sensitivity shares the programs of its backend, unless that one has bins of time of flight: LORs of a
-     * sensitivity have no time of flight. */
+    /* A sensitivity shares the programs of its backend if that backend has no bins of time of flight, because LORs
+     * of a sensitivity have no time of flight. */
     const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
                             ? other->programs

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of the family `listmode` (docs/method/listmode.md, "Backend compute"): events stay on the
- * device as long as they fit, lines are made of them chunk by chunk, and shaders follow the lines through the slices
+ * The `compute` backend of the family `listmode` (docs/method/listmode.md, "Backend compute"). Events stay on the
+ * device if they fit. Lines are computed from the events chunk by chunk. Shaders follow the lines through the slices
  * of the image. */
 #ifndef LR_LISTMODE_COMPUTE_LISTMODE_H
 #define LR_LISTMODE_COMPUTE_LISTMODE_H
@@ -52,8 +52,8 @@ enum lr_listmode_program {
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* The bytes of data on the device. LR_LISTMODE_ENDS_BYTES are the two ends of a line, if lines are given by their ends;
- * lines are longer with bins of time of flight, and with the exact kernel. */
+/* Sizes in bytes of data on the device. LR_LISTMODE_ENDS_BYTES is for the two ends of a line, if lines are given by
+ * their ends. Lines are longer with bins of time of flight, and with the exact kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
     LR_LISTMODE_ENDS_BYTES = 64,
@@ -65,29 +65,30 @@ enum {
 /* A part of the events on the device. */
 struct lr_listmode_segment {
     struct gl_buffer *events;
-    struct gl_buffer *ends;  /* two points for each event, which joins them; NULL = the events join crystals */
-    struct gl_buffer *kinds; /* the kinds of these points; NULL = all are of kind 0, or there are no ends */
+    struct gl_buffer *ends;  /* two points for each event, the ends of its line; NULL = lines join crystals */
+    struct gl_buffer *kinds; /* the kinds of these points; NULL = all are of kind 0, or `ends` is NULL */
 };
 
 /* All events on the device. */
 struct lr_listmode_device_events {
-    struct lr_listmode_segment *segments; /* owned [num_segments]; one for the current events if not all fit */
+    struct lr_listmode_segment *segments; /* owned [num_segments]; if not all events fit, one segment for the current
+                                           * events */
     int num_segments;
     int64_t segment_events;
-    /* Owned [count]: each device event's index in the arrays. NULL = events have the same order as the arrays. */
+    /* Owned [count]: each device event's index in the arrays. NULL = the device has the order of the arrays. */
     uint32_t *order;
     uint32_t *keys; /* owned [count]: sort keys of `order`, kept until jobs are made; else NULL */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* streamed events on the device */
     struct gl_buffer *crystals, *sigmas, *kinds;
-    struct gl_buffer *modules; /* NULL unless elements are exact */
+    struct gl_buffer *modules; /* NULL if elements are not exact */
 };
 
 /* State that only the exact kernel uses. */
 struct lr_listmode_exact {
     bool is_leaning;      /* modules share no axial direction */
     int exponent;         /* 2^exponent exceeds every element */
-    int point_bits;       /* number of bits by which a sample point's share is smaller than a voxel's element */
+    int point_bits;       /* log2 of the ratio of a voxel's element to a sample point's share, in bits */
     int64_t plane_points; /* most points of one line in one plane of sample points */
     int64_t pieces;       /* most pieces of a face */
 };
@@ -98,21 +99,21 @@ struct lr_listmode_job {
     int32_t slices[4]; /* first slice, and one after the last */
 };
 
-/* Jobs of all ranges. Those of range r begin at first[2 r] for events without time of flight, and at first[2 r + 1] for
- * events with it. */
+/* Jobs of all ranges. In range r, jobs for events without time of flight begin at first[2 r], and jobs for events
+ * with time of flight begin at first[2 r + 1]. */
 struct lr_listmode_jobs {
     struct gl_buffer *buffer;
     int64_t *first; /* owned [2 ranges + 1] */
 };
 
-/* Lines that are found once, before the first projection, and further data that projections of cached lines need. All
- * is zero if lines are not cached. */
+/* Lines that are computed once, before the first projection, and further data that projections of cached lines need.
+ * All members are zero if lines are not cached. */
 struct lr_listmode_line_cache {
-    struct gl_buffer *lines, *values, *others; /* [events] a line, a value and a number each */
+    struct gl_buffer *lines, *values, *others; /* [events]: a line, a value and a number for each event */
     struct lr_listmode_jobs forward, back;
     bool has_lines[3];   /* [axis]: true if there are lines across it */
     int64_t num_untimed; /* events without time of flight */
-    bool *are_taken;     /* owned [ranges]: taken in the current back-projection */
+    bool *are_taken;     /* owned [ranges]: the range takes part in the current back-projection */
     bool are_found;      /* the lines are found */
     bool are_sums_clear; /* sums are zero; false after a call that failed */
 };
@@ -122,21 +123,21 @@ struct lr_listmode_compute {
     lr_place *place;                                           /* a reference is kept */
     bool owns_place;                                           /* the place was opened for this backend */
     struct gl_context *ctx;                                    /* context of the place */
-    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each is created at first use */
-    struct gl_program **programs; /* own_programs, or those of the backend that this one computes the sensitivity for */
+    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each is created when it is first used */
+    struct gl_program **programs; /* own_programs, or the programs of the backend whose sensitivity this one computes */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
     struct gl_buffer *lines; /* lines of the current events */
     int64_t most_lines;      /* capacity of `lines` */
     struct lr_listmode_exact exact;
-    struct gl_buffer *slices, *sums, *scale, *table; /* slices and sums cover all axes if lines are cached */
+    struct gl_buffer *slices, *sums, *scale, *table; /* if lines are cached, slices and sums cover all axes */
     bool caches_lines;
     struct lr_listmode_line_cache cache;
     struct gl_buffer *image; /* image in the grid's order, for vectors on the host; created at first use */
-    double largest_elements[LR_LISTMODE_GROUPS]; /* [group]: 0 for a group without events and with the exact kernel */
+    double largest_elements[LR_LISTMODE_GROUPS]; /* [group]; 0: no events in the group, or the exact kernel */
 };
 
-/* Some consecutive events of one group, on which a pass works at once. */
+/* Consecutive events of one group that a pass handles together. */
 struct lr_listmode_chunk {
     int64_t begin, end;
     int axis;
@@ -157,11 +158,11 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
 lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                                   const void *uniforms, int64_t bytes, struct gl_pass *pass);
 
-/* Runs a program with the block above and the barriers that most passes need. */
+/* Runs a program with the uniforms above and the barriers that most passes need. */
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
 
-/* Returns the program, which is created at first use. errors: NULL, logged. */
+/* Returns the program; creates it when it is first used. errors: NULL, logged. */
 struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which);
 
 static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *compute)
@@ -183,16 +184,16 @@ static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *c
                                            : LR_LISTMODE_LINE_BYTES;
 }
 
-/* The number of words of a workgroup's shared memory. */
+/* The number of 32-bit words in a workgroup's shared memory. */
 int lr_listmode_cells(const struct lr_listmode_compute *compute);
 
-/* The largest number of voxels of a slice in which a line has shares, and with the exact kernel of points in a plane. A
- * shader's loops have this many rounds. */
+/* The largest number of voxels of a slice in which a line has shares; with the exact kernel, the largest number of
+ * points of a plane. A shader's loops have this many rounds. */
 int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
 
-/* Bytes of an event on the device, with the ends of lines that are given by them. */
+/* Bytes of an event on the device. If lines are given by their ends, the ends are included. */
 int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events);
 
 /* Uploads the events that fit into `bytes`. The context is current, here and below. errors: LR_FAILED, LR_NO_DEVICE. */
@@ -211,8 +212,8 @@ enum { LR_LISTMODE_LINES_OF_THREAD = 32 };
 /* A key can hold this many slices across an axis. */
 enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 
-/* Sets the chunk to the next events of a group, which ends at `end`. Events are taken from chunk->end on. Returns false
- * if none are left. */
+/* Sets the chunk to the next events of a group. Events are taken from chunk->end on; the group ends at `end`.
+ * Returns false if no events are left. */
 bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk);
 
 /* --- lines --- */
@@ -220,20 +221,20 @@ bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t e
 /* The values of a range's lines. */
 struct lr_listmode_selected {
     const struct lr_listmode_places *places;
-    const struct gl_buffer *map; /* map of the places, or NULL */
+    const struct gl_buffer *map; /* map of the indices of values, or NULL */
     struct gl_range values;      /* values; buffer NULL = all are 1 */
-    int64_t values_first;        /* index in the range of the first value of the window */
-    int64_t window[2];           /* current places of the range: first, and one after the last */
-    bool only_large;             /* only lines with larger values than usual are followed; the others get no slices */
+    int64_t values_first;        /* index in `values` of the first value of the window */
+    int64_t window[2];           /* the window: indices of the range's current values, first, and one after the last */
+    bool only_large;             /* follows only lines whose values are larger than usual; other lines get no slices */
 };
 
-/* Finds the lines of a chunk. selected: NULL = all events of the chunk. are_cached: lines are stored at the places of
- * their events in compute->cache.lines, otherwise in compute->lines. */
+/* Computes the lines of a chunk. selected: NULL = all events of the chunk. are_cached: lines are stored in
+ * compute->cache.lines, each at its event's index; otherwise they are stored in compute->lines. */
 lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                               const struct lr_listmode_selected *selected, bool are_cached);
 
-/* The first function returns the number of slices across an axis. The second one returns how many of them a thread can
- * handle in one pass; 0 = not even one. With the exact kernel, planes of sample points replace slices. */
+/* The first function returns the number of slices across an axis. The second one returns the number of slices that a
+ * thread can handle in one pass; 0 = not even one. With the exact kernel, planes of sample points replace slices. */
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
@@ -249,11 +250,11 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
  * errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute);
 
-/* True if each projection computes its lines again. */
+/* True if each projection computes its lines anew. */
 bool lr_listmode_finds_lines(void);
 
-/* The first function returns the threads of a workgroup, for forward or back. The second one returns the most jobs of a
- * back-projection, which is `most` by default. */
+/* The first function returns the number of threads of a workgroup, for forward or back. The second one returns the
+ * largest number of jobs of a back-projection, by default `most`. */
 int lr_listmode_job_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
@@ -267,7 +268,7 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute);
 
 /* --- projections, and rows --- */
 
-/* The functions of struct lr_backend_fns. in, out: an image and values if is_forward, otherwise values and an image. */
+/* The functions of struct lr_backend_fns. in, out: image and values if is_forward; otherwise values and image. */
 lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
                               const lr_vector *in, lr_vector *out);
 lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *request,
@@ -275,7 +276,7 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
 
 /* --- a projection in progress --- */
 
-/* A pass whose threads handle several items each has at most this many workgroups. */
+/* Most workgroups of a pass whose threads handle several items each. */
 enum { LR_LISTMODE_MOST_GROUPS = 1024 };
 
 /* Values of a call on the device. buffer: NULL = all values are 1. */
@@ -289,18 +290,18 @@ struct lr_listmode_projection {
     struct lr_listmode_compute *compute;
     const lr_selection *part;
     const char *what;
-    bool forward, only_large; /* only_large: finds only the terms of large values */
+    bool forward, only_large; /* only_large: finds only terms of values that are larger than usual */
     struct lr_listmode_values values;
     int axis;                         /* current axis */
     struct lr_listmode_pass uniforms; /* uniforms of the current axis */
-    struct lr_listmode_places places; /* places of the current range */
-    struct gl_buffer *map;            /* map of the places, or NULL */
+    struct lr_listmode_places places; /* indices of the current range's values */
+    struct gl_buffer *map;            /* map of these indices, or NULL */
     struct lr_listmode_selected selected;
     double done, total; /* selected events */
 };
 
-/* Returns a range of the buffer whose begin is aligned as the driver requires. first: index in that range of the first
- * float that the caller asked for. */
+/* Returns a range of the buffer whose begin is aligned as the driver requires. first: index in the returned range of
+ * the first float that the caller asked for. */
 struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
                                   const int64_t floats[2], int64_t *first);
 
@@ -310,16 +311,16 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 /* Sets uniforms->unit: bits and exponent of the sums of a projection. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
-/* Finds the usual exponent of the values, and fills compute->scale except for the largest term of larger values.
+/* Finds the usual exponent of the values, and fills compute->scale except for its largest term of larger values.
  * values: NULL = all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
-/* Calls `take` for each range that has selected events, once for each stretch of its values that fits into one binding.
- * errors: also those of `take`. */
+/* Calls `take` for each range that has selected events. If its values do not fit into one binding, `take` is called
+ * once for each stretch of values that does. errors: also those of `take`. */
 typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t r);
 lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
 
-/* Does the same for one range, whose places are already found. */
+/* Does the same for one range, for which the indices of values are already known. */
 lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take);
 
 /* Projects with cached lines. values: NULL = all are 1. */

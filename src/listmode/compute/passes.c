@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* A group uses at most MOST_SHARED_BYTES of shared memory, of which OTHER_SHARED_BYTES are not for slices. */
+/* A group uses at most MOST_SHARED_BYTES of shared memory. OTHER_SHARED_BYTES of them are not for slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
@@ -93,7 +93,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
-    /* Passes over jobs have another number of threads in a group. */
+    /* Groups of passes over jobs have a different number of threads. */
     const bool is_forward = which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_FORWARD_TOF;
     if (is_forward || which == LR_LISTMODE_CACHED_BACK || which == LR_LISTMODE_CACHED_BACK_TOF) {
         snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(is_forward));
@@ -188,15 +188,15 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
-    /* The rounds that loops take for a piece of a face. ROUNDS_OF_CUTS is for a polygon that is cut four times, and
-     * has one corner more after each cut; ROUNDS_OF_STRIP is for a strip. */
+    /* The rounds that loops take for a piece of a face. ROUNDS_OF_CUTS: for a polygon that is cut four times and
+     * gets one more corner by each cut. ROUNDS_OF_STRIP: for a strip. */
     enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
     const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
 
-    /* The loops of exact elements run over points, over rows of points, and over the pieces of a face. The loops of
-     * other elements run twice over shares and over rows of shares, which may take half of the rounds; loops over
+    /* The loops of exact elements run over points, over rows of points, and over the pieces of a face. For other
+     * elements, loops run twice over shares and over rows of shares, which may take half of the rounds. Loops over
      * slabs may take the other half. */
     const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;
     const int64_t slices = lr_listmode_is_exact(compute)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not copied: shaders find
- * an event's value by its place in the selected part. */
+ * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not copied: shaders
+ * find an event's value by its index in the selected part. */
 #include "listmode/compute/listmode.h"
 
 #include "base/log.h"
@@ -65,7 +65,7 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
         if (!is_exact) {
             lr_listmode_cut_slabs(compute, uniforms);
-            /* If the values of a group add up to at most this, one word holds the sum of their terms. */
+            /* Limit of the sum of a group's values: up to it, one word holds the sum of their terms. */
             const double most = compute->largest_elements[2 * chunk->axis + (chunk->has_tof ? 1 : 0)];
             uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
             const int slices = uniforms->window[1] - uniforms->window[0];
@@ -76,7 +76,8 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
     return lr_listmode_run(compute, program + (chunk->has_tof ? 1 : 0), uniforms, &pass);
 }
 
-/* Projects the events of a range along the current axis: first events without time of flight, then events with it. */
+/* Projects the events of a range along the current axis: first events without time of flight, then events with time
+ * of flight. */
 static lr_status take_range(struct lr_listmode_projection *p, int64_t r)
 {
     struct lr_listmode_compute *compute = p->compute;
@@ -110,7 +111,8 @@ static lr_status take_range(struct lr_listmode_projection *p, int64_t r)
     return LR_OK;
 }
 
-/* Projects axis by axis, and finds the lines anew. If `image` is NULL, the terms of large values are bounded only. */
+/* Projects axis by axis, and computes the lines anew. If `image` is NULL, it only finds a bound of the terms of
+ * large values. */
 static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *image)
 {
     const struct lr_listmode_backend_params *params = &p->compute->params;
@@ -161,7 +163,7 @@ static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, 
     } else if (p->forward) {
         LR_TRY(take_axes(p, image));
     } else {
-        gl_buffer_clear(compute->sums, 0); /* a failed call may have left sums */
+        gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
         /* The scale follows from the size of usual values and from the largest term of larger values. */
         LR_TRY(lr_listmode_find_usual(p, values));
         p->only_large = true;

@@ -13,11 +13,11 @@
 
 #include <math.h>
 
-/* A sum has 64 bits; one is its sign and one is to spare. The largest term has TERM_BITS, or fewer if there are so many
- * terms that their sum would not fit. */
+/* A sum has 64 bits: one is its sign, and one is a reserve. The largest term has TERM_BITS. It has fewer bits if
+ * there are so many terms that their sum would not fit. */
 enum { SUM_BITS = 62, TERM_BITS = 44 };
 
-/* EXPONENT_OF_1 is the exponent of 1 in a float. One of LARGE_SHARE values may be larger than usual. */
+/* EXPONENT_OF_1: the exponent of 1 in a float. LARGE_SHARE: one of this many values may be larger than usual. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 
 /* --- images and values --- */
@@ -93,7 +93,7 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 
 /* --- scale of sums --- */
 
-/* Finds the unit of sums. A sum may have a term of each event. The element's exponent is such that 2^exponent
+/* Finds the unit of sums. Every event may add a term to a sum. The element's exponent is such that 2^exponent
  * exceeds the largest element by a quarter or more. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* The elements that are listed at once have at most LIST_BYTES bytes and belong to at most LIST_EVENTS events. */
+/* Limits of the elements that are listed at once: LIST_BYTES bytes, LIST_EVENTS events. */
 enum { LIST_BYTES = 1 << 26, LIST_EVENTS = 1 << 12 };
 
 struct element {
@@ -26,7 +26,7 @@ struct lister {
     struct element *elements; /* [windows][lines][1 + room]: a list begins with its length */
     int64_t room;             /* an event has at most this many elements in a window */
     int64_t most_lines;
-    int windows; /* windows of slices along the axis that has most */
+    int windows; /* number of windows of slices along the axis that has the most windows */
     struct lr_listmode_chunk chunk;
     lr_status status; /* status of the device; no elements are found after a failure */
 };

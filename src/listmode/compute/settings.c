@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sizes of groups and dispatches. The file is separate, so that test programs can link other values in its place
+ * Sizes of groups and dispatches. They have a file of their own, so that test programs can link other values instead
  * (tests/listmode/settings.h). */
 #include "common/bindings.h"
 #include "listmode/compute/listmode.h"
@@ -16,7 +16,7 @@ int lr_listmode_most_jobs(int most)
     return most;
 }
 
-/* A processor takes longer for an addition than for a branch. */
+/* On processors, an addition takes longer than a branch. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
 {
     return !gl_context_limits(compute->ctx)->software;

@@ -30,7 +30,8 @@ static double standard_normal(double x)
     return 0.5 * erfc(-x * 0.70710678118654752);
 }
 
-/* The part of the cut Gaussian below z standard deviations, and its integral over z from far below. */
+/* The integral of the cut Gaussian below z standard deviations, and the integral of this function over z from far
+ * below. */
 static double part_below(double z)
 {
     const double cut = LR_LISTMODE_CUT, out = standard_normal(-cut);
@@ -47,7 +48,7 @@ static double sum_of_parts_below(double z)
                      fmax(z - cut, 0.0);
 }
 
-/* The part of an event with time of flight that lies between two points of its line. */
+/* The fraction of an event with time of flight that lies between two points of its line. */
 static double held_between(const struct lr_listmode_line *line, double low, double high)
 {
     const double sigma = line->sigma_mm, half = 0.5 * line->bin_mm;
@@ -68,11 +69,11 @@ struct worker {
 
 struct listmode_cpu {
     struct lr_listmode_backend_params params;
-    struct lr_cpu_scene scene; /* for the exact kernel; else empty */
+    struct lr_cpu_scene scene; /* for the exact kernel; empty for other kernels */
     struct worker *workers;    /* [params.threads], for the exact kernel */
 };
 
-/* An event to visit: its place in the arranged arrays, the axis of its group, the worker 0 .. threads - 1 that
+/* An event to visit: its index in the arranged arrays, the axis of its group, the worker 0 .. threads - 1 that
  * visits it, and the range of planes along z whose elements are needed. */
 struct event {
     int64_t k;
@@ -87,7 +88,8 @@ struct exact_visit {
 };
 
 /* Element of a voxel: the mean of the time-of-flight factor T along the voxel's extent (1 without time of flight),
- * times the mean of the solid angles seen from the voxel's sample points, computed as in the cluster paper. */
+ * times the mean of the solid angles seen from the voxel's sample points. Solid angles are computed as in the
+ * cluster paper. */
 static double voxel_element(struct exact_visit *visit, const int voxel[3])
 {
     const struct lr_listmode_model *model = visit->hull.model;
@@ -128,7 +130,7 @@ static void visit_samples(const struct listmode_cpu *cpu, const struct event *ev
     }
     const int *num = cpu->params.model->samples, *size = cpu->params.model->grid.size, *planes = event->planes;
     for (int s = slices[0]; s < slices[1]; s++) {
-        /* Voxels of the slice that the hull of the faces overlaps, in the event's planes. */
+        /* Voxels of the slice that overlap the hull of the faces, in the event's planes. */
         int voxels[3][2];
         lr_listmode_hull_samples(&visit.hull, s, voxels);
         for (int k = 0; k < 3; k++) {
@@ -161,7 +163,7 @@ struct slice {
     double factor;
 };
 
-/* The time-of-flight factor T of lr/listmode.h. If the model is `as_paper`, it follows the paper's equation instead. */
+/* The time-of-flight factor T of lr/listmode.h; if the model is `as_paper`, the factor of the paper's equation. */
 static double slice_factor(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                            const struct lr_listmode_walk *walk, int index)
 {
@@ -279,12 +281,12 @@ struct projection {
     bool is_forward;
     const double *from; /* for back; NULL = all values are 1 */
     double *to;
-    struct lr_listmode_places places; /* places of the events' values */
+    struct lr_listmode_places places; /* indices of the events' values */
     int axis;
     int64_t begin, end;
 };
 
-/* The sum of an event's elements times the image. */
+/* The sum over an event's elements, each times its voxel of the image. */
 struct event_sum {
     const double *image;
     double value;
@@ -323,7 +325,7 @@ static void project_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* A worker owns planes of voxels and visits all events in order. */
+/* A worker has some planes of voxels of its own, and visits all events in order. */
 static void project_back_to_planes(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct projection *projection = user;

@@ -17,7 +17,7 @@
 
 /* --- frames: images slice by slice across an axis --- */
 
-/* Largest distance of a share from its line's crossing, in voxels along an axis. */
+/* Largest distance of a share from its line's crossing, along an axis, in voxels. */
 static double share_reach(const struct lr_listmode_model *model, int axis)
 {
     return model->kernel != LR_LISTMODE_TUBE ? 1.0
@@ -33,7 +33,7 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
         frame->across[k] = across[k];
         frame->size[k] = model->grid.size[across[k]];
         frame->border[k] = (int)(2.0 * (reach + LR_NATIVE_LISTMODE_SLACK));
-        /* Voxels after the image hold shares of tubes that begin at its last voxel. */
+        /* Voxels after the image, for the shares of tubes that begin at the image's last voxel. */
         const int width = model->kernel == LR_LISTMODE_TUBE ? (int)(2.0 * reach) + 1 : 0;
         length[k] = frame->border[k] + frame->size[k] + 2 + width;
     }
@@ -86,9 +86,9 @@ enum { GAUSSIAN_ENTRIES = 4096 };
 
 /* --- chunks of events --- */
 
-/* LINES, TUBES, EXACT: number of events of a chunk, between two reports of progress. Chunks of thin lines are long, so
- * that their events with time of flight spread over many slabs. GRAIN, EXACT_GRAIN: number of events that a thread
- * projects forward at a time. */
+/* LINES, TUBES, EXACT: number of events of a chunk, between two reports of progress. Chunks of thin lines are long,
+ * so that their events with time of flight are spread over many slabs. GRAIN, EXACT_GRAIN: number of events that a
+ * thread takes at once in forward projection. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
 /* A chunk of the arranged events of one group. */
@@ -207,7 +207,7 @@ struct slabs {
     int num;
 };
 
-/* Finds the first event of the chunk whose centre is not below a slice. Centres ascend. */
+/* Finds the first event of the chunk whose centre is in a slice or above it. Centres ascend. */
 static int64_t first_from(const struct chunk *chunk, double slice)
 {
     const struct lr_native_listmode_job *job = chunk->job;
@@ -241,7 +241,8 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds the elements of a chunk to job->sums, slab of slices by slab. Each voxel adds the events in order. */
+/* Adds the elements of a chunk to job->sums, one slab of slices after the other. Each voxel adds the events in
+ * order. */
 static void take_back(const struct chunk *chunk)
 {
     const struct lr_native_listmode_job *job = chunk->job;
@@ -353,7 +354,7 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
         tube->fall = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * lr_listmode_rim(&model->tube)));
         tube->scale = (float)(tube->last / half);
         for (int axis = 0; axis < 3; axis++) {
-            int64_t shares = 1; /* of a slice across this axis */
+            int64_t shares = 1; /* largest number of shares of a slice across this axis */
             for (int k = 0; k < 3; k++) shares *= k != axis ? (int64_t)(2.0 * share_reach(model, k)) + 1 : 1;
             tube->capacity = shares > tube->capacity ? shares : tube->capacity;
         }

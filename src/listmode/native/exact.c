@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact kernel (docs/method/listmode.md, "Exact elements"): the solid angle of the part of one face that a point
- * sees through the opposite face, in double, LOR by LOR and point by point. Polygons are clipped by the algorithm of
- * Sutherland and Hodgman (CACM 17:32, 1974). The solid angle of a triangle is by van Oosterom and Strackee (IEEE Trans.
- * Biomed. Eng. 30:125, 1983). */
+ * The exact kernel (docs/method/listmode.md, "Exact elements"): the solid angle in which a point sees one face
+ * through the opposite face. It is computed in double, LOR by LOR and point by point. Polygons are clipped by the
+ * algorithm of Sutherland and Hodgman (CACM 17:32, 1974). The solid angle of a triangle is by van Oosterom and
+ * Strackee (IEEE Trans. Biomed. Eng. 30:125, 1983). */
 #include "base/units.h"
 #include "listmode/hull.h"
 #include "listmode/native/kernels.h"
 
-/* Share of the face below which an overlap is rounding. */
+/* Fraction of the face below which an overlap is a rounding error. */
 #define NOTHING 1e-13
 
-/* Largest ratio of a face's diagonal to its distance, both squared, up to which the face is treated as a density to
- * second order. The error is below 1e-7. */
+/* Largest ratio (diagonal of a face / distance)^2 up to which the face is treated as a density to second order. The
+ * error is below 1e-7. */
 #define FLAT 1e-3
 
 /* Largest number of corners of a rectangle that is cut four times. */
@@ -122,10 +122,11 @@ static double closed_angle(const struct polygon *polygon, double height)
 
 /* --- an element --- */
 
-/* Finds the part of face `far` that is seen through the face `near`, relative to the foot of the point on the plane of
- * `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, t = height / (normal .
- * ray). It hits the face `near` if four conditions hold. Multiplied by the denominator, the conditions are linear in
- * the ray. place: position of the point relative to the centre of each face, along the face's u, v and normal. */
+/* Finds the part of the face `far` that is seen through the face `near`, relative to the foot of the point on the
+ * plane of `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, with t =
+ * height / (normal . ray). It hits the face `near` if four conditions are true. Multiplied by the denominator, the
+ * conditions are linear in the ray. place: position of the point relative to the centre of each face, along the
+ * face's u, v and normal. */
 static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The time-critical loops of list mode, compiled for several instruction sets, which give the same bits. Positions
- * are in double, shares and products in float, sums in double. */
+ * The time-critical loops of list mode, compiled for several instruction sets. All versions give the same bits.
+ * Positions are in double, shares and products in float, sums in double. */
 #ifndef LR_LISTMODE_NATIVE_KERNELS_H
 #define LR_LISTMODE_NATIVE_KERNELS_H
 
@@ -13,7 +13,7 @@
 /* The number of shares of a slice is a multiple of LR_NATIVE_LISTMODE_LANES. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
-/* Distance in voxels by which a crossing may be farther from the image than its shares reach. */
+/* Distance in voxels: a crossing may be farther from the image by this much than its shares reach. */
 #define LR_NATIVE_LISTMODE_SLACK 0.01
 
 /* --- time of flight --- */
@@ -35,8 +35,8 @@ static inline double lr_native_normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
-/* The integral of the normal distribution, integrated once more from 0 to z and divided by z^2, as a function of
- * y = z^2, 0 <= z <= 3. It is the polynomial of lr_native_normal_over_z, integrated term by term. */
+/* The integral of (the normal distribution's integral from 0) from 0 to z, divided by z^2, as a function of y = z^2,
+ * 0 <= z <= 3. It is the polynomial of lr_native_normal_over_z, integrated term by term. */
 static inline double lr_native_normal_over_square(double y)
 {
     double sum = 3.3023822445502444e-14;
@@ -60,7 +60,7 @@ static inline double lr_native_normal(double z)
     return held * lr_native_normal_over_z(held * held);
 }
 
-/* The integral of lr_native_normal. */
+/* The integral of lr_native_normal from 0 to z. */
 static inline double lr_native_normal_sum(double z)
 {
     const double size = z < 0 ? -z : z, held = size < LR_LISTMODE_CUT ? size : LR_LISTMODE_CUT;
@@ -128,7 +128,7 @@ struct lr_native_listmode {
     float *memory; /* [threads][5][tube.capacity] working memory */
 };
 
-/* The kernels that this processor can run, the best first; NULL after the last. */
+/* The kernels that this processor can run, best first; NULL after the last one. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
 
 #endif

@@ -5,8 +5,9 @@
 #include "listmode/native/kernels.h"
 #include "listmode/tube.h"
 
-/* STEPS: number of slices of one pass. FETCHED: number of events whose lines and values are fetched together. Lines and
- * values are scattered in memory, and caches load all of a group before the first one is needed. */
+/* STEPS: number of slices that one pass handles. FETCHED: number of events whose lines and values are fetched
+ * together. Lines and values are scattered in memory; fetching a group lets caches load all of them before the first
+ * one is needed. */
 enum { STEPS = 32, FETCHED = 16 };
 
 /* The path of an event's line through the slices. */
@@ -18,7 +19,7 @@ struct path {
     int width[2];     /* size of the rectangle of shares */
 };
 
-/* A number of slices from `first` on. */
+/* STEPS consecutive slices of a path, from `first` on. */
 struct steps {
     int first, count;
     float factor[STEPS];
@@ -42,7 +43,7 @@ static bool find_path(const struct lr_native_listmode_job *job, const int limits
     if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &path->line, &path->walk, path->halves);
     int *slices = path->slices;
     for (int c = 0; c < 2; c++) {
-        /* Slices whose crossing is so far outside that no share lies in the image are excluded. */
+        /* Slices are excluded if their crossing is so far outside that no share lies in the image. */
         const double position = path->walk.position[c], step = path->walk.step[c];
         const double low = -path->halves[c], high = job->frame->size[c] - 1 + path->halves[c];
         path->width[c] = (int)(2.0 * path->halves[c]) + 1;
@@ -109,9 +110,9 @@ static void find_factors_as_paper(const struct path *path, struct steps *steps)
 
 /* --- crossings --- */
 
-/* Finds, along one axis, the first voxel that has a share of each slice: the lowest whole number not below
- * crossing - half, counted from the start of the border. Also finds its distance from the crossing. A crossing too far
- * outside for any share in the image is moved onto the border. */
+/* Finds for each slice, along one axis, the first voxel that has a share: the lowest whole number not below crossing
+ * - half, counted from the start of the border. Also finds this voxel's distance from the crossing. A crossing that
+ * is too far outside for any share in the image is moved onto the border. */
 static void find_corners(const struct lr_native_frame *frame, const struct path *path, int axis, struct steps *steps)
 {
     const double position = path->walk.position[axis], step = path->walk.step[axis];
@@ -134,7 +135,7 @@ static void find_corners(const struct lr_native_frame *frame, const struct path 
     }
 }
 
-/* Moves to the next slices of the path, and finds their factors and corners. False if there are none. */
+/* Moves to the next slices of the path, and finds their factors and corners. Returns false if there are none. */
 static bool next_steps(const struct lr_native_listmode_job *job, const struct path *path, struct steps *steps)
 {
     const int end = path->slices[1];
@@ -233,8 +234,8 @@ static inline float sum_lanes(const float lanes[LANES])
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* Finds the table entry of each voxel of a slice. Sets the shares to the factors by which shares beyond half the width
- * fall. corner: position of the first voxel relative to the crossing, in mm. */
+/* Finds the table entry of each voxel of a slice, and sets the shares to the factors by which the tube falls beyond
+ * half its width. corner: position of the first voxel relative to the crossing, in mm. */
 static void find_entries(const struct lr_native_listmode_job *job, const struct path *path, const float corner[2],
                          const struct rectangle *box)
 {
@@ -316,7 +317,7 @@ static void tube_back(const struct lr_native_listmode_job *job, const struct pat
 
 /* --- events --- */
 
-/* Events that are projected: their places among the values, their values and their lines. */
+/* The selected events: their indices among the values, their values and their lines. */
 struct fetched {
     int count;
     int64_t place[FETCHED];
@@ -324,8 +325,8 @@ struct fetched {
     struct lr_listmode_line line[FETCHED];
 };
 
-/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and whose value is not 0. In a forward
- * projection every event counts. */
+/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and have a value other than 0. In a
+ * forward projection, every selected event is fetched. */
 static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end, struct fetched *fetched)
 {
     int64_t event[FETCHED];
@@ -392,7 +393,7 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
 
 /* --- elements one by one --- */
 
-/* Visits one element, if its voxel is in the grid. at: slice, and number within the plane of the frame. */
+/* Visits one element if its voxel is in the grid. at: slice, and index within the frame's plane. */
 static void list_voxel(const struct lr_native_listmode_job *job, const int at[2], float element,
                        const struct lr_listmode_visitor *visitor)
 {

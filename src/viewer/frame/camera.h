@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The camera, which orbits a point at some distance, and the objects hit by a ray through the picture. Frame and
- * units are LORaster's: mm, right-handed, z along the scanner's axis. */
+ * The camera, which orbits a point at some distance, and tests which objects a ray through the picture hits. Frame
+ * and units are LORaster's: mm, right-handed, z along the scanner's axis. */
 #ifndef LR_VIEWER_CAMERA_H
 #define LR_VIEWER_CAMERA_H
 
@@ -12,12 +12,12 @@
 
 struct camera {
     double at_mm[3];             /* the point in the middle of the view */
-    double distance_mm;          /* distance of the camera from that point */
+    double distance_mm;          /* distance of the camera from at_mm */
     double turn_deg, height_deg; /* direction to the camera: angle about z from x, and angle above the xy plane */
     double reach_mm;             /* radius of the visible objects */
 };
 
-/* Places the camera to the side and above, so that it shows all within the radius. aspect: the picture's width
+/* Places the camera to the side and above. It then shows everything within the radius. aspect: the picture's width
  * divided by its height. */
 void camera_fit(struct camera *camera, double reach_mm, double aspect);
 
@@ -53,14 +53,15 @@ struct pick_ray {
 struct pick_hit {
     int module;     /* -1: none */
     int crystal[2]; /* p, q; -1 in a gap between crystal faces */
-    double share;   /* length along the ray, in units of `direction` */
+    double share;   /* length along the ray, as a multiple of `direction` */
     double point_mm[3];
 };
 
-/* The nearest front face on the ray that faces the ray's origin; only these faces are drawn. */
+/* The nearest module face on the ray whose front is towards the ray's origin. Only such faces are drawn. */
 struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ray);
 
-/* The point where the ray crosses the grid's slice across `axis` at `at_mm`. Returns false if there is none. */
+/* The point where the ray crosses the grid's slice across `axis` at `at_mm`. Returns false if there is no such
+ * point. */
 bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm, double point_mm[3]);
 
 /* The voxel that contains a point. Returns false if there is none. */

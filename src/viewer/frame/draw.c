@@ -396,8 +396,8 @@ struct view_uniforms {
 /* Length of a step along a ray of the volume, in voxels. */
 static const double voxels_per_step = 0.75;
 
-/* Attenuation of a ray that crosses the image's largest side at the largest value: the activity looks solid, the
- * mu-map looks like haze. */
+/* Attenuation of a ray that crosses the largest side of the image, if all its voxels have the largest value. The
+ * activity then looks solid, the mu-map looks like haze. */
 static const double solid = 30.0, haze = 3.0;
 
 /* --- passes --- */

@@ -20,7 +20,7 @@ void draw_destroy(struct draw *draw); /* NULL is allowed */
 
 /* --- what is shown --- */
 
-/* NULL: no scanner. */
+/* NULL: there is no scanner. */
 lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner);
 
 /* A colour for each module, 0xRRGGBBAA; alpha is not used. [num_modules] */
@@ -30,7 +30,7 @@ lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours);
  * values: [num_crystals]; NULL: no values. largest: the quantity that 1 represents. */
 lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest);
 
-/* The quantity that 1 represents, as set last; 0 if crystals have their module's colour. */
+/* The quantity that 1 represents, as it was set last; 0 if crystals have the colours of their modules. */
 double draw_get_crystals_largest(const struct draw *draw);
 
 /* Images that can be in the scene at the same time. */
@@ -48,9 +48,9 @@ enum draw_image {
 /* Copies an image to the device. NULL removes the image. */
 lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_image *image);
 
-/* Copies an image to the device in pieces: draw_advance uploads a piece in each frame, until it returns false. The
+/* Copies an image to the device in pieces. draw_advance uploads one piece in each frame, until it returns false. The
  * old image disappears at once; the new one appears when it is complete. The caller keeps the image until then, or
- * until another one is set. largest: the value of its largest voxel. */
+ * until another image is set. largest: the value of its largest voxel. */
 lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image, double largest);
 bool draw_advance(struct draw *draw);
 bool draw_is_busy(const struct draw *draw);
@@ -82,7 +82,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
 /* Draws the edges of the grid's outer faces. */
 lr_status draw_set_grid(struct draw *draw, const lr_grid *grid);
 
-/* Draws the axes from the scanner's centre with that length: x red, y green, z blue. */
+/* Draws the axes from the scanner's centre: x red, y green, z blue. length: of each axis, mm. */
 lr_status draw_set_axes(struct draw *draw, double length_mm);
 
 /* Draws a cross at a point. */

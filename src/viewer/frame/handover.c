@@ -13,7 +13,7 @@ struct handover {
     lr_grid grid;
     struct gl_texture *textures[2];
     pthread_mutex_t mutex; /* protects all members below */
-    int shown;             /* index of the shown texture; the job writes to the other */
+    int shown;             /* index of the shown texture; the job writes the hidden one */
     bool has_shown;        /* true after the first image */
     double largest[2];
     /* Fences of the hidden texture; at most one of them exists. */
@@ -48,7 +48,7 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
             return NULL;
         }
     }
-    glFlush(); /* submits the commands, so that the other context can use the fences */
+    glFlush(); /* submits the commands, because the other context needs them to use the fences */
     return handover;
 }
 
@@ -67,8 +67,9 @@ const lr_shared_context *handover_context(const struct handover *handover)
     return &handover->context;
 }
 
-/* The window can take no image while the job writes one, because `written` is NULL meanwhile; `shown` therefore stays
- * the same. An image that the window has not taken is overwritten, because only the newest image is shown. */
+/* The window can take no image while the job writes one, because `written` is NULL during that time; `shown`
+ * therefore stays the same. An image that the window has not taken is overwritten, because only the newest image is
+ * shown. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);

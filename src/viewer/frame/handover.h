@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Passes an image from a job's OpenGL context to the window's context, which shares objects with it. There are two
- * textures: one is shown, the other is written. Fences make sure that no thread waits for the other and that no
+ * Passes an image from a job's OpenGL context to the window's context. The two contexts share objects. There are two
+ * textures: one is shown while the other is written. Because of fences, no thread waits for the other one, and no
  * half-written image is shown. */
 #ifndef LR_VIEWER_HANDOVER_H
 #define LR_VIEWER_HANDOVER_H
@@ -13,8 +13,8 @@
 
 struct handover;
 
-/* Called on the window's thread, with its context current; the context must outlive the handover. errors: NULL if
- * the device has no memory left or EGL does not know the context; logged. */
+/* Called on the window's thread, with its context current. The context must outlive the handover. errors: NULL,
+ * logged, if the device has no memory left or EGL does not know the context. */
 struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid);
 
 /* Called on the window's thread after the job has ended. NULL is allowed. */
@@ -23,8 +23,8 @@ void handover_destroy(struct handover *handover);
 /* The shared context for the job's operator: lr_operator_params.shared. */
 const lr_shared_context *handover_context(const struct handover *handover);
 
-/* Called on the job's thread. Makes `image` the next one to show; its place must share the context. largest: the
- * value of its largest voxel. */
+/* Called on the job's thread. Makes `image` the next image to show; the image's place must share the context.
+ * largest: the value of the image's largest voxel. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest);
 
 /* Takes a newer image and returns true if there is one. Called once a frame on the window's thread. Does not wait:

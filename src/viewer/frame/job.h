@@ -16,7 +16,7 @@ enum job_state { JOB_IDLE = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED 
 struct job_params {
     lr_status (*run)(void *user, const lr_log *log, const lr_progress *progress);
     void *user;       /* only the job uses it while it runs */
-    const char *what; /* "opening the scanner": shown until the work reports progress; copied */
+    const char *what; /* shown until the work reports progress, for example "opening the scanner"; copied */
 };
 
 /* A copy of the progress and outcome of a job. */
@@ -43,12 +43,12 @@ struct job {
 /* Must not move in memory until job_finish. */
 void job_init(struct job *job);
 
-/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED if no thread can be created,
- * which the report also says. */
+/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED if no thread can be created;
+ * the report then says so too. */
 lr_status job_start(struct job *job, const struct job_params *params);
 
-/* job_poll returns the state, the other function a full report. Neither waits for the work. The results of the work
- * may be read once the state is not JOB_RUNNING. */
+/* job_poll returns the state; the second function returns a full report. Neither waits for the work. The results of
+ * the work may be read once the state is not JOB_RUNNING. */
 enum job_state job_poll(struct job *job);
 void job_get_report(struct job *job, struct job_report *report);
 
@@ -58,14 +58,14 @@ void job_cancel(struct job *job);
 /* Cancels, waits for the end and frees what the job holds. */
 void job_finish(struct job *job);
 
-/* Waits for the end of the work without cancelling it; meant for programs without a window. */
+/* Waits for the end of the work without cancelling it. For programs without a window. */
 enum job_state job_wait(struct job *job);
 
 /* --- task runners --- */
 
 /* A task is an object that the caller defines. The task holds the inputs and, after it has run, the results. */
 struct task_kind {
-    const char *what; /* "drawing the correspondence image" */
+    const char *what; /* shown as with jobs, for example "drawing the correspondence image" */
     lr_status (*run)(void *task, const lr_log *log, const lr_progress *progress);
     void (*destroy)(void *task);
 };
@@ -76,7 +76,7 @@ struct task_runner {
     struct job job;
     struct job_report report;         /* report of the running task, or else of the last one, at the last ask or poll */
     void *running, *waiting, *result; /* owned tasks */
-    int64_t serial, taken;            /* number of results so far, and the number that task_runner_take has reported */
+    int64_t serial, taken;            /* number of results so far, and how many of them task_runner_take has reported */
     bool has_failed;                  /* the last task failed, and task_runner_take_failure has not reported it yet */
 };
 
@@ -99,7 +99,7 @@ enum job_state task_runner_wait(struct task_runner *runner);
 /* Stops the running task and drops the waiting one. */
 void task_runner_cancel(struct task_runner *runner);
 
-/* True once for each new result, and once for each failure. */
+/* The first function returns true once for each new result, the second one once for each failure. */
 bool task_runner_take(struct task_runner *runner);
 bool task_runner_take_failure(struct task_runner *runner);
 

@@ -4,8 +4,8 @@
 // Dear ImGui: its context, its input and its drawing; panels and widgets; pictures, curves and colour bars.
 //
 // Dear ImGui's backend imgui_impl_opengl3 draws the panels, on visible and on invisible surfaces. Its backend
-// imgui_impl_glfw is not used: imgui_impl_glfw reads mouse and clock from GLFW in each frame, so that it needs a
-// visible window and ignores the input of scripts. ui_take passes on the input of people and of scripts.
+// imgui_impl_glfw is not used, because it reads mouse and clock from GLFW in each frame: it needs a visible window and
+// ignores the input of scripts. ui_take passes on the input of people and of scripts.
 #include "viewer/frame/ui.h"
 
 extern "C" {
@@ -37,8 +37,8 @@ static inline ImU32 ui_packed(uint32_t rgba)
     return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
 }
 
-// The parts of the screen that a tooltip at the mouse must not cover, in pixels. The tooltip stays outside the larger
-// part if there is room next to it, and otherwise outside the smaller part only.
+// The parts of the screen that a tooltip at the mouse must not cover, in pixels. If there is enough space next to the
+// larger part, the tooltip stays outside of it; otherwise it stays outside of the smaller part only.
 struct ui_tip {
     ImVec2 large[2], small[2]; // upper left and lower right corners
 };
@@ -171,8 +171,8 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
     if (target == nullptr) return gl_context_check(window_context(ui->window), "panels");
-    // The backend restores the state that gl/pass.h requires, but does not report errors. The driver is therefore asked
-    // for errors.
+    // The backend restores the state that gl/pass.h requires, but does not report errors. This function therefore asks
+    // the driver for errors.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
@@ -232,7 +232,7 @@ bool ui_panel(const char *label, const struct ui_place *place, bool *is_open)
     if (place->has_ground)
         flags |= ImGuiWindowFlags_NoBackground;
     else
-        ImGui::SetNextWindowBgAlpha(1.0f); // an opaque background hides the text below the panel
+        ImGui::SetNextWindowBgAlpha(1.0f); // the background is opaque, so that it hides the text below the panel
     ImGui::SetNextWindowPos(ui_pixels(place->at), when);
     ImGui::SetNextWindowSize(ui_pixels(place->size), when);
     return ImGui::Begin(label, is_open, flags);
@@ -529,8 +529,8 @@ ImU32 dim_colour(void)
     return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
 }
 
-// Writes numbers below a horizontal axis, between the pixels room[0] and room[1]. A number that would overlap its left
-// neighbour is left out.
+// Writes numbers below a horizontal axis, between the pixels room[0] and room[1]. A number that would overlap the
+// number to its left is left out.
 void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
 {
     char text[TICKS_TEXT];
@@ -687,7 +687,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         }
     }
 
-    // The legend lists the names from right to left, to the right of the title.
+    // The legend lists the names from right to left, beside the title on its right.
     float right = plot.corners[1].x - 4.0f * ui_scale;
     const float left = plot.corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
     for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
@@ -709,7 +709,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         const int k = nearest < 0 ? 0 : nearest > last ? last : nearest;
         reading = {k, x_of(k), (double)curve->values[k]};
 
-        // A vertical line marks the place, and a tooltip lists the values of all series.
+        // A vertical line marks this value, and a tooltip lists the values of all series.
         const ImVec2 at = point_of(curve->values, k);
         const float *y = plot.y.ends;
         char text[1024];
@@ -746,7 +746,7 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     ImGui::InvisibleButton(label, ImVec2(width, height));
     if (bars->count < 1) return -1;
 
-    // The axis leaves room for the value of each bar above or below it, and for the numbers along y to the left.
+    // The axis leaves space above or below each bar for the bar's value, and to the left for the numbers along y.
     const float line = ImGui::GetTextLineHeight();
     struct axis y = {};
     for (int k = 0; k < bars->count; k++) {

@@ -2,10 +2,10 @@
  * Copyright The LORaster authors
  *
  * Panels and their widgets, drawn again in every frame: a C interface to Dear ImGui. A process has at most one `ui`
- * and uses it only on the thread of its context.
+ * and uses it only on the thread of the ui's context.
  *
- * A widget's label is its displayed text and its name within the panel; text after ## is not displayed. A widget
- * that returns bool returns true if a person changed or pressed it in this frame. */
+ * A widget's label is both its displayed text and its name within the panel; text after ## is not displayed. A
+ * widget that returns bool returns true if a person changed or pressed it in this frame. */
 #ifndef LR_VIEWER_UI_H
 #define LR_VIEWER_UI_H
 
@@ -37,8 +37,8 @@ void ui_take(struct ui *ui, const struct input_event *event);
 bool ui_wants_mouse(const struct ui *ui);
 bool ui_wants_keys(const struct ui *ui);
 
-/* Begins and ends a frame. seconds: the time since the last frame. ui_end draws over the target's contents; if the
- * target is NULL, it draws nothing, because the frame is not visible. */
+/* Begins and ends a frame. seconds: the time since the last frame. ui_end draws over the target's contents. If the
+ * target is NULL, the frame is not visible, and ui_end draws nothing. */
 void ui_begin(struct ui *ui, double seconds);
 lr_status ui_end(struct ui *ui, struct gl_target *target);
 
@@ -48,7 +48,7 @@ struct ui_place {
     double at[2], size[2]; /* screen units; used until a person moves the panel */
     bool is_fixed;         /* a person can neither move nor resize it */
     bool is_bare;          /* the panel has no title */
-    bool has_ground;       /* the background is already painted, which saves most of a frame's pixels */
+    bool has_ground;       /* the background is already painted; this saves most of a frame's pixels */
 };
 
 /* Widgets between ui_panel and ui_panel_end belong to the panel. ui_panel returns false if the panel is closed. Call
@@ -65,8 +65,8 @@ void ui_screen(double size[2]);
 /* A heading that folds the widgets below it. Returns false while it is folded. */
 bool ui_section(const char *label, bool is_open_first);
 
-/* A row of tabs. wanted: the tab to bring to the front; -1 = the one that a person chose. Returns the tab in front,
- * whose widgets follow the call; -1 = none is visible. Widgets of different tabs need different labels. */
+/* A row of tabs. wanted: the tab to bring to the front; -1 = keep the tab that a person chose. Returns the tab in
+ * front, whose widgets follow the call; -1 = no tab is visible. Widgets of different tabs need different labels. */
 int ui_tabs(const char *label, const char *const *names, int count, int wanted);
 
 /* --- text --- */
@@ -104,7 +104,7 @@ bool ui_is_double_click(void);                   /* true if the last widget was 
 void ui_list(const char *label, double height);
 void ui_list_end(void);
 
-/* Fields for typing numbers; true when a person has finished one. */
+/* Fields for typing numbers. They return true when a person has finished typing one. */
 bool ui_reals(const char *label, double *values, int count);
 bool ui_integers(const char *label, int *values, int count);
 bool ui_write(const char *label, char *text, size_t size);
@@ -112,7 +112,7 @@ void ui_progress(double share, const char *text);
 
 /* A curve through `count` values, as wide as the panel, with numbers along both axes. */
 struct ui_series {
-    const char *name; /* NULL = same name as the series before it; the legend lists it once */
+    const char *name; /* NULL = same name as the previous series; the legend lists the name once */
     const float *values;
     uint32_t colour; /* 0xRRGGBBAA */
 };
@@ -136,8 +136,8 @@ struct ui_reading {
 };
 struct ui_reading ui_curve(const char *label, const struct ui_curve *curve);
 
-/* Bars over the numbers 1, 2 and so on. Positive values go up from 0; negative ones go down in another colour.
- * Values are written next to the bars if there is room. Returns the index of the bar under the mouse, which has a
+/* Bars over the numbers 1, 2 and so on. Positive values go up from 0; negative values go down in another colour.
+ * Values are written next to the bars if they fit. Returns the index of the bar under the mouse, which has a
  * tooltip; -1 = none. */
 struct ui_bars {
     const double *values;
@@ -155,14 +155,14 @@ struct ui_touch {
 };
 
 struct ui_image {
-    const struct gl_texture *texture; /* row 0 at the bottom unless `is_top_down` */
+    const struct gl_texture *texture; /* row 0 is at the bottom, or at the top if is_top_down */
     double size[2];
     bool is_top_down;
 };
 struct ui_touch ui_image(const char *label, const struct ui_image *image);
 
-/* A tooltip at the mouse for this frame. It never covers the given part of the last picture. It is outside the whole
- * picture if the window has room. Coordinates are those of ui_touch.at. */
+/* A tooltip at the mouse for this frame. It never covers the given part of the last picture. If the window is large
+ * enough, it lies outside the whole picture. Coordinates are those of ui_touch.at. */
 struct ui_part {
     double from[2], to[2]; /* two opposite corners */
 };
@@ -198,9 +198,9 @@ struct place_box {
     double from[2], to[2];
 };
 
-/* Places a box of that size next to `part`, to its right, left, below it or above it, with a gap, and sets `at` to
- * the box's upper left corner. Returns true if the whole box is on the screen. If it does not fit, it is placed on
- * the side with the most room, and the edge of the screen cuts it. It never covers `part`. */
+/* Places a box of `size` next to `part`, with a gap: to its right, left, below it or above it. Sets `at` to the
+ * box's upper left corner. Returns true if the whole box is on the screen. A box that does not fit is placed on the
+ * side with the most space, and the edge of the screen cuts it. It never covers `part`. */
 bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2]);
 
 enum { TICKS_MOST = 12, TICKS_TEXT = 32 };
@@ -211,11 +211,11 @@ struct ticks {
     int digits; /* significant digits needed to distinguish neighbours */
 };
 
-/* Multiples of 1, 2 or 5 times a power of ten, from low to high inclusive. Their number is at least 1 and at most
- * `most` (3 .. TICKS_MOST). are_whole: steps of at least 1. */
+/* Multiples of 1, 2 or 5 times a power of ten, from low to high inclusive. Their number is between 1 and `most` (3
+ * .. TICKS_MOST). are_whole: steps are at least 1. */
 struct ticks ticks_make(const double range[2], int most, bool are_whole);
 
-/* "0.25", "2e-05", "-2447340" */
+/* Writes a tick's number: "0.25", "2e-05", "-2447340" */
 void ticks_write(const struct ticks *ticks, int k, char text[TICKS_TEXT]);
 
 #ifdef __cplusplus

@@ -138,8 +138,8 @@ static void *watch_screen(void *user)
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        /* The program ends at once, without flushing or freeing, because other threads may hold locks. No output file
-         * is left half written, because an output file gets its name only when it is complete. */
+        /* The program ends at once, without flushing or freeing, because other threads may hold locks. No output
+         * file is left half written: an output file gets its name only when it is complete. */
         static const char sentence[] = "loraster: error: the screen that the window was on has gone "
                                        "away: start the viewer again\n";
         (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
@@ -284,8 +284,8 @@ static const char *last_error(void)
     return text != NULL ? text : "no reason is given";
 }
 
-/* EGL makes the context, or the system's own interface (GLX, WGL) if EGL fails. Each interface is tried twice: first
- * with driver reports of resets, then without them. */
+/* EGL makes the context. If EGL fails, the system's own interface (GLX, WGL) makes it. Each interface is tried
+ * twice: first with driver reports of resets, then without them. */
 struct window *window_open(const struct window_params *params)
 {
     static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};
@@ -346,8 +346,8 @@ struct window *window_open(const struct window_params *params)
     glfwSetWindowContentScaleCallback(handle, on_scale);
     glfwSetWindowCloseCallback(handle, on_close);
 
-    /* The descriptor of the connection to an X server stays -1 on other systems. GLFW has glfwGetX11Display only if
-     * it is built for X; it has then loaded Xlib. */
+    /* The descriptor of the connection to an X server; it stays -1 on other systems. GLFW has glfwGetX11Display only
+     * if it is built for X. It has then loaded Xlib. */
     void *(*get_display)(void);
     int (*get_number)(void *display);
     void *const program = dlopen(NULL, RTLD_LAZY);

@@ -31,7 +31,7 @@ enum input_kind {
 
 enum input_button { INPUT_LEFT = 0, INPUT_RIGHT, INPUT_MIDDLE, INPUT_NUM_BUTTONS };
 
-/* A printable key has its character as its number; letters are capitals. */
+/* A printable key has its character as its number. For letters, this is the capital. */
 enum input_key {
     INPUT_KEY_ESCAPE = 256,
     INPUT_KEY_ENTER,
@@ -79,8 +79,8 @@ struct window_params {
     const lr_log *log; /* must outlive the window */
 };
 
-/* Opens a window on the screen, or an invisible surface. errors: NULL; LR_NO_DEVICE without a screen or OpenGL 4.5,
- * with advice. */
+/* Opens a window on the screen, or an invisible surface. errors: NULL; LR_NO_DEVICE if there is no screen or no
+ * OpenGL 4.5, with advice. */
 struct window *window_open(const struct window_params *params);
 struct window *window_open_unseen(const struct window_params *params);
 void window_close(struct window *window); /* NULL is allowed */
@@ -88,8 +88,8 @@ void window_close(struct window *window); /* NULL is allowed */
 /* The window's context, which is current while the window is open. */
 struct gl_context *window_context(struct window *window);
 
-/* Size of the framebuffer in pixels, 0 x 0 while it is iconified. The other function returns the pixels per unit of
- * length that a person has set for the screen: 1, 1.5, 2. */
+/* Size of the framebuffer in pixels; 0 x 0 while the window is iconified. The second function returns the pixels per
+ * unit of length that a person has set for the screen: 1, 1.5, 2. */
 void window_size(const struct window *window, int size[2]);
 double window_scale(const struct window *window);
 
@@ -97,11 +97,11 @@ double window_scale(const struct window *window);
 bool window_next(struct window *window, struct input_event *event);
 void window_wait(struct window *window, double seconds);
 
-/* Appends an event to the waiting ones, as if a person had caused it. INPUT_SIZE sets an invisible surface to the
- * size in `at`; a visible window is asked to take that size. */
+/* Adds an event after those that wait to be taken, as if a person had caused it. INPUT_SIZE sets an invisible
+ * surface to the size in `at`; for a visible window, it asks the screen for that size. */
 void window_push(struct window *window, const struct input_event *event);
 
-/* Shows colour 0 of a target that has the window's size. */
+/* Shows colour buffer 0 of a target that has the window's size. */
 void window_show(struct window *window, const struct gl_target *target);
 
 void window_copy(struct window *window, const char *text); /* copies to the clipboard */
@@ -110,8 +110,8 @@ bool window_is_seen(const struct window *window);
 
 /* --- the screen --- */
 
-/* Ends the program when the window's display server has gone away. Xlib does so only when it is asked for events.
- * The software renderer's driver can hang in the call that shows a frame once its connection is broken. */
+/* Ends the program when the window's display server has disappeared. Xlib ends it only when it is asked for events.
+ * After the connection has broken, the software renderer's driver can hang in the call that shows a frame. */
 struct screen_watch {
     pthread_t thread;
     int screen;  /* descriptor of the connection; the caller owns it */
@@ -119,8 +119,8 @@ struct screen_watch {
     bool is_running;
 };
 
-/* Starts to watch. Once the peer of the socket `screen` has closed it, the program ends with exit code 1 and a
- * message. Nothing is watched if screen < 0 or no thread can be created. `watch` must not move until
+/* Starts to watch. If the server closes the socket `screen`, the program ends with exit code 1 and a message.
+ * Nothing is watched if screen < 0 or no thread can be created. `watch` must not move in memory until
  * screen_watch_stop. */
 void screen_watch_start(struct screen_watch *watch, int screen);
 

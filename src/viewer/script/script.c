@@ -108,7 +108,7 @@ struct script {
 
 /* --- reading --- */
 
-/* Cuts off the next word of a line, which changes the line. Returns NULL if there are no more words. */
+/* Cuts off the next word of a line, and so changes the line. Returns NULL if there are no more words. */
 static char *cut_word(char **rest)
 {
     char *at = *rest + strspn(*rest, " \t\r");

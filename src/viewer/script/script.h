@@ -24,10 +24,10 @@ struct command_words {
 struct command {
     const char *name, *words; /* words: its arguments, as shown to people: "X Y Z" */
     int least, most;          /* least and most number of arguments */
-    /* Exactly one of `act` and `run` is set. `act` completes at once, as most steps do. */
+    /* Exactly one of `act` and `run` is set. Most steps have `act`, which completes at once. */
     lr_status (*act)(struct app *app, const struct command_words *words);
-    /* Sets *is_waiting if the step is not complete; the step is then called again before the next frame. call: number
-     * of earlier calls. */
+    /* Sets *is_waiting if the step is not complete. The step is then called again before the next frame. call:
+     * number of earlier calls. */
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
 };
 
@@ -43,8 +43,8 @@ struct command_value {
     char text[COMMAND_TEXT]; /* "" = the value is a number */
 };
 
-/* Tables of values, which end with a NULL name. command_pick sets the value of the given name; it returns false if
- * no table has that name. */
+/* Tables of values, each of which ends with a NULL name. command_pick sets the value of the given name. It returns
+ * false if no table has this name. */
 struct command_number {
     const char *name;
     double number;
@@ -55,11 +55,11 @@ struct command_text {
 bool command_pick(const struct command_number *numbers, const struct command_text *texts, const char *name,
                   struct command_value *value);
 
-/* "1.000000,2.000000,3.000000" */
+/* Writes a vector: "1.000000,2.000000,3.000000" */
 const char *command_write_place(const double mm[3], char text[COMMAND_TEXT]);
 
-/* Parse numbers and choices. A choice is the word's index in names, which end with NULL. errors: LR_BAD_INPUT,
- * logged. */
+/* These functions parse numbers and choices. A choice is the word's index in names, which end with NULL. errors:
+ * LR_BAD_INPUT, logged. */
 lr_status command_real(const lr_log *log, const struct command_words *words, int at, double *value);
 lr_status command_reals(const lr_log *log, const struct command_words *words, double *values); /* all later words */
 lr_status command_integer(const lr_log *log, const struct command_words *words, int at, int *value);
@@ -69,13 +69,13 @@ lr_status command_choice(const lr_log *log, const struct command_words *words, i
 /* The command with that name; NULL if no tool has one. */
 const struct command *command_find(const struct viewer_tool *const *tools, const char *name);
 
-/* Reads the steps. errors: NULL; LR_BAD_INPUT if a step does not exist or has wrong arguments; the message gives
+/* Reads the steps. errors: NULL, LR_BAD_INPUT if a step does not exist or has wrong arguments. The message gives
  * file and line. */
 struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log);
 void script_destroy(struct script *script); /* NULL is allowed */
 
 /* Runs the steps that are due before a frame. A waiting step is called again before the next frame. The viewer ends
- * after the last step or a failed one. */
+ * after the last step, or after a step that failed. */
 lr_status script_run(struct script *script, struct app *app);
 
 #endif

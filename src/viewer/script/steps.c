@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Script steps that belong to no tool: the window, the camera, the mouse and keys, and reading values. */
+ * Script steps that belong to no tool: steps of the window, the camera, the mouse and the keys, and steps that read
+ * values. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "viewer/tools/tools.h"
@@ -71,7 +72,7 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
     LR_TRY(command_choice(&app->log, words, 2, states, &state));
-    bool unused; /* stands for scanner and lors, whose switches hide instead of show and are set below */
+    bool unused; /* for scanner and lors; their switches hide instead of show, and are set below */
     bool *const switches[] = {&unused,
                               &app->has_volume,
                               &app->slices.is_shown[0],
@@ -242,8 +243,8 @@ static lr_status find_value(struct app *app, const char *name, struct command_va
     return LR_OK;
 }
 
-/* Prints a value, or compares it with the expected one. Values are taken in the next frame, unless the step before
- * has just waited for that frame. */
+/* Prints a value, or compares it with the expected one. The value is read in the next frame, or in this one if the
+ * previous step has just waited for it. */
 static lr_status run_value(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     char text[COMMAND_TEXT];

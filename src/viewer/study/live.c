@@ -54,7 +54,7 @@ struct live_guess {
 struct live_work {
     const lr_log *log; /* the job's log, while it runs */
     const lr_progress *progress;
-    struct study_view study; /* held */
+    struct study_view study; /* a reference is held */
     struct live_request request;
     lr_image *reference;           /* owned, or NULL */
     lr_lor_data *simulated;        /* owned, or NULL */
@@ -197,8 +197,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
         return operator_create(&params, op);
     }
 
-    /* The events are read from the study's data, or drawn as photon pairs from its image. Only prompts in coincidence
-     * are kept, because the sensitivity counts no others. */
+    /* The events are read from the study's data, or drawn as photon pairs from its image. Only prompts in
+     * coincidence are kept, because the sensitivity includes no others. */
     if (request->family == LIVE_LISTMODE) {
         const struct study_view *study = &work->study;
         finish_listmode(listmode);
@@ -268,8 +268,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
 
 /* --- data --- */
 
-/* Draws the data from the study's image. If there is no other reference, that image, scaled to the counts, is the
- * reference. */
+/* Draws the data from the study's image. This image, scaled to the counts, is also the reference if there is no
+ * other reference. */
 static lr_status simulate(struct live_work *work, const lr_recon_params *params)
 {
     const struct live_request *request = &work->request;
@@ -403,8 +403,8 @@ static lr_status pass_iteration(void *user, const lr_iteration *done)
     return guess->work->guessed(guess->work->user, guess->number, done);
 }
 
-/* Takes the guess's share of the LORs and their data, and makes a projector for it. All guesses use the backend of
- * the first. guess_of: [num_pairs] */
+/* Takes the LORs and data of a guess, and makes a projector for them. All guesses use the backend of the first
+ * guess. guess_of: [num_pairs] */
 static lr_status open_guess(struct live_work *work, lr_operator_params params, const int32_t *guess_of, int k)
 {
     struct live_guess *guess = &work->guesses[k];
@@ -452,7 +452,7 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
     const lr_log *log = params->log;
     snprintf(work->why, sizeof(work->why), "guesses are composed on the host, where the image is");
     lr_recon_params recon = {.log = log, .progress = params->progress};
-    if (request->simulates) { /* a projector of all LORs exists only while their counts are drawn */
+    if (request->simulates) { /* the projector of all LORs is only needed to draw their counts */
         lr_operator_params whole = settle_operator(work, *params);
         whole.store = LR_STORE_NO;
         LR_TRY(operator_create(&whole, &work->op));
@@ -506,7 +506,7 @@ static lr_status live_work_run(struct live_work *work, const lr_log *log, const 
         status = compose(work, &params);
         finish_guesses(work);
     } else {
-        /* The operator is made on the device if the projector has a place on it, else on the host. */
+        /* The operator is made on the device if the projector has a place on the device, otherwise on the host. */
         const bool is_direct = request->family == LIVE_DIRECT;
         const char *obstacle = NULL;
         if (request->family == LIVE_LISTMODE)
@@ -549,7 +549,7 @@ struct live {
     pthread_cond_t changed; /* signals changes of the requests and of the state */
     bool wants_pause, wants_stop;
     int steps;         /* iterations to do while paused */
-    bool is_waiting;   /* the thread is paused after an iteration */
+    bool is_waiting;   /* the thread has paused after an iteration */
     bool is_iterating; /* true after the first iteration */
     bool has_ended;
     bool is_on_device, has_image;
@@ -600,7 +600,8 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* Called after each iteration of a guess, which is the image of one rank alone. Stores the image for display. */
+/* Called after each iteration of a guess, whose image is the one that a single rank would have. Stores the image for
+ * display. */
 static lr_status after_guess(void *user, int guess, const lr_iteration *done)
 {
     struct live *live = user;
@@ -623,7 +624,7 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
     lr_status status = LR_OK;
     lr_vector_sums own, other, sums;
 
-    /* The distance to the reference is computed at the image's place. NaN: no reference, or it is zero. */
+    /* The distance to the reference is computed at the image's place. NaN: there is no reference, or it is zero. */
     iteration->difference = NAN;
     const bool is_shown = work->is_on_device && image->values == NULL;
     if (work->reference != NULL) {
@@ -641,7 +642,7 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
         iteration->difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
     }
 
-    /* The image goes to the window's texture, or else to the host. */
+    /* The image goes to the window's texture, or otherwise to the host. */
     if (is_shown) {
         LR_TRY(lr_vector_add_up(image, NULL, &sums));
         LR_TRY(handover_write(work->request.handover, image, sums.largest));
@@ -686,7 +687,7 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
         }
     }
 
-    /* A pause follows the iteration, unless it is the last one. */
+    /* A pause follows the iteration if it is not the last one. */
     const int wanted = work->request.iterations;
     if (status == LR_OK && (wanted == 0 || iteration->number < wanted)) {
         while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
@@ -862,7 +863,7 @@ void live_control(struct live *live, enum live_wish wish)
         live->wants_pause = wish == LIVE_PAUSE;
         live->steps = 0;
         break;
-    case LIVE_STEP: /* if paused, runs one more iteration; if running, pauses after the current one */
+    case LIVE_STEP: /* paused: runs one more iteration; running: pauses after the current one */
         live->steps += live->wants_pause;
         live->wants_pause = true;
         break;

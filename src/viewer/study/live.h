@@ -19,7 +19,7 @@ struct live_request {
     double relaxation_fall;    /* RAMLA only */
     int subsets;               /* 0 = 1; OSEM with one subset is ML-EM */
     int iterations;            /* 0 = until stopped */
-    int guesses;               /* family correspondence: number of guesses, composed as in a cluster
+    int guesses;               /* family correspondence: number of guesses, which are composed as in a cluster
                                   (docs/method/cluster.md, "paper"); 0 and 1 = no guesses */
     int local_iterations;      /* number of iterations of each guess before composing; 0 = 2 */
     bool begins_paused;        /* pauses after the first iteration */
@@ -27,14 +27,14 @@ struct live_request {
     double counts;             /* number of simulated counts; 0 = as many as the unscaled image gives */
     bool without_noise;        /* uses expectations instead of Poisson counts */
     uint64_t seed;             /* seed of the counts */
-    const lr_image *reference; /* image to compare with; copied; NULL = the image that data are simulated from, if
+    const lr_image *reference; /* image to compare with; copied; NULL = the image from which data are simulated, if
                                   any */
     /* Fields of the family direct, as in lr_direct_params. */
     lr_direct_kernel kernel;      /* measured profiles are not allowed */
     lr_view_set views;            /* views of simulated counts */
-    const lr_histo_images *histo; /* measured counts, copied; grid and views are then theirs. NULL = counts are drawn
+    const lr_histo_images *histo; /* measured counts, copied; they define grid and views. NULL = counts are drawn
                                      from the study's image, on its grid */
-    lr_listmode_kernel elements;  /* family listmode: events come from the study's data if these are list mode, else
+    lr_listmode_kernel elements;  /* family listmode: events are the study's data if these are list mode; otherwise
                                      they are drawn from its image */
     /* Fields of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
@@ -42,9 +42,9 @@ struct live_request {
     bool without_mu;
     lr_store store;
     const char *backend;       /* used by all families; NULL = "auto" */
-    struct handover *handover; /* must outlive the job; the image stays on the device and goes to the handover if the
-                                  backend is compute or the direct cuda. NULL, or another backend: the image goes to
-                                  the host */
+    struct handover *handover; /* must outlive the job. If the backend is compute or the direct cuda, the image stays
+                                  on the device and goes to the handover. If handover is NULL or the backend is
+                                  another one, the image goes to the host */
 };
 
 enum { LIVE_WHY = 160 };
@@ -64,13 +64,13 @@ struct live_iteration {
     double measured_counts, estimated_counts;
     double difference; /* |image - reference| / |reference|; NaN without a reference */
     double seconds;
-    lr_traffic traffic; /* bytes between the operator's device and the host since the previous iteration (for the
-                           first one, since the start); 0 if the operator computes on the host */
+    lr_traffic traffic; /* bytes between the operator's device and the host since the previous iteration, or since
+                           the start for the first one; 0 if the operator computes on the host */
 };
 
 enum { LIVE_MOST_GUESSES = 16 };
 
-/* A composition of guesses. It counts as an iteration; its number is the number of iterations of each guess. */
+/* A composition of guesses counts as one iteration. Its number is the number of iterations of each guess. */
 struct live_round {
     int iterations;                      /* number of iterations of each guess so far */
     int count;                           /* number of guesses */
@@ -86,7 +86,7 @@ struct live;
 
 struct live *live_create(const lr_log *log); /* NULL: out of memory */
 
-/* Stops, waits for the thread to notice, and frees. NULL is allowed. */
+/* Stops the reconstruction, waits for its thread, and frees. NULL is allowed. */
 void live_destroy(struct live *live);
 
 /* True if the reconstruction would use the open counts, false if counts would be drawn. */
@@ -95,9 +95,9 @@ bool live_is_measured(const struct study_view *study, const struct live_request 
 /* The grid that the reconstruction would have. */
 lr_grid live_grid_for(const struct study_view *study, const struct live_request *request);
 
-/* Begins a new reconstruction and discards the last one. Does not wait. errors: LR_USAGE, logged: if one is running
- * (stop it and poll until it has ended); without a scanner, which the family direct does not need; if the study has
- * neither data (histo-images) nor an image to draw them from; if the reference has a different grid. */
+/* Begins a new reconstruction and discards the last one. Does not wait. errors, logged: LR_USAGE if a reconstruction
+ * is running (stop it and poll until it has ended); if there is no scanner, except in the family direct; if the
+ * study has neither data (histo-images) nor an image to draw them from; if the reference has a different grid. */
 lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
                      const lr_log *log);
 
@@ -115,28 +115,29 @@ enum live_state live_wait(struct live *live, struct job_report *report);
 /* The grid of the images; its size is 0 before the first start. */
 lr_grid live_grid(const struct live *live);
 
-/* True if the image is updated on the device and goes to the request's handover. False if it is updated on the host
- * or the place is not known yet; `why` gives the reason, or "" if the device was not requested. */
+/* True if the image is updated on the device and goes to the request's handover. False if it is updated on the host,
+ * or if the place is not known yet. `why` then gives the reason; it is "" if the device was not requested. */
 bool live_is_on_device(struct live *live, char why[LIVE_WHY]);
 
 /* The backend of the operator; "none" before the first iteration. */
 enum { LIVE_BACKEND = 16 };
 void live_backend(struct live *live, char name[LIVE_BACKEND]);
 
-/* Copies the newest image on the host if it is newer than *serial, and updates *serial. Returns false if no newer
- * one exists. Serials grow over all reconstructions; begin with 0. values: [num_voxels]. If images stay on the
- * device, only the last one is copied, after all iterations. */
+/* Copies the newest image on the host if it is newer than *serial, and updates *serial. Returns false if there is no
+ * newer image. Serial numbers grow over all reconstructions; begin with 0. values: [num_voxels]. If images stay on
+ * the device, only the last one is copied, after all iterations. */
 bool live_copy_image(struct live *live, int64_t *serial, float *values);
 
 /* Copies a guess as live_copy_image copies the image. A guess is new after each of its iterations and after each
  * composition. */
 bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values);
 
-/* Copies compositions as live_copy_history copies iterations. Each iteration of the history has one composition. */
+/* Copies compositions in the way in which live_copy_history copies iterations. Each iteration of the history has one
+ * composition. */
 int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity);
 
-/* Returns the number of iterations so far. Copies at most `capacity` of them, from number `first` (counted from 0)
- * on. */
+/* Returns the number of iterations so far. Copies at most `capacity` of them, from index `first` on (counted from
+ * 0). */
 int live_copy_history(struct live *live, int first, struct live_iteration *iterations, int capacity);
 
 #endif

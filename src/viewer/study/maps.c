@@ -14,7 +14,7 @@
 /* --- sensitivity --- */
 
 struct sensitivity_task {
-    struct study_view study; /* held */
+    struct study_view study; /* a reference is held */
     struct sensitivity_result result;
     const char *backend;
     lr_image *image;

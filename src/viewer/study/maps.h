@@ -37,8 +37,8 @@ const struct sensitivity_result *sensitivity_result(const struct task_runner *ru
 
 /* --- LORs of a module pair --- */
 
-/* Values of all LORs of two modules. A row is a crystal of the lower module, q * nu + p; a column is a crystal of
- * the higher one, s * nu + r. */
+/* Values of all LORs of two modules. A row is crystal q * nu + p of the lower module; a column is crystal s * nu + r
+ * of the higher module. */
 struct pair_image {
     int modules[2]; /* ascending */
     int size[2];    /* columns, rows */
@@ -48,9 +48,9 @@ struct pair_image {
 
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
-/* Makes the image from data or from a row of the matrix; the other argument is NULL. modules: in any order. `image`
- * is overwritten; call pair_image_finish afterwards. errors: LR_USAGE without a scanner, or if the modules have no
- * LOR; LR_FAILED if memory runs out. */
+/* Makes the image either from data or from a row of the matrix; the other argument is NULL. modules: in any order.
+ * `image` is overwritten; call pair_image_finish afterwards. errors: LR_USAGE without a scanner, or if the modules
+ * have no LOR; LR_FAILED if memory runs out. */
 lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
                           const lr_row *row, struct pair_image *image, const lr_log *log);
 

@@ -69,8 +69,8 @@ lr_status cached_operator_run(struct cached_operator *cached, const struct opera
     cached->job_progress = work->params.progress;
     lr_status status = LR_OK;
 
-    /* A cached operator is used if it was made with the same settings. Scanner and mu-map are held, so that equal
-     * addresses mean equal contents. */
+    /* A cached operator is used if it was made with the same settings. The cache holds scanner and mu-map, so that
+     * equal addresses mean equal contents. */
     const lr_operator_params *has = &cached->params;
     bool same = cached->op != NULL && has->lors == work->params.lors && has->mu == work->params.mu &&
                 has->mode == work->params.mode && has->rays == work->params.rays &&

@@ -13,17 +13,18 @@
 /* lr_operator_create for a job. errors: LR_CANCELLED if the job was stopped; LR_FAILED, logged. */
 lr_status operator_create(const lr_operator_params *params, lr_operator **op);
 
-/* A static string with the backend's name: an existing backend, or `usual` if `wished` is NULL or not a backend. */
+/* The name of the backend to use, a static string: `wished` if it is a backend; otherwise, or if it is NULL,
+ * `usual`. */
 const char *backend_name(const char *wished, const char *usual);
 
-/* One operator at most, which stays open with its context and shaders until work needs other settings. Backend cpu
- * is not cached: it opens quickly, and may have replaced another backend. All members are private. */
+/* At most one operator, which stays open with its context and shaders until work needs other settings. Backend cpu
+ * is not cached, because it opens quickly and may only replace another backend. All members are private. */
 struct cached_operator {
     pthread_mutex_t mutex;           /* locked while the operator is made or used */
     lr_operator *op;                 /* NULL: none */
     lr_operator_params params;       /* the operator's parameters */
     lr_grid grid;                    /* the grid that params points to */
-    struct opened *scanner, *mu;     /* held */
+    struct opened *scanner, *mu;     /* references are held */
     lr_log log;                      /* the operator's log, which forwards to job_log */
     const lr_log *job_log;           /* log of the current work */
     lr_progress progress;            /* the operator's progress, which forwards to job_progress */
@@ -36,7 +37,7 @@ struct cached_operator {
 void cached_operator_init(struct cached_operator *cached);
 void cached_operator_finish(struct cached_operator *cached); /* call it when no thread uses it */
 
-/* Work together with the operator that it needs. */
+/* Work, and the operator that it needs. */
 struct operator_work {
     const struct study_view *study;                /* the study whose LORs and mu-map are in params */
     lr_operator_params params;                     /* `factors`, `deterministic` and `shared` are not set */
@@ -44,7 +45,7 @@ struct operator_work {
     void *user;
 };
 
-/* Runs the work with the cached operator if its settings fit, else with a new one. Waits for other users of the
+/* Runs the work with the cached operator if its settings fit, otherwise with a new one. Waits for other users of the
  * operator. If the device of a cached operator turns out to be lost, the work is run again with a new operator. May
  * be called on any thread. errors: those of operator_create and of `run`; the operator is then not kept in the
  * cache. */

@@ -19,7 +19,7 @@
 
 enum { ACROSS = 64, MOST_SLICES = 256 };
 
-/* Share of the space between the faces that the grid fills. Elements grow without bound towards a face. */
+/* Fraction of the space between the faces that the grid fills. Near a face, elements grow without bound. */
 static const double within = 0.98;
 
 lr_grid study_default_grid(const lr_scanner *scanner)
@@ -29,7 +29,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
     for (int m = 0; m < scanner->num_modules; m++)
         vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
 
-    /* Finds the box around all faces, and the radius of a sphere around its middle that contains none of them. */
+    /* Finds the box around all faces, and the largest radius of a sphere around its middle that contains no face. */
     double radius_mm = HUGE_VAL;
     for (int k = 0; k < 3; k++) {
         low_mm[k] = HUGE_VAL;
@@ -48,8 +48,8 @@ lr_grid study_default_grid(const lr_scanner *scanner)
         }
     }
 
-    /* Half the edge of the grid in x and y. If the scanner names a field of view, the grid is the square around it.
-     * Otherwise it is the square within the radius, so that its corners stay out of the modules. */
+    /* Half the edge of the grid in x and y. If the scanner gives a field of view, the grid is the square around it.
+     * Otherwise the grid is the square inside the radius, so that its corners stay outside of the modules. */
     radius_mm *= within;
     const double view_mm = scanner->coincidence.field_of_view_mm;
     const double half_mm = view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
@@ -128,7 +128,7 @@ void opened_release(struct opened *opened)
 }
 
 struct study_content {
-    struct opened *parts[NUM_PARTS]; /* held */
+    struct opened *parts[NUM_PARTS]; /* references are held */
     lr_grid grid;                    /* size 0: none */
     lr_grid chosen;                  /* the requested grid; size 0: none */
 };
@@ -145,7 +145,7 @@ static void put_part(struct study_content *content, enum study_part part, struct
     content->parts[part] = opened;
 }
 
-/* Sets the grid to the image's, else to the requested one, else to the scanner's default. */
+/* Sets the grid to that of the image, or else to the requested one, or else to the scanner's default. */
 static void settle_grid(struct study_content *content)
 {
     const struct opened *image = content->parts[PART_IMAGE], *scanner = content->parts[PART_SCANNER];
@@ -167,7 +167,7 @@ struct opening {
     char *paths[NUM_PATHS];       /* owned; NULL = no change */
     lr_grid grid;                 /* size 0 = no change */
     struct study_content content; /* begins as a copy of the open content */
-    lr_scanner_draft *refused;    /* draft from an invalid scanner file, with its diagnosis: */
+    lr_scanner_draft *refused;    /* draft from an invalid scanner file, with the diagnosis of the draft: */
     lr_diagnosis *why;
 };
 
@@ -203,7 +203,8 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
         return LR_OK;
     }
 
-    /* If the file describes an impossible scanner, the doctor's findings are more useful than the first error. */
+    /* If the file describes an impossible scanner, the findings of the geometry doctor are more useful than the
+     * first error. */
     if (opened->draft != NULL) {
         opening->refused = opened->draft;
         opening->why = lr_scanner_examine(opened->draft, opening->grid.size[0] > 0 ? &opening->grid : NULL, NULL);
@@ -238,7 +239,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         return reason.status;
     }
 
-    /* "pet.nii:3" names frame 3 of a file, unless a file has that full name. */
+    /* "pet.nii:3" means frame 3 of a file, except if a file has this full name. */
     char *end = NULL;
     const char *colon = strrchr(path, ':');
     long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
@@ -362,7 +363,7 @@ struct study {
     struct opening opening; /* used only by the job while it runs */
     struct opening next;    /* only paths and grid: the next opening */
     bool has_next;
-    bool is_taken; /* the last job's result is in place */
+    bool is_taken; /* the last job's result has been taken over */
     lr_scanner_draft *refused;
     lr_diagnosis *why;
     struct job_report report; /* report of the last opening */
@@ -399,7 +400,7 @@ void study_destroy(struct study *study)
 
 /* --- opening --- */
 
-/* Reports the reason why no opening was begun. */
+/* Reports the reason why an opening could not begin. */
 static lr_status fail(struct study *study, lr_status status, const char *sentence)
 {
     study->report = (struct job_report){.state = JOB_FAILED, .status = status};
@@ -435,7 +436,7 @@ lr_status study_open(struct study *study, const struct study_wish *wish)
     if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
 
-    if (job_poll(&study->job) == JOB_RUNNING) { /* cancelled if all of it would be replaced */
+    if (job_poll(&study->job) == JOB_RUNNING) { /* cancelled if the new request replaces all of it */
         bool is_superseded = true;
         for (int k = 0; k < NUM_PATHS; k++)
             is_superseded = is_superseded && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
@@ -524,7 +525,7 @@ struct study_wish study_awaited(const struct study *study)
 {
     struct study_view view = study_take(study);
     const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path, view.data_path};
-    study_view_release(&view); /* the study also holds the parts */
+    study_view_release(&view); /* the study still holds the parts */
     const struct opening *openings[2] = {study->is_taken ? NULL : &study->opening,
                                          study->has_next ? &study->next : NULL};
     for (int n = 0; n < 2; n++) {

@@ -10,10 +10,11 @@
 
 #include <lr/lr.h>
 
-/* A part of the open content. Several threads may read it; the last holder frees it. */
+/* A part of the open content, with a count of references. Several threads may read it; the last holder of a
+ * reference frees it. */
 struct opened;
 
-/* Add and remove a holder. NULL is allowed. May be called on any thread. */
+/* Add and remove a reference. NULL is allowed. May be called on any thread. */
 struct opened *opened_hold(struct opened *opened); /* returns it */
 void opened_release(struct opened *opened);
 
@@ -22,13 +23,13 @@ enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_DA
 /* --- the study --- */
 
 /* A snapshot of the open content. It never changes, and lives until it is released, even if the study changes. NULL
- * and 0 = not open. All fields may be read except `held`, which is only for the functions below. */
+ * and 0 mean that a part is not open. All fields may be read except `held`, which is only for the functions below. */
 struct study_view {
     int64_t serial; /* grows with every change of the study; 0 = no file has been opened */
-    lr_grid grid;   /* the image's grid, else the requested one, else a default; size 0 without a scanner */
+    lr_grid grid;   /* grid of the image, or else the requested one, or else a default; size 0 without a scanner */
     const lr_scanner *scanner;
     const lr_lors *lors;
-    const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner with the grid */
+    const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner and the grid */
     const lr_image *image;                                       /* activity */
     const lr_image *mu;                                          /* 1/mm */
     double image_largest, mu_largest;                            /* largest voxels; 0 without an image or map */
@@ -48,13 +49,12 @@ struct study *study_create(const lr_log *log);
 /* Cancels the current opening. Held views remain valid. NULL is allowed. */
 void study_destroy(struct study *study);
 
-/* A request to open files. NULL leaves a part unchanged, but a new scanner closes the old one's data. Strings are
- * copied. */
+/* A request to open files. NULL leaves a part unchanged, except that a new scanner closes the data of the old one.
+ * Strings are copied. */
 struct study_wish {
     const char *scanner; /* preset, or a file in any format of lr_scanner_read */
     const char *image;   /* read by lr_image_read; a .npy file lies on the grid */
-    const char *mu;      /* read in the same way; values above 0.05 mean that the unit is 1/cm, as elsewhere in
-                            LORaster */
+    const char *mu;      /* read like an image; if values exceed 0.05, the unit is 1/cm, as everywhere in LORaster */
     const char *data;    /* LOR data or list mode; if no scanner is given, the scanner in an HDF5 or PETSIRD file is
                             opened too */
     const lr_grid *grid; /* used if the image does not define the grid */
@@ -68,8 +68,8 @@ lr_status study_open(struct study *study, const struct study_wish *wish);
  * the message is in the report. Sessions must be read by the caller. */
 lr_status study_open_file(struct study *study, const char *path);
 
-/* study_poll, called once a frame, puts opened content in place and begins the next opening. It returns the state of
- * the last opening; report may be NULL. study_wait is for programs without a window. */
+/* study_poll, called once a frame, makes new content the open one and begins the next opening. It returns the state
+ * of the last opening; report may be NULL. study_wait is for programs without a window. */
 enum job_state study_poll(struct study *study, struct job_report *report);
 enum job_state study_wait(struct study *study, struct job_report *report);
 
@@ -81,22 +81,22 @@ bool study_is_busy(const struct study *study);
 
 void study_cancel(struct study *study);
 
-/* Paths that will be open after all openings have ended; valid until the next poll or opening; NULL = none. */
+/* Paths that will be open after all openings have ended. They are valid until the next poll or opening; NULL = none. */
 struct study_wish study_awaited(const struct study *study);
 
 /* Takes a snapshot, which the caller must release. Several may exist. Called on the window's thread. */
 struct study_view study_take(const struct study *study);
 
-/* Adds a holder, so that another thread can use the view. */
+/* Adds a reference, so that another thread can use the view. */
 struct study_view study_view_hold(const struct study_view *view);
 void study_view_release(struct study_view *view); /* may be called on any thread; zero is allowed */
 
-/* Findings of the geometry doctor in the last scanner file if it could not be opened, and the scanner as that file
- * describes it; NULL if it could be opened. Both are valid until the next opening. */
+/* Results for the last scanner file, if it could not be opened: the findings of the geometry doctor, and the scanner
+ * as the file describes it. NULL if it could be opened. Both are valid until the next opening. */
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
 
-/* About 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner names none, they fill the space
- * enclosed by the modules. */
+/* A grid of about 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner does not give one, the
+ * voxels fill the space that the modules enclose. */
 lr_grid study_default_grid(const lr_scanner *scanner);
 
 #endif

@@ -18,7 +18,7 @@ enum { PARTS = 4 };
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
-    struct study_view study; /* held */
+    struct study_view study; /* a reference is held */
     struct tube_result result;
     const char *backend;
     lr_image *image;
@@ -126,8 +126,8 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
                                  .progress = progress};
     lr_operator *op = NULL;
 
-    /* Finds the voxels that the tube may reach. Lines between two faces are never farther than half a face's
-     * diagonal from the line between their centres. */
+    /* Finds the voxels that the tube may reach. The distance between a line through both faces and the line between
+     * their centres is at most half a face's diagonal. */
     const lr_grid *grid = &task->study.grid;
     const int64_t total = lr_grid_num_voxels(grid);
     const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
@@ -164,8 +164,8 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
     return status;
 }
 
-/* Computes the elements of a list-mode event on the two crystals, and lists the voxels with nonzero elements. Using
- * a device would not pay for one event. errors: LR_CANCELLED; those of lr_listmode_create, logged. */
+/* Computes the elements of a list-mode event on the two crystals, and lists the voxels with nonzero elements. For
+ * one event, a device would gain nothing. errors: LR_CANCELLED; those of lr_listmode_create, logged. */
 static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_progress *progress)
 {
     static const lr_listmode_kernel kernels[] = {
@@ -228,7 +228,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     struct tube_profile *profile = &result->profile;
     LR_TRY(request->kernel != TUBE_LOR ? run_event(task, log, progress) : run_lor(task, log, progress));
 
-    /* The profile covers half the grid's extent along the line in both directions from the line's middle. */
+    /* The profile extends from the line's middle by half the grid's extent along the line, in both directions. */
     double half_mm = 0.5 * result->length_mm;
     for (int corner = 0; corner < 8; corner++) {
         double t = 0;
@@ -247,7 +247,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     if (task->weight == NULL) return LR_FAILED;
 
     /* Each voxel's element is divided equally among points in the voxel, and each point adds its part to its plane.
-     * The sum over all planes is thus the sum of the elements. */
+     * The sum over all planes is therefore the sum of the elements. */
     for (int64_t n = 0; n < task->num_voxels; n++) {
         const int64_t row = task->voxels[n];
         const double share = task->image->values[row] / (double)(PARTS * PARTS * PARTS);

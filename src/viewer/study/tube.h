@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR mode: a column of the matrix. The tube of response of two crystals as an image, its profile
- * along the line, and the time-of-flight kernel on it. */
+ * LOR mode: a LOR as a column of the matrix. The tube of response of two crystals as an image, its profile along the
+ * line, and the time-of-flight kernel on the line. */
 #ifndef LR_VIEWER_TUBE_H
 #define LR_VIEWER_TUBE_H
 
@@ -12,16 +12,16 @@ struct tube_crystal {
     int module, p, q;
 };
 
-/* Centres of the crystals' faces on the detection plane, which are the ends of the LOR's lines. The crystals must
- * have been checked. */
+/* Centres of the crystals' faces on the detection plane. They are the ends of the LOR's line. Check the crystals
+ * first. */
 void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2], double ends_mm[2][3]);
 
-/* Finds the LOR of two crystals. errors: LR_USAGE, logged: if a crystal does not exist; if both are in one module;
- * if the modules are not in coincidence; if coincidence rules exclude the LOR, whose elements are 0. */
+/* Finds the LOR of two crystals. errors, logged: LR_USAGE if a crystal does not exist; if both are in one module; if
+ * the modules are not in coincidence; if coincidence rules exclude the LOR, whose elements are then 0. */
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
                      const lr_log *log);
 
-/* The elements of a tube: those of a LOR, or of a list-mode event with one of the kernels of list mode. */
+/* The elements of a tube: those of a LOR, or those of a list-mode event with one of the kernels of list mode. */
 enum tube_kernel {
     TUBE_LOR = 0, /* a LOR: probabilities of the family correspondence */
     TUBE_TUBE,    /* a list-mode event with the kernels of that family, and time of flight if requested */
@@ -45,7 +45,7 @@ struct tube_request {
     const char *backend; /* NULL = "native", or "cpu" with a mu-map */
 };
 
-/* Values along the line from the first crystal to the second; t = 0 in the middle. */
+/* Values along the line from the first crystal to the second. t is the distance from the line's middle, mm. */
 struct tube_profile {
     int count;
     double first_mm, step_mm; /* centre of bin 0, and width of a bin */

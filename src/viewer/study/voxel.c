@@ -68,10 +68,10 @@ enum voxel_row_kind { ROW_POINT_SAMPLED = 0, ROW_POINT_EXACT, ROW_VOXEL_SAMPLED,
 enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT, NUM_PURPOSES };
 
 struct voxel_task {
-    struct study_view study;        /* held */
+    struct study_view study;        /* a reference is held */
     struct cached_operator *cached; /* [NUM_PURPOSES] owned by voxel mode */
     struct voxel_request request;   /* the request, with a static string as backend */
-    enum purpose sampler;           /* operator that samples elements: FOR_SAMPLED only if compute is requested */
+    enum purpose sampler;           /* operator that samples elements; it is FOR_SAMPLED only if compute is requested */
     int64_t id;                     /* number of the request */
     struct voxel_result result;
     struct voxel_window *windows; /* owned, including their arrays [result.num_windows] */
@@ -134,7 +134,8 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     result->has_exact = request->mode != LR_MODE_SAMPLED;
     result->has_mu = study->mu != NULL && !request->without_mu;
 
-    /* The voxel of the study's grid that contains the point, or else a voxel of the same size centred on the point. */
+    /* The voxel of the study's grid that contains the point; outside the grid, a voxel of the same size centred on
+     * the point. */
     const lr_grid *grid = &study->grid;
     int64_t row = 0, stride = 1;
     for (int k = 0; k < 3; k++) {
@@ -173,7 +174,7 @@ struct step {
     const lr_progress *progress;
 };
 
-/* Notes the backend that did part of the work, and the reason if cpu replaced the requested one. by: the result's
+/* Records the backend that did part of the work, and the reason if cpu replaced the requested one. by: the result's
  * field for the backend. */
 static void note_backend(struct voxel_result *result, const char **by, const lr_operator_info *info)
 {
@@ -196,7 +197,7 @@ static lr_status use_operator(void *user, lr_operator *op)
         note_backend(result, &result->drawn_by, info);
         snprintf(result->drawn_on, sizeof(result->drawn_on), "%s", info->device);
 
-        /* Allocates the windows. If the device was lost, an earlier attempt has left windows, which are freed first. */
+        /* Allocates the windows. If a first attempt lost the device, it has left windows, which are freed first. */
         const int rays = result->request.rays;
         double total = 0;
         for (int k = 0; k < result->num_windows; k++) {
@@ -244,7 +245,7 @@ static lr_status use_operator(void *user, lr_operator *op)
     return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
-/* Runs a step with an operator on the study's grid, which serves all voxels. A point outside that grid gets an
+/* Runs a step with an operator on the study's grid, which is used for all voxels. A point outside this grid gets an
  * operator on a grid of one voxel. Backends are tried in the given order; native is the fastest on processors. */
 static lr_status run_step(struct step step)
 {
@@ -319,8 +320,8 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 
 /* --- the voxel's rows --- */
 
-/* Limit for the elements of a voxel's row. Above it, only LORs of the pairs of modules that the windows show are
- * computed, unless all are requested, because all would take more than seconds. */
+/* Limit for the number of elements of a voxel's row. Above it, computing all LORs would take more than seconds. Only
+ * LORs of the pairs of modules that the windows show are then computed, except if all LORs are requested. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
@@ -386,14 +387,14 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const s
 
 /* --- results of both tasks --- */
 
-/* The task with the voxel's rows if it has the same request as the windows; else NULL. */
+/* The task with the voxel's rows if it belongs to the same request as the windows; otherwise NULL. */
 static const struct voxel_task *means_task(const struct voxel *voxel)
 {
     const struct voxel_task *windows = voxel->windows.result, *means = voxel->means.result;
     return windows != NULL && means != NULL && means->id == windows->id ? means : NULL;
 }
 
-/* Starts the voxel's rows once the windows exist and no newer ones are being drawn. */
+/* Starts the voxel's rows if the windows exist and no newer windows are being drawn. */
 static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
 {
     const struct voxel_task *windows = voxel->windows.result;
@@ -404,7 +405,8 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
     task->id = windows->id;
     task->cached = voxel->cached;
 
-    /* The points of a voxel mostly see different LORs, so the number of elements can be estimated from one point. */
+    /* The points of a voxel see mostly different LORs. The number of elements can therefore be estimated from one
+     * point. */
     const struct voxel_result *shown = &windows->result;
     const struct voxel_row *row =
         shown->has_exact && shown->point_exact.count > 0 ? &shown->point_exact : &shown->point_sampled;
@@ -512,7 +514,7 @@ static double line_solid_angle(const struct voxel_task *task, const struct voxel
     return area * fabs(vec_dot(to_face, module->normal)) / (distance * distance * distance);
 }
 
-/* An element of a row. NaN if there is no task, or the task has no such row. */
+/* An element of a row. NaN if there is no task, or if the task does not have this row. */
 static double element(const struct voxel_task *task, enum voxel_row_kind kind, int64_t lor)
 {
     const bool exact = kind == ROW_POINT_EXACT || kind == ROW_VOXEL_EXACT;
@@ -578,7 +580,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
         if (window->lors[k] >= 0) return gap;
     if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
 
-    /* Counts the row's LORs that end in the module, and among them the LORs whose primary module it is. */
+    /* Counts the row's LORs that end in the module, and those among them whose primary module it is. */
     int64_t ends = 0, primary = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const lr_lor lor = lr_lors_describe(lors, row->lor[k]);
@@ -651,7 +653,7 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
                                                   : result->high_element;
     sheet->high = fmax((double)high, 1e-30);
 
-    /* The number of columns makes the sheet about as wide as high. */
+    /* The number of columns is chosen so that the sheet is about as wide as high. */
     sheet->tile[0] = sheet->tile[1] = 1;
     sheet->num_windows = result->num_windows;
     for (int n = 0; n < result->num_windows; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Voxel mode: a row of the matrix as pictures. They show on the faces of the primary modules which LORs detect
+ * Voxel mode: a row of the matrix as pictures. On the faces of the primary modules, they show which LORs detect
  * emissions from a point and from the voxel around it. */
 #ifndef LR_VIEWER_VOXEL_H
 #define LR_VIEWER_VOXEL_H
@@ -13,21 +13,22 @@
 /* Zero fields mean the defaults of lr_operator_params. */
 struct voxel_request {
     double point_mm[3];
-    bool all_primaries; /* a window for each module; otherwise only for module `primary` */
+    bool all_primaries; /* true: a window for each module; false: only for module `primary` */
     int primary;
-    lr_mode mode; /* sampled: no exact elements; otherwise both */
+    lr_mode mode; /* sampled: only sampled elements; otherwise also exact ones */
     int rays;     /* R of the windows and of sampled elements */
-    int samples;  /* N points of the voxel, split over the axes; 0 = from the crystal pitch, as for the study's grid */
+    int samples;  /* N, points of the voxel, split over the axes; 0 = from the crystal pitch, as for the study's grid */
     int mu_steps; /* K */
     bool without_mu;
-    bool wants_whole;    /* compute all LORs of the voxel, regardless of their number */
+    bool wants_whole;    /* computes all LORs of the voxel, however many there are */
     bool on_graphics;    /* OpenGL runs on a graphics processor: exact elements then try backend compute first */
     const char *backend; /* one of voxel_backends; NULL = the first */
 };
 
 /* "raster": the projector's shaders make windows and sampled elements; a fast available backend (compute, native or
- * cpu) makes the exact ones. "compute": backend compute makes all elements, raster the windows. "cpu": all in double
- * precision. A backend that cannot run is replaced by cpu, and the result gives the reason. NULL at the end. */
+ * cpu) makes the exact elements. "compute": backend compute makes all elements, raster the windows. "cpu":
+ * everything is in double precision. A backend that cannot run is replaced by cpu, and the result gives the reason.
+ * NULL at the end. */
 extern const char *const voxel_backends[];
 
 /* A row of the matrix, which may be missing (count 0, sum 0). The result owns the arrays. */
@@ -35,12 +36,12 @@ struct voxel_row {
     int64_t count;
     const int64_t *lor;        /* [count] ascending */
     const double *probability; /* [count] */
-    const int64_t *order;      /* [count] indices into both arrays, largest probability first; NULL for rows of
+    const int64_t *order;      /* [count] indices into both arrays, in order of falling probability; NULL for rows of
                                   voxels */
     double sum;
 };
 
-/* The window of one primary module. Arrays have size[1] rows (axial) of size[0] values; NaN = no LOR. */
+/* The window of one primary module. Arrays have size[1] rows (axial) of size[0] values each; NaN = no LOR. */
 struct voxel_window {
     int module;
     int size[2]; /* R nu, R nv */
@@ -57,7 +58,7 @@ struct voxel_result {
     int samples[3];
     lr_grid voxel;     /* grid of size 1: the voxel that contains the point */
     int64_t voxel_row; /* the voxel's row in the study's grid; -1: the point is outside, and a voxel of the same size
-                          is centred on it */
+                          is centred on the point */
     bool has_mu, has_exact;
     const char *drawn_by, *sampled_by, *exact_by; /* backends that made windows and elements; exact_by is NULL in
                                                      sampled mode */
@@ -66,14 +67,14 @@ struct voxel_result {
     int num_windows;
     const struct voxel_window *windows;          /* [num_windows] */
     float high_weight;                           /* largest value in all windows */
-    float high_element;                          /* largest sampled or exact element */
-    float high_difference;                       /* largest absolute value */
+    float high_element;                          /* largest element of both modes */
+    float high_difference;                       /* largest absolute difference */
     struct voxel_row point_sampled, point_exact; /* rows with one sample, at the point */
-    bool has_means;                              /* the voxel's rows below exist, possibly some time after the
+    bool has_means;                              /* the voxel's rows below exist; they may follow some time after the
                                                     windows */
     struct voxel_row voxel_sampled, voxel_exact; /* means over the voxel's points */
-    bool is_part; /* the voxel's rows contain only LORs of these pairs of modules, which the windows show; all LORs
-                     would be too many */
+    bool is_part; /* the voxel's rows contain only LORs of these module pairs, which the windows show, because all
+                     LORs would be too many */
     int64_t num_pairs;
     const int32_t *pairs; /* [num_pairs] ascending */
 };
@@ -84,7 +85,7 @@ struct voxel *voxel_create(const lr_log *log); /* NULL: out of memory */
 void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the job to notice */
 
 /* Requests a result; the newest request replaces earlier ones. errors: LR_USAGE without a scanner, for a module that
- * does not exist or a point that is not finite; LR_FAILED if memory runs out. */
+ * does not exist, or for a point that is not finite; LR_FAILED if memory runs out. */
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
@@ -102,8 +103,8 @@ const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *seri
 const struct study_view *voxel_study(const struct voxel *voxel);
 
 /* Number of operators made so far. An operator is kept, with context and shaders, if the next request differs only
- * in point and windows. At most three are kept: one draws windows, one computes exact elements, and one samples with
- * backend compute. Backend cpu makes a new one for each row. */
+ * in point and windows. At most three operators are kept: one draws windows, one computes exact elements, and one
+ * samples with backend compute. Backend cpu makes a new operator for each row. */
 int voxel_num_operators(const struct voxel *voxel);
 
 /* The values of a window's pixel. Elements that were not computed are NaN. */
@@ -112,9 +113,9 @@ struct voxel_pixel {
     int other, r, s;       /* secondary module and crystal; -1: the line hits none */
     int64_t lor;           /* -1: no LOR, or out of coincidence */
     double weight;         /* weight of this line: its solid angle / 2 pi, times survival */
-    double solid_angle_sr; /* solid angle, from the point, of the part of the face that this line represents */
+    double solid_angle_sr; /* solid angle, as seen from the point, of the part of the face that this line represents */
     double survival;       /* weight relative to the solid angle / 2 pi; NaN without a LOR, 1 without a mu-map */
-    double distance_mm;    /* distance between the two hits; NaN if there is no second one */
+    double distance_mm;    /* distance between the two hits; NaN if there is only one */
     double point_sampled, point_exact;
     double voxel_sampled, voxel_exact;
 };
@@ -130,10 +131,10 @@ struct voxel_gap {
     char why[240]; /* a text for people; "" = the module has a window */
 };
 
-/* The row of the point: exact elements if there are any, else sampled ones. */
+/* The row of the point: exact elements if they were computed, otherwise sampled ones. */
 const struct voxel_row *voxel_best_row(const struct voxel_result *result);
 
-/* lors: the LORs that the result's rows refer to. */
+/* lors: the LORs to which the result's rows refer. */
 struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
                                 const struct voxel_window *window);
 
@@ -142,8 +143,8 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
 /* A copy of a row; zero is an empty one. */
 struct row_copy {
     struct lr_owned_row row;
-    int64_t *order; /* owned [row.count]: indices in order of falling probability, equal ones in ascending order;
-                       NULL = not requested */
+    int64_t *order; /* owned [row.count]: indices in order of falling probability, ascending where it is equal; NULL
+                       = not requested */
     double sum;
 };
 
@@ -185,7 +186,7 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
  * none. */
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2]);
 
-/* Finds the point on the sheet, in the same coordinates, of a pixel corner in a window. */
+/* Finds the point on the sheet of a pixel corner in a window, in the same coordinates. */
 void sheet_corners(const struct sheet *sheet, int window, const double place[2], double at[2]);
 
 #endif

@@ -22,12 +22,12 @@ struct direct_result {
     lr_grid grid;
     struct direct_request request;
     lr_direct_tables *tables;
-    bool is_inside;   /* the point is in the grid; the members below are valid only then */
+    bool is_inside;   /* the point is in the grid; only then the members below are valid */
     int voxel[3];     /* the voxel that contains the point */
     int kernel;       /* the voxel's kernel identifier in the view, LORmap */
     double radial_mm; /* distance of the voxel's centre from the axis, along the view's radial direction */
-    lr_image *cloud;  /* mSRval at each position of mSR around the voxel, 0 elsewhere; positions outside the grid are
-                         left out */
+    lr_image *cloud;  /* mSRval at each position of mSR around the voxel, 0 elsewhere; without positions outside the
+                         grid */
     double largest;   /* largest value of the kernel */
 };
 
@@ -37,7 +37,7 @@ struct direct_state {
     struct task_runner tables, histo;
     struct direct_request request;
     bool has_tof;    /* a person has set the time resolution; otherwise it is the scanner's */
-    bool is_asked;   /* tables were requested once; a change of the settings now requests them again */
+    bool is_asked;   /* tables were requested once; from then on a change of the settings requests them again */
     bool has_tables; /* tables have been computed */
     int offset[3];   /* offset whose value is shown */
     struct gl_texture *map;
@@ -250,7 +250,7 @@ static lr_status update(struct app *app)
         if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
         free(texels);
 
-        /* The scene shows the chosen voxel, and no lines of the voxel and LOR tools. */
+        /* The scene shows the chosen voxel, but no lines of the voxel tool and the LOR tool. */
         if (app->tool == &direct_tool) {
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);

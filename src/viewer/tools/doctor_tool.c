@@ -66,7 +66,7 @@ static lr_status take_study(struct app *app, bool is_new)
         for (int m = 0; m < count; m++) {
             lr_module *module = &shown->modules[m];
             *module = draft->params.modules[m];
-            /* A module without a normal in the file faces the axis. */
+            /* If the file gives no normal for a module, the module faces the axis. */
             double *n = module->normal, *c = module->centre_mm;
             if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
                 const double away = hypot(c[0], c[1]);

@@ -19,10 +19,10 @@ static const char *const algorithm_names[] = {"osem", "ramla", NULL};
 static const char *const family_names[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const element_names[] = {"tube", "line", "exact", NULL};
 
-/* All inputs of the picture of slices, which is painted again when one of them changes. */
+/* All inputs of the picture of slices. The picture is painted again when one of them changes. */
 struct guesses_look {
-    int64_t serials; /* sum of all guesses' serials */
-    int64_t image;   /* serial of the composed image */
+    int64_t serials; /* sum of the serial numbers of all guesses */
+    int64_t image;   /* serial number of the composed image */
     int slice, size[2];
     double range[2];
     int colours;
@@ -333,7 +333,7 @@ static void close_live(struct app *app)
     lr_image_destroy(tool->image);
 }
 
-/* The histo-images that the family `direct` reconstructs from; NULL = none is open, or another family is chosen. */
+/* The histo-images from which the family `direct` reconstructs; NULL = none is open, or another family is chosen. */
 static const lr_histo_images *find_histo(const struct app *app, const struct live_request *request)
 {
     return request->family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
@@ -374,7 +374,8 @@ static void start(struct app *app)
     }
 }
 
-/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged: relaxation must be above 0, fall at least 0. */
+/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged, if relaxation is not above 0 or fall is
+ * below 0. */
 static lr_status relax(struct app *app, double relaxation, double fall)
 {
     struct live_tool_state *tool = app_state(app, &live_tool);
@@ -389,8 +390,8 @@ static lr_status relax(struct app *app, double relaxation, double fall)
     return LR_OK;
 }
 
-/* Sets the views of simulated counts for the next start of family direct. errors: LR_BAD_INPUT for numbers below 1,
- * LR_USAGE for too many; logged. */
+/* Sets the views of simulated counts for the next start of family direct. errors, logged: LR_BAD_INPUT for numbers
+ * below 1, LR_USAGE for too many. */
 static lr_status choose_views(struct app *app, int azimuths, int tilts)
 {
     struct live_tool_state *tool = app_state(app, &live_tool);
@@ -408,7 +409,7 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* An image of list mode is in emissions only with exact elements, because the elements of tubes and lines are not
+    /* A list-mode image is in emissions only with exact elements, because the elements of tubes and lines are not
      * probabilities. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
@@ -587,8 +588,8 @@ static void show_panel(struct app *app)
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     const struct live_iteration *last = &tool->last;
     if (count > 0) {
-        /* The first image is uniform. The curve begins with the second iteration if the first value is so small that it
-         * would hide the others. */
+        /* The first image is uniform, and its value may be so small that it would hide the others. The curve then
+         * begins with the second iteration. */
         const float *likelihood = tool->likelihood;
         enum { FEW = 5 };
         static const double most = 20.0;

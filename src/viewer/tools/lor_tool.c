@@ -43,7 +43,7 @@ static void ask(struct app *app)
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
 
-    /* The scene shows the line between the crystals before the tube is ready. The voxel tool's lines disappear. */
+    /* The scene shows the line between the crystals before the tube is ready. The lines of the voxel tool disappear. */
     struct draw_line line = {.colour = lor_colour};
     double ends[2][3];
     tube_ends(app->open.scanner, tool->request.crystals, ends);
@@ -61,7 +61,7 @@ void lor_tool_choose(struct app *app, int64_t number)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
     if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count)
-        return; /* the LOR is of a scanner that is no longer open */
+        return; /* the LOR belongs to a scanner that is no longer open */
     const lr_lor lor = lr_lors_describe(app->open.lors, number);
     tool->request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
     tool->request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
@@ -79,8 +79,9 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    /* The unit of an event's elements depends on its kernel: exact elements are probabilities, per mm if there is
-     * a time of flight; the others are chord lengths in mm, or shares of the line if there is a time of flight. */
+    /* The unit of an event's elements depends on its kernel. Exact elements are probabilities; with time of flight
+     * they are probabilities per mm. Other elements are chord lengths in mm; with time of flight they are fractions
+     * of the line. */
     const enum tube_kernel kernel = result->request.kernel;
     const bool has_tof = result->request.has_tof;
     app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL
@@ -245,7 +246,7 @@ static lr_status set(struct app *app, const struct command_words *words)
         return LR_OK;
     }
 
-    /* Sets the position along the line that the time of flight gives; "off" means no time of flight. */
+    /* Sets the position along the line that the time of flight gives; "off": there is no time of flight. */
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;

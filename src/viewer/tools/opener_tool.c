@@ -55,7 +55,7 @@ static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "
 
 /* --- folders --- */
 
-/* Joins "/a/b" and "c" to "/a/b/c". Returns false if the path is too long. */
+/* Joins two parts of a path: "/a/b" and "c" to "/a/b/c". Returns false if the path is too long. */
 static bool join(const char *folder, const char *name, char path[OPENER_PATH])
 {
     const size_t length = strlen(folder);
@@ -122,7 +122,7 @@ static void show_start(struct app *app)
     const double scale = window_scale(app->window);
     double left = app->scene_at[0] / scale;
     double room[2] = {app->scene_size[0] / scale - 2.0 * margin, app->scene_size[1] / scale - 2.0 * margin};
-    if (room[0] < least_width) { /* drawn over the panels, which have no contents yet */
+    if (room[0] < least_width) { /* draws over the panels, which have no contents yet */
         double screen[2];
         ui_screen(screen);
         left = 0.0;

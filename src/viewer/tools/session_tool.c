@@ -25,7 +25,7 @@ enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
-    /* The study owns the strings, so that lr_view_session_finish must not free them. */
+    /* The study owns the strings, so lr_view_session_finish must not free them. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,
@@ -94,7 +94,7 @@ static lr_status read_file(struct app *app, const char *path)
     return study_open(app->study, &wish);
 }
 
-/* Restores tab, camera, tools and ranges once a new study is in place. */
+/* Restores tab, camera, tools and ranges once the new study is open. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     struct session_state *tool = app_state(app, &session_tool);

@@ -18,10 +18,10 @@ static const char *const plane_names[] = {"sagittal", "coronal", "transaxial"};
 enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
 
 /* Frames. The open image may be one of the files NAME-1.nii, NAME-2.nii and so on, which `recon --frames` writes. It
- * may also be one volume of a file, whose path is then NAME.nii:1, NAME.nii:2 and so on. */
+ * may also be one volume of a file; its path is then NAME.nii:1, NAME.nii:2 and so on. */
 struct frames {
     char path[FRAMES_PATH]; /* path of the image that was checked last */
-    int before, after;      /* lengths of the path before the number and up to the number's end */
+    int before, after;      /* lengths of two parts of the path: up to the number, and up to the number's end */
     int number;             /* number of the open frame, from 1; 0 = the image is not a frame */
     int wanted;             /* number of the frame that was requested last */
     int count;              /* consecutively numbered frames in the folder; 0 = the image is not a frame */
@@ -92,7 +92,7 @@ static lr_status take_opened(struct app *app)
         if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
     }
 
-    /* Another frame of the same image is shown like the last one. */
+    /* Another frame of the same image is shown with the settings of the last one. */
     struct study_state *tool = app_state(app, &study_tool);
     struct frames *frames = &tool->frames;
     const char *path = open->image_path != NULL ? open->image_path : "";
@@ -165,7 +165,7 @@ static lr_status update(struct app *app)
     const bool is_new = now.serial != app->open.serial;
     study_view_release(&now);
     if (is_new) LR_TRY(take_opened(app));
-    /* Tools are also notified of failed openings, because the findings of a refused file may have been freed. */
+    /* Tools are also told about failed openings, because the findings of a refused file may have been freed. */
     for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
         if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
     (void)draw_advance(app->draw);

@@ -32,14 +32,14 @@ const struct voxel *voxel_tool_voxel(const struct app *app);          /* has the
 
 /* --- the LOR tool --- */
 
-/* Chooses both crystals of a LOR, given its number, and brings the tool to the front. */
+/* Chooses both crystals of a LOR and brings the tool to the front. lor: the LOR's number. */
 void lor_tool_choose(struct app *app, int64_t lor);
 
 /* --- the tool of the family direct --- */
 
 const lr_histo_images *direct_tool_histo(const struct app *app); /* the open histo-images; NULL = none */
 
-/* The kernel that a person has set. Its time resolution is the scanner's unless a person has set it. */
+/* The kernel that a person has set. Its time resolution is that of the scanner if a person has not set it. */
 const lr_direct_kernel *direct_tool_kernel(struct app *app);
 
 /* --- sessions --- */
@@ -51,7 +51,7 @@ lr_status session_tool_write(struct app *app, const char *path);
 void study_tool_panel(struct app *app);
 
 enum opener_kind {
-    OPENER_ANY = 0, /* the kind that the file indicates */
+    OPENER_ANY = 0, /* the kind that the file itself indicates */
     OPENER_SCANNER,
     OPENER_IMAGE,
     OPENER_MU,
@@ -59,7 +59,7 @@ enum opener_kind {
     OPENER_NUM_KINDS
 };
 
-/* Shows the dialog while app->shows_opener is true, and the start screen while neither a scanner nor an image is
+/* Shows the dialog while app->shows_opener is true. Shows the start screen while neither a scanner nor an image is
  * open. */
 void opener_tool_panels(struct app *app);
 

@@ -12,9 +12,9 @@
 
 struct voxel_state {
     struct voxel *voxel;
-    struct voxel_request request; /* settings made by a person; a change needs a new request */
+    struct voxel_request request; /* settings made by a person; a change of them needs a new request */
     bool is_asked;                /* a result has been requested for the open scanner */
-    struct job_report report;     /* report of this frame; polling elsewhere would replace the result */
+    struct job_report report;     /* report of this frame; it is kept, because another poll would replace the result */
     bool seeks_primary;           /* a primary module is chosen automatically for a new scanner, until a person or a
                                      session chooses one */
     bool is_side_by_side;         /* shows sampled, exact and difference next to each other */
@@ -25,7 +25,7 @@ struct voxel_state {
     struct sheet sheets[3];
     int num_sheets;
     enum sheet_kind sheet_kinds[3];
-    struct voxel_gap gap; /* gap of the result's single window */
+    struct voxel_gap gap; /* why the result's single window is missing */
     int num_lines;        /* number of LORs drawn in the scene, strongest first */
     bool has_touch;       /* a pixel was under the mouse in the last frame */
     struct voxel_pixel touched;
@@ -104,15 +104,16 @@ static int find_backend(const struct app *app)
 
 /* --- the scene --- */
 
-/* Draws a row's LORs as lines. Colours each crystal by its LORs' share of the row, relative to the largest share. */
+/* Draws the LORs of a row as lines. A crystal's colour shows the share of the row that its LORs have, relative to
+ * the largest share. */
 static lr_status mark_row(struct app *app, const struct voxel_row *row)
 {
     struct voxel_state *tool = app_state(app, &voxel_tool);
     const lr_lors *lors = voxel_study(tool->voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
 
-    /* A row may have more LORs than can be told apart as lines. At most num_lines are drawn: every n-th LOR in order of
-     * falling probability, so that weak LORs are shown as well as strong ones. */
+    /* A row may have more LORs than can be told apart as lines. At most num_lines are drawn: every n-th LOR in order
+     * of falling probability, so that both strong and weak LORs are shown. */
     const int64_t most = tool->num_lines < row->count ? tool->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
@@ -156,8 +157,8 @@ static lr_status mark_row(struct app *app, const struct voxel_row *row)
 
 /* --- pictures --- */
 
-/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", followed by the reason if cpu
- * has replaced a backend. */
+/* Writes "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", followed by the reason
+ * if cpu has replaced a backend. */
 static void describe_backends(const struct voxel_result *result, char *text, size_t size)
 {
     const bool has_exact = result->exact_by != NULL;
@@ -192,8 +193,8 @@ static lr_status update(struct app *app)
         }
         snprintf(tool->reported, sizeof(tool->reported), "%s", result->why_not);
 
-        /* If the chosen module is the primary module of no LOR of the point, the primary module of the strongest LOR
-         * is shown. */
+        /* If the point has no LOR whose primary module is the chosen one, the primary module of the strongest LOR is
+         * shown. */
         bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
         for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
             is_empty = window->lors[k] < 0;
@@ -238,7 +239,7 @@ static void show_sheet(struct app *app, int k)
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
 
-    /* Lines separate the crystals of a single window, unless they would cover too much of it. */
+    /* Lines separate the crystals of a single window, if they do not cover too much of it. */
     for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
         for (int n = 0; n <= sheet->tile[axis]; n += rays) {
             double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];
