@@ -19,9 +19,8 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 
 layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
 {
-    ivec4
-        modules[]; // crystals along u and v; place of crystal 0; 4 rank, plus 2 if places run along v, plus 1 if they
-                   // run upwards
+    ivec4 modules[]; // crystals along u and v; place of crystal 0; 4 rank, plus 2 if places run along v, plus 1 if they
+                     // run upwards
 };
 layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs
 {
