@@ -18,7 +18,8 @@ struct Face {
     vec2 piece_mm;
 };
 
-// The two faces as seen from a point. The point is higher over the plane of `far`, approximately.
+// The two faces as seen from a point. `far` is the face from whose plane the point is farther away, `near` the other
+// one. For points near the middle of the line, the choice may be the wrong one.
 struct Sight {
     Face near, far;
     vec4 turn; // cosines near.across far.across, near.normal far.across, near.across far.normal, and

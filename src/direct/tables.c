@@ -318,7 +318,8 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
     info->sigma_mm[1] = lr_resolution_widest_sigma(&shape->resolution, most_mm, sqrt(info->support));
     info->sigma_mm[2] = lr_sigma_of(shape->resolution.axial_mm);
 
-    /* The ellipsoid extends k |(sigma_i e_i)| along an axis of the grid. */
+    /* Along axis k of the grid, the ellipsoid extends sqrt(support sum over i of (sigma_mm[i] axes[i][k])^2) mm from
+     * its centre. */
     for (int k = 0; k < 3; k++) {
         double square = 0;
         for (int i = 0; i < 3; i++) {

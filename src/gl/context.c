@@ -216,7 +216,7 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
-    char usable[600] = "", refusals[600] = ""; /* lists of the devices and ways that were tried */
+    char usable[600] = "", refusals[600] = ""; /* devices that work; ways that failed, with reasons */
     int num_usable = 0;
     *ctx = NULL;
     LR_TRY(claim_egl(params->log));

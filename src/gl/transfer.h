@@ -48,7 +48,7 @@ struct gl_readback {
     GLsync fence; /* follows the copies that were sent */
 };
 
-/* The context is current in this function and those below. */
+/* Frees what the readback holds. The context must be current for this function and those below. */
 void gl_readback_finish(struct gl_readback *readback);
 
 /* Makes room for `bytes`. If the readback has to grow, its contents are lost. No copy may be under way. errors of this

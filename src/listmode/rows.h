@@ -45,7 +45,7 @@ struct lr_listmode_visitor {
 struct lr_listmode_row_source {
     const struct lr_listmode_events *events;
     const uint32_t *order; /* for each position k to visit: index into the events' arrays; NULL = the index is k */
-    /* Visits the elements of the event at place k of the arrays, in a group of this axis. */
+    /* Visits the elements of the event at index k of the events' arrays. axis: that of the event's group. */
     void (*visit)(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor);
     const void *self;
     const lr_log *log;

@@ -155,8 +155,8 @@ LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 
 /* --- division of work --- */
 
-/* Assigns module pairs (views, ranges of events) to ranks. The pairs of each subset are cut into pieces of
- * neighbouring pairs, and each piece goes to the rank with the least work in that subset so far. */
+/* Assigns module pairs to ranks, or in their place views or ranges of events. The pairs of each subset are cut into
+ * pieces of neighbouring pairs, and each piece goes to the rank with the least work in that subset so far. */
 typedef struct lr_partition_params {
     const lr_lors *lors;
     int ranks, subsets;

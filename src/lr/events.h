@@ -42,8 +42,9 @@ typedef struct lr_event_sink {
     lr_status (*take)(void *user, const lr_event *events, int64_t count);
     void *user;
     /* Returns an array for the next `count` events, so that the reader need not copy them; NULL if memory runs out. The
-     * reader's threads write to the array until `take` is called. The array must live until the next call of `room` or
-     * `take`. `take` may receive fewer events, or another array. The member may be NULL. */
+     * reader's threads write to the array until `take` is called. The array must live until this `take` returns, or
+     * until `room` is called again. `take` may receive fewer events, or another array. room may be NULL: the reader
+     * then uses its own arrays. */
     lr_event *(*room)(void *user, int64_t count);
     /* Called by the reader's threads with events that they have just decoded, before `take` receives them. Several
      * threads may call it at once. Some of these events may never reach `take`. Not all readers call it. NULL = not

@@ -126,8 +126,8 @@ typedef struct lr_lines {
     double tof_resolution_ps; /* FWHM of the difference of arrival times; required with tof_mm */
     double tof_bin_mm;        /* width of the bins whose middles are tof_mm; 0 = not binned */
     /* [count] FWHM of each line, instead of tof_resolution_ps; NULL = all lines have tof_resolution_ps. Each value is
-     * rounded to one of 64516 values, spaced logarithmically from the smallest to the largest resolution. If these
-     * differ by a factor of ten, the relative error is at most 2e-5 */
+     * rounded to one of 64516 values, spaced logarithmically from the smallest to the largest resolution. If the
+     * largest is ten times the smallest, the relative error is at most 2e-5 */
     const lr_vector *tof_resolutions_ps;
 } lr_lines;
 

@@ -196,10 +196,10 @@ typedef struct lr_diagnosis_params {
     const lr_log *log;
 } lr_diagnosis_params;
 
-/* A new picture on white. It shows the modules' boxes from +z along the axis (x to the right, y upwards) and from the
- * side (z to the right, y upwards), with axes in mm. The field of view is a circle with its diameter, and the grid is a
- * rectangle. Modules concerned by a suspicion are red and numbered. A legend and the findings are below.
- * errors: NULL, logged. */
+/* A new picture with a white background. It shows the modules' boxes from +z along the axis (x to the right, y upwards)
+ * and from the side (z to the right, y upwards), with axes in mm. The field of view is a circle labelled with its
+ * diameter, and the grid is a rectangle. Modules that a suspicion names are red and numbered. A legend and the findings
+ * are below. errors: NULL, logged. */
 LR_SIZED(lr_diagnosis_params, lr_picture *, lr_picture_diagnosis, (const lr_diagnosis_params *params), (params));
 
 /* --- look-up tables of the family direct --- */

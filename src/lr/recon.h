@@ -301,9 +301,9 @@ typedef struct lr_mlem_params {
 LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_vector *image), (params, image));
 
 /* Finds the number of parts into which LORs must be divided by their angle (lr_lors_turn) so that subsets see the
- * object evenly. It is a divisor of the number of subsets; 1 = subsets of whole module pairs are even enough. It is
- * computed from lines through points between the modules, and logged. docs/method/common.md, "Subsets". Histo-images:
- * 1. errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */
+ * object evenly. It is a divisor of the number of subsets; 1 = whole module pairs suffice, as they always do for
+ * histo-images. It is computed from lines through points between the modules, and logged. docs/method/common.md,
+ * "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
 /* Assigns whole module pairs to subsets: subset_of[lors->num_pairs], 0 .. subsets-1. The result is the same in every

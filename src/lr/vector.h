@@ -185,8 +185,8 @@ LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t 
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
 /* Sets *to to a vector with the numbers of `from`, at params->place and in params->precision. If `from` has this place
- * and precision, *to is a part of it, else a copy. params->count is not read. The caller destroys *to before `from`. On
- * failure *to is zero. errors: those of lr_vector_create and lr_vector_copy. */
+ * and precision, *to shares its memory, else *to is a copy. params->count is not read. The caller destroys *to before
+ * `from`. On failure *to is zero. errors: those of lr_vector_create and lr_vector_copy. */
 LR_SIZED(lr_vector_params, lr_status, lr_vector_bring,
          (const lr_vector *from, const lr_vector_params *params, lr_vector *to), (from, params, to));
 

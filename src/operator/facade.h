@@ -92,7 +92,7 @@ struct lr_listmode_family;
 
 enum lr_family { LR_CORRESPONDENCE = 0, LR_DIRECT, LR_LISTMODE };
 
-/* A backend of a family that the caller can name. "auto" chooses among them (lr_choose_backend). */
+/* A backend of a family. The caller chooses it by its name, or by "auto" one of the family (lr_choose_backend). */
 struct lr_backend_choice {
     enum lr_family family;
     const char *name;

@@ -309,7 +309,7 @@ static lr_status line_sum_run(struct line_sum *sum)
     return status;
 }
 
-/* The variance of a voxel's total, from the scatter of the groups. */
+/* The variance of a voxel's total, estimated from how much the totals of the groups differ. */
 static double line_sum_variance(const struct line_sum *sum, int64_t v)
 {
     const double groups = sum->num_groups;
@@ -430,7 +430,7 @@ struct plan {
     double limit;          /* limit of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* By ascending cost per voxel. Pieces that no line of the guide crossed are last. */
+    /* [num_pieces], sorted by cost per voxel, cheapest first; pieces that no line of the guide crossed are last */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };

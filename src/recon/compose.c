@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* VALUES_AT_ONCE: values of all guesses and their data in a window of pairs. LEAST_AT_ONCE: lower limit of the values
- * of one guess in a window. */
+/* VALUES_AT_ONCE: most values in a window of pairs, those of all guesses and of the data together. LEAST_AT_ONCE: the
+ * limit for one guess is never below this number of values. */
 enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };

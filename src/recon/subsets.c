@@ -398,7 +398,8 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 /* VALUES_AT_ONCE: values that a thread takes at once. MANY_VALUES: number of values above which threads are used. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
-/* Returns true if the values of a subset of dense data are a part of the vector of all values. */
+/* Returns true if the values of a subset of dense data are one contiguous range of the vector of all values, so that
+ * they need not be gathered. which: MEASURED, or the additive term. */
 static bool is_part(const struct lr_subsets *subsets, const struct lr_subset *subset, int which)
 {
     return (subset->runs == NULL || subset->num_runs == 1) && !(which == MEASURED && subsets->interleave > 1);

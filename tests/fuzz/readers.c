@@ -74,7 +74,7 @@ static lr_scanner *ring_of(const char *yaml)
     return scanner;
 }
 
-/* What a reader said goes with what it gave: a result, or one sentence about bad input. */
+/* Checks that a reader's status agrees with its result: a result and LR_OK, or no result and LR_BAD_INPUT. */
 static void expect(bool has_result)
 {
     if (has_result ? status != LR_OK : status != LR_BAD_INPUT) abort();
@@ -328,7 +328,7 @@ static void read_matrix_npz(const struct target *target, const uint8_t *bytes, s
 
 enum { NUM_ROWS = 64 };
 
-/* What a run leaves that has taken two rows. */
+/* Leaves the files of a run that was stopped after it had taken two rows. */
 static void leave_some(const struct lr_matrix_store_params *params)
 {
     struct lr_matrix_store store;

@@ -185,7 +185,7 @@ static inline struct both both_of(lr_operator *op, const double *y)
     return both;
 }
 
-/* By operators that end with the projection. image, values: NULL = ones. info: NULL, or what is told of it. */
+/* Projects by an operator that is destroyed afterwards. y: values to project back; NULL = random ones. */
 static inline struct both both_by(const lr_listmode_params *params, const double *y)
 {
     lr_operator *op = open_operator(params);
@@ -194,6 +194,7 @@ static inline struct both both_by(const lr_listmode_params *params, const double
     return both;
 }
 
+/* image: NULL = ones. */
 static inline double *values_by(const lr_listmode_params *params, const double *image)
 {
     lr_operator *op = open_operator(params);
@@ -532,7 +533,7 @@ static inline struct both case_both_of(const struct case_backend *open, const lr
     return both;
 }
 
-/* By a backend that ends with the projection. */
+/* The same by a backend alone, which is destroyed afterwards. */
 static inline struct both case_both(const lr_listmode_params *params, const char *name, const double *y)
 {
     const struct both both = case_inputs(lr_grid_num_voxels(params->grid), params->count, y);

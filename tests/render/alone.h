@@ -467,8 +467,8 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
 
 /* --- lists of elements --- */
 
-/* As passes append to them: a head whose first word is their number, then point or image, LOR, bits of the weight, and
- * a word that does not matter here. */
+/* A list of elements as passes write it: a head whose first word is their number, then four words for each element:
+ * point or image, LOR, bits of the weight, and one that does not matter here. */
 struct alone_elements {
     struct gl_buffer *buffer;
     int64_t capacity;

@@ -131,8 +131,9 @@ __host__ __device__ inline clamped_line clamp_steep(float middle, float half_ris
             steep * (b * b - a * a), 12.0f * (square - mean * mean) + within * within * within * steep * steep};
 }
 
-/* A strip that spans width around x, and is open along y. Coordinates start at the foot of the point; height is the
- * point's height over the plane. */
+/* A strip of a face's plane, from x - width / 2 to x + width / 2, without limits along y. Lines are measured from y,
+ * the middle of the piece. The origin is the foot of the perpendicular from the point to the plane; height is the
+ * length of this perpendicular. */
 struct angle_strip {
     float x, y, width, height;
 

@@ -593,7 +593,8 @@ static int number_asked(const char *name, int most)
 
 enum { WARP = 32, MOST_JOBS_EACH = 1024 };
 
-/* Finds the device's processors and shared memory, and chooses how blocks use them. */
+/* Asks for the device's number of multiprocessors and its shared memory per block, and chooses the threads, jobs and
+ * shared memory of blocks. */
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;

@@ -264,8 +264,9 @@ typedef struct lr_cuda_list_arranging {
     void *stream;
 } lr_cuda_list_arranging;
 
-/* The first launch sets `keys` to groups, sets `numbers`, and counts the groups. The second launch sets the keys of
- * one partitioned group to the centres along its axis. Results have the same bits as on the host. */
+/* lr_cuda_launch_list_groups sets each event's key to its group and `numbers` to 0, 1, ..., and counts the events of
+ * each group. After partitioning, lr_cuda_launch_list_centres sets the keys of one group to the events' centres along
+ * the group's axis. Results have the same bits as on the host. */
 int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging);
 int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging);
 

@@ -31,7 +31,7 @@ struct lr_cuda_list_plan_params {
     const lr_log *log;
 };
 
-/* The work of one launch. Jobs count their chunks from the batch's first chunk. */
+/* The work of one launch. In the batch's jobs, the index of a chunk is relative to the batch's first chunk. */
 struct lr_cuda_list_batch {
     int64_t begin;      /* its first event */
     int64_t chunk, job; /* its first chunk and job */

@@ -207,8 +207,8 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
 
 /* --- keys of a format --- */
 
-/* Returns the row of a key. If no row has the key and the table finds parts, the row with the longest key within `key`
- * is returned. */
+/* Returns the row of a key. If no row has the key and known->finds_parts is set, returns the row with the longest key
+ * that occurs as a part of `key`. NULL = none. */
 static const struct lr_known_key *find_known(const struct lr_known_keys *known, const char *key)
 {
     const struct lr_known_key *found = NULL;

@@ -47,7 +47,8 @@ lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file
 void lr_projdata_finish(struct lr_projdata *projdata);
 void lr_projdata_file_finish(struct lr_projdata_file *file);
 
-/* Header text for float32 data in the file data_name, owned by the caller; NULL if memory runs out. */
+/* Returns the text of a header for float32 data in the file data_name; NULL if memory runs out. The caller frees the
+ * text. */
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log);
 

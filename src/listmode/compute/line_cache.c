@@ -210,7 +210,7 @@ enum {
 
 static const GLbitfield usual_barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
 
-/* The block of shaders/listmode/pass.glsl. */
+/* The uniform block of shaders/listmode/pass.glsl for cached lines; a frame is its part for one axis. */
 struct frame {
     int32_t size[4], strides[4], slab[4];
     float voxel_mm[4], unit[4];

@@ -207,8 +207,8 @@ struct ideal {
     int positions;
     double snap_mm;
     double first_deg;
-    struct slot *slots; /* [count], by the index of the block at the first place */
-    int *slot_of;       /* [count] */
+    struct slot *slots; /* [count]; a slot has the index of its block in the first panel, other entries have count 0 */
+    int *slot_of;       /* [count] index in `slots` of the slot of each block */
     lr_module *modules; /* [count] */
 };
 

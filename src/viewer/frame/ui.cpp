@@ -687,7 +687,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         }
     }
 
-    // The legend lists the names from right to left, beside the title on its right.
+    // The legend is to the right of the title. Names are placed from the plot's right edge leftwards.
     float right = plot.corners[1].x - 4.0f * ui_scale;
     const float left = plot.corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
     for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {

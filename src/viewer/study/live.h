@@ -70,7 +70,8 @@ struct live_iteration {
 
 enum { LIVE_MOST_GUESSES = 16 };
 
-/* A composition of guesses counts as one iteration. Its number is the number of iterations of each guess. */
+/* Results of one composition of guesses. A composition is one entry in the list of iterations; its number there is the
+ * number of iterations that each guess has made so far. */
 struct live_round {
     int iterations;                      /* number of iterations of each guess so far */
     int count;                           /* number of guesses */
