@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""Writes the C file that holds the scanner presets, or other texts (declared in src/io/files/presets.h).
+"""Writes the C file that holds the scanner presets, or other texts (declared in src/io/scanners/scanner_formats.h).
 
 usage: embed_presets.py --output FILE preset.yaml...
        embed_presets.py --output FILE --kind petsird schema_v0.9.1.json...
@@ -59,7 +59,7 @@ def c_file(presets, kind):
         " * Copyright The LORaster authors",
         " *",
         f" * Written by tools/embed_presets.py from {folder}; do not edit. */",
-        '#include "io/files/presets.h"',
+        '#include "io/scanners/scanner_formats.h"',
         "",
         "#include <stddef.h>",
         "",

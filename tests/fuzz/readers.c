@@ -177,7 +177,7 @@ static void read_radial_profiles(const struct target *target, const uint8_t *byt
 static void read_session(const struct target *target, const uint8_t *bytes, size_t count)
 {
     struct lr_view_session session;
-    const lr_status read = lr_view_session_parse(target->file, (const char *)bytes, (int64_t)count, &session, &notes);
+    const lr_status read = lr_view_session_read(make_file(target->file, bytes, count), &session, &notes);
     if (read != status || (read != LR_OK && read != LR_BAD_INPUT)) abort();
     if (read == LR_OK && session.num_ranges > LR_SESSION_RANGES) abort();
     lr_view_session_finish(&session);

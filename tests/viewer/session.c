@@ -131,7 +131,9 @@ static void refuse(const char *text, const char *place, const char *words)
 {
     struct test_log log = TEST_LOG(log);
     struct lr_view_session session;
-    assert_int_equal(lr_view_session_parse("s.yaml", text, (int64_t)strlen(text), &session, &log.log), LR_BAD_INPUT);
+    assert_int_equal(lr_text_write("s.yaml", text, NULL), LR_OK);
+    assert_int_equal(lr_view_session_read("s.yaml", &session, &log.log), LR_BAD_INPUT);
+    unlink("s.yaml");
     if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL)
         fail_msg("'%s' is neither at %s nor does it say '%s'", log.error, place, words);
     assert_null(session.scanner);

@@ -96,18 +96,18 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_c
     bool done = true;
     for (int k = 0; k < NUM_NUMBERS; k++) {
         int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
-        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
+        done = done && lr_hdf5_get_numbers(in, group, numbers[k].name, LR_HDF5_INT32, 1, to) && *to >= numbers[k].least;
     }
 
-    if (!(done && lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
-          lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
-          lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
-          lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm))) {
+    if (!(done && lr_hdf5_get_numbers(in, group, "log_likelihood", LR_HDF5_DOUBLE, 1, &checkpoint->log_likelihood) &&
+          lr_hdf5_get_numbers(in, group, "grid_size", LR_HDF5_INT32, 3, grid->size) &&
+          lr_hdf5_get_numbers(in, group, "grid_voxel_mm", LR_HDF5_DOUBLE, 3, grid->voxel_mm) &&
+          lr_hdf5_get_numbers(in, group, "grid_origin_mm", LR_HDF5_DOUBLE, 3, grid->origin_mm))) {
         LR_TRY(lr_hdf5_input_check(in));
         return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged", in->path);
     }
     int64_t sum = -1;
-    const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
+    const bool has_sum = lr_hdf5_get_numbers(in, "/checkpoint", "crc32", LR_HDF5_INT64, 1, &sum);
     LR_TRY(has_sum ? LR_OK : lr_hdf5_input_check(in));
     int64_t shape[2] = {0};
     LR_TRY(lr_grid_check(grid, in->log));

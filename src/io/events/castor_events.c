@@ -214,32 +214,27 @@ static lr_status refuse(const struct reader *reader, const char *what, double va
                     (long long)(reader->number * bytes_per_event(&reader->header)), what, value);
 }
 
-static lr_status take_list_event(struct reader *reader, const unsigned char *bytes)
+/* Adds an event of list mode, or an event for each bin of a histogram with counts. */
+static lr_status take_event(struct reader *reader, const unsigned char *bytes)
 {
     const struct castor_header *header = &reader->header;
-    const unsigned char *at = bytes + 4 + 4 * header->has_attenuation + header->has_kind +
-                              4 * (header->has_scatter + header->has_randoms) + 4 * header->has_normalization;
-    lr_event event = {.time_ms = lr_word_at(bytes), .weight = 1};
-    reader->counts->prompts++;
-    lr_event_times_add(&reader->times, event.time_ms);
-    if (header->has_tof) {
-        const float tof_ps = lr_float_at(at);
-        at += 4;
-        if (!isfinite(tof_ps)) return refuse(reader, "the time of flight", tof_ps);
-        event.tof_mm = (float)(LR_MM_PER_PS * tof_ps);
-    }
-    return take_crystals(reader, at, &event) ? lr_event_stream_add(reader->stream, &event) : LR_OK;
-}
-
-/* Adds an event for each bin with counts. */
-static lr_status take_histogram_event(struct reader *reader, const unsigned char *bytes)
-{
-    const struct castor_header *header = &reader->header;
-    const int step = header->has_scatter ? 8 : 4, bins = header->num_tof_bins;
     const unsigned char *at =
         bytes + 4 + 4 * (header->has_attenuation + header->has_randoms + header->has_normalization);
-    lr_event event = {.time_ms = lr_word_at(bytes)};
+    lr_event event = {.time_ms = lr_word_at(bytes), .weight = 1};
     reader->counts->prompts++;
+    if (header->mode == MODE_LIST) {
+        at += header->has_kind + 4 * header->has_scatter;
+        lr_event_times_add(&reader->times, event.time_ms);
+        if (header->has_tof) {
+            const float tof_ps = lr_float_at(at);
+            at += 4;
+            if (!isfinite(tof_ps)) return refuse(reader, "the time of flight", tof_ps);
+            event.tof_mm = (float)(LR_MM_PER_PS * tof_ps);
+        }
+        return take_crystals(reader, at, &event) ? lr_event_stream_add(reader->stream, &event) : LR_OK;
+    }
+
+    const int step = header->has_scatter ? 8 : 4, bins = header->num_tof_bins;
     if (!take_crystals(reader, at + step * bins, &event)) return LR_OK;
     for (int b = 0; b < bins; b++) {
         event.weight = lr_float_at(at + step * b);
@@ -301,10 +296,8 @@ static lr_status read_data(struct reader *reader)
     while (status == LR_OK && got > 0) {
         status = lr_event_stream_report_place(reader->stream, file);
         got = fread(bytes, (size_t)each, (size_t)at_once, file);
-        for (size_t k = 0; k < got && status == LR_OK; k++, reader->number++) {
-            const unsigned char *event = bytes + k * (size_t)each;
-            status = header->mode == MODE_LIST ? take_list_event(reader, event) : take_histogram_event(reader, event);
-        }
+        for (size_t k = 0; k < got && status == LR_OK; k++, reader->number++)
+            status = take_event(reader, bytes + k * (size_t)each);
     }
     free(bytes);
     if (status == LR_OK && ferror(file))
@@ -331,25 +324,6 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
         return NULL;
     }
     return path;
-}
-
-/* Numbers crystals by CASToR's scanner file if it is given or is next to the header, else by lr_castor_order. */
-static lr_status number_crystals(struct reader *reader)
-{
-    const lr_scanner *scanner = reader->source->scanner;
-    const char *given = reader->source->companion;
-    if (scanner == NULL) return LR_OK;
-    char *found = given == NULL ? find_scanner_file(reader, ".lut") : NULL;
-    if (given == NULL && found == NULL && scanner->castor_order == NULL) found = find_scanner_file(reader, ".geom");
-    if (given != NULL || found != NULL) {
-        const lr_status status = lr_castor_file_match(given != NULL ? given : found, scanner, &reader->order,
-                                                      &reader->num_crystals, reader->log);
-        free(found);
-        return status;
-    }
-    reader->num_crystals = scanner->num_crystals;
-    reader->order = lr_alloc(scanner->num_crystals, sizeof(*reader->order), "crystal numbers", reader->log);
-    return reader->order != NULL ? lr_castor_order(scanner, reader->order, reader->log) : LR_FAILED;
 }
 
 static lr_status read_all(struct reader *reader)
@@ -384,7 +358,22 @@ static lr_status read_all(struct reader *reader)
             info->tof_edges_mm[k] = (float)(LR_MM_PER_PS * header->tof_bin_ps * (k - 0.5 * bins));
     }
 
-    LR_TRY(number_crystals(reader));
+    /* CASToR's scanner file numbers the crystals if it is given or is next to the header; else lr_castor_order does. */
+    const lr_scanner *scanner = reader->source->scanner;
+    const char *given = reader->source->companion;
+    char *found = scanner != NULL && given == NULL ? find_scanner_file(reader, ".lut") : NULL;
+    if (scanner != NULL && given == NULL && found == NULL && scanner->castor_order == NULL)
+        found = find_scanner_file(reader, ".geom");
+    if (scanner != NULL && (given != NULL || found != NULL)) {
+        status = lr_castor_file_match(given != NULL ? given : found, scanner, &reader->order, &reader->num_crystals,
+                                      reader->log);
+    } else if (scanner != NULL) {
+        reader->num_crystals = scanner->num_crystals;
+        reader->order = lr_alloc(scanner->num_crystals, sizeof(*reader->order), "crystal numbers", reader->log);
+        status = reader->order != NULL ? lr_castor_order(scanner, reader->order, reader->log) : LR_FAILED;
+    }
+    free(found);
+    LR_TRY(status);
     LR_TRY(read_data(reader));
     if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(lr_event_stream_flush(reader->stream));

@@ -25,11 +25,11 @@ struct writer {
     char *data_path; /* owned */
     int *place;      /* owned [num_crystals]: number of each crystal in the file */
     char scanner[64];
-    bool has_tof, any;
+    bool has_tof;
     double tof_resolution_ps, tof_bin_ps, duration_s;
     double tof_range_ps; /* measurable range; 0 = not known */
     double largest_ps;   /* largest time of flight so far */
-    uint32_t first_ms, last_ms;
+    struct lr_event_times times;
     int64_t count, delayeds;
 };
 
@@ -52,9 +52,7 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
         lr_put_whole(bytes + lead, (uint32_t)writer->place[event->crystals[0]], 4);
         lr_put_whole(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]], 4);
         writer->largest_ps = fmax(writer->largest_ps, fabs(tof_ps));
-        writer->first_ms = writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
-        writer->last_ms = writer->last_ms > event->time_ms ? writer->last_ms : event->time_ms;
-        writer->any = true;
+        lr_event_times_add(&writer->times, event->time_ms);
         writer->count += repeats;
         for (int64_t r = 0; r < repeats; r++) LR_TRY(lr_output_write(&writer->data, bytes, (size_t)lead + 8));
     }
@@ -81,7 +79,8 @@ static void put_number(struct lr_output *output, const char *key, double value)
 static void put_header(const struct writer *writer, struct lr_output *output, bool is_list)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    const double own_s = 1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
+    const struct lr_event_times *times = &writer->times;
+    const double own_s = 1e-3 * (double)(times->last_ms - times->first_ms + (times->any ? 1 : 0));
     put_line(output, "Data filename", lr_path_name(writer->data_path));
     put_number(output, "Number of events", (double)writer->count);
     put_line(output, "Data mode", is_list ? "list-mode" : "histogram");
@@ -136,7 +135,7 @@ static struct writer *create(const char *path, const lr_scanner *scanner, const 
     order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", log);
     writer->place = lr_alloc(scanner->num_crystals, sizeof(*writer->place), "crystal numbers", log);
     if (order == NULL || writer->place == NULL || lr_castor_order(scanner, order, log) != LR_OK) goto failed;
-    lr_castor_place(order, scanner->num_crystals, writer->place);
+    for (int k = 0; k < scanner->num_crystals; k++) writer->place[order[k]] = k;
     if (lr_output_open(&writer->data, writer->data_path, log) != LR_OK) goto failed;
     free(order);
     return writer;

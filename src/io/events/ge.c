@@ -200,10 +200,10 @@ static lr_status read_list(struct reader *reader)
     const int64_t num_events = shape[0];
     for (int64_t begin = 0; begin < num_events; begin += ROWS_PER_READ) {
         const int64_t left = num_events - begin;
-        const struct lr_hdf5_rows rows = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
+        const int64_t range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         LR_TRY(lr_event_stream_report(reader->stream, (double)begin, (double)num_events));
-        LR_TRY(lr_hdf5_get_rows(in, EVENTS, &rows, LR_HDF5_INT32, reader->numbers));
-        for (int64_t k = 0; k < rows.count; k++) {
+        LR_TRY(lr_hdf5_get_part(in, EVENTS, LR_HDF5_INT32, range, COLUMNS, reader->numbers));
+        for (int64_t k = 0; k < range[1]; k++) {
             const int32_t *row = reader->numbers + COLUMNS * k;
             const lr_event event = {
                 .crystals = {crystal_at(&reader->crystals, row[0], row[1]),
@@ -271,7 +271,7 @@ struct terms_reader {
 static lr_status get_numbers(const struct terms_reader *reader, const char *name, const int64_t range[2],
                              float *numbers)
 {
-    LR_TRY(lr_hdf5_get_part(&reader->in, name, LR_HDF5_FLOAT, range, numbers));
+    LR_TRY(lr_hdf5_get_part(&reader->in, name, LR_HDF5_FLOAT, range, 1, numbers));
     for (int64_t k = 0; k < range[1]; k++) {
         const int64_t entry = range[0] + k;
         const float number = numbers[k];
@@ -353,8 +353,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
 
     for (int64_t begin = 0; begin < num_pairs; begin += ROWS_PER_READ) {
         const int64_t left = num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
-        const struct lr_hdf5_rows rows = {begin, range[1], IDS};
-        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, LR_HDF5_INT32, reader->ids));
+        LR_TRY(lr_hdf5_get_part(&reader->in, "all_xtals/xtal_ids", LR_HDF5_INT32, range, IDS, reader->ids));
         LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
         LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
         for (int64_t k = 0; k < range[1]; k++) {

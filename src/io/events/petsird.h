@@ -96,9 +96,15 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
  * bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of flight. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
-/* The time resolution of all pairs of types that have time of flight; 0 if there is none or if resolutions differ.
- * differ_ps: smallest and largest resolution if they differ (0 for a missing one), else 0 and 0; may be NULL. */
-double lr_petsird_common_resolution_ps(const struct lr_petsird *petsird, double differ_ps[2]);
+/* Comparison of the pairs of module types of a file. */
+struct lr_petsird_agreement {
+    bool any_tof;         /* some pair has time of flight */
+    bool tof, energies;   /* all pairs have the same bins of time of flight; all types the same energy window */
+    double resolution_ps; /* of all pairs with time of flight; 0 = none, or resolutions differ */
+    double differ_ps[2];  /* smallest and largest resolution (0 = a missing one); 0 and 0 if all are equal */
+    bool has_kinds;       /* bins, resolutions or energies differ */
+};
+struct lr_petsird_agreement lr_petsird_compare(const struct lr_petsird *petsird);
 
 extern const struct lr_known_keys lr_petsird_keys;
 
@@ -126,9 +132,6 @@ lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *s
 /* Reads one number per crystal of a scanner, like lr_crystal_values_read: the efficiencies of the file's detection
  * bins, averaged over the energies of an element. errors: LR_BAD_INPUT if the file or a crystal has none. */
 lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log);
-
-/* True if time-of-flight bins, resolutions or energy windows differ between types. */
-bool lr_petsird_has_kinds(const struct lr_petsird *petsird);
 
 /* Fills in the time of flight and the energies that all events of a file share. Properties that differ between module
  * types stay 0 and are filled in as kinds. The kind of a crystal is its module type. numbers: [num_crystals], number of

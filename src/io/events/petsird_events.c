@@ -413,39 +413,6 @@ static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_ty
 
 /* --- events in batches --- */
 
-/* Reads the spans again event by event, beginning with the damaged one. The spans after it may be good. */
-static lr_status read_again(struct reader *reader, const struct batch *batch, int64_t begin)
-{
-    struct lr_yardl_input *input = reader->petsird.input;
-    const bool is_before = reader->buffer != lr_yardl_buffer(input);
-    lr_status status = LR_OK;
-    if (is_before) lr_yardl_swap(input);
-    reader->is_reading_again = true;
-    for (int64_t k = begin; k < batch->num_spans && status == LR_OK; k++) {
-        const struct span *span = &batch->spans[k];
-        const struct event_list list = reader->list;
-        const struct lr_event_times times = reader->times;
-        const int64_t time_marks = reader->counts->time_marks;
-        int64_t left, after;
-        const int64_t back = lr_yardl_buffered(input, &left) - span->bytes;
-        reader->list = span->list;
-        reader->times = span->times;
-        reader->counts->time_marks = span->time_marks;
-        lr_yardl_move(input, -back);
-        status = take_one_by_one(reader, span->list.item, span->count);
-        if (status != LR_OK) break;
-
-        (void)lr_yardl_buffered(input, &after);
-        lr_yardl_move(input, after - left);
-        reader->list = list;
-        reader->times = times;
-        reader->counts->time_marks = time_marks;
-    }
-    reader->is_reading_again = false;
-    if (is_before) lr_yardl_swap(input);
-    return status;
-}
-
 /* Waits for the batch that is being decoded, and gives its events to the sink. */
 static lr_status finish_decoding(struct reader *reader)
 {
@@ -477,7 +444,35 @@ static lr_status finish_decoding(struct reader *reader)
     }
 
     lr_status status = lr_event_stream_add_many(reader->stream, batch->events, count);
-    if (status == LR_OK && damaged >= 0) status = read_again(reader, batch, damaged);
+    if (status == LR_OK && damaged >= 0) {
+        /* Reads the spans again event by event, beginning with the damaged one. The spans after it may be good. */
+        struct lr_yardl_input *input = reader->petsird.input;
+        const bool is_before = reader->buffer != lr_yardl_buffer(input);
+        if (is_before) lr_yardl_swap(input);
+        reader->is_reading_again = true;
+        for (int64_t k = damaged; k < batch->num_spans && status == LR_OK; k++) {
+            const struct span *span = &spans[k];
+            const struct event_list list = reader->list;
+            const struct lr_event_times times = reader->times;
+            const int64_t time_marks = counts->time_marks;
+            int64_t left, after;
+            const int64_t back = lr_yardl_buffered(input, &left) - span->bytes;
+            reader->list = span->list;
+            reader->times = span->times;
+            counts->time_marks = span->time_marks;
+            lr_yardl_move(input, -back);
+            status = take_one_by_one(reader, span->list.item, span->count);
+            if (status != LR_OK) break;
+
+            (void)lr_yardl_buffered(input, &after);
+            lr_yardl_move(input, after - left);
+            reader->list = list;
+            reader->times = times;
+            counts->time_marks = time_marks;
+        }
+        reader->is_reading_again = false;
+        if (is_before) lr_yardl_swap(input);
+    }
     batch->num_spans = batch->num_shares = batch->num_events = 0;
     return status;
 }
@@ -725,9 +720,29 @@ static lr_status take_block(struct reader *reader, const struct lr_yardl_type *t
 
 /* --- the file --- */
 
-/* Warns about properties of the header that the model lacks, before the events are read. */
-static lr_status warn_header(struct lr_petsird *petsird)
+static lr_status read_header(struct reader *reader)
 {
+    struct lr_petsird *petsird = &reader->petsird;
+    const lr_events_source *source = reader->source;
+    lr_events_info *info = reader->stream->info;
+    LR_TRY(lr_petsird_open(petsird, source->path, source->log));
+    if (reader->stream->sink != NULL || lr_petsird_compare(petsird).has_kinds) {
+        int32_t *numbers = lr_alloc(petsird->num_crystals, sizeof(*numbers), "numbers of crystals", petsird->log);
+        reader->crystals.crystal_of = numbers;
+        if (numbers == NULL) return LR_FAILED;
+        if (source->scanner != NULL)
+            LR_TRY(lr_petsird_match(petsird, source->scanner, numbers));
+        else
+            for (int64_t k = 0; k < petsird->num_crystals; k++) numbers[k] = (int32_t)k;
+    }
+
+    snprintf(info->version, sizeof(info->version), "%s", petsird->version);
+    snprintf(info->scanner, sizeof(info->scanner), "%s", petsird->name);
+    const int count = source->scanner != NULL ? source->scanner->num_crystals : (int)petsird->num_crystals;
+    LR_TRY(lr_petsird_fill_info(petsird, reader->crystals.crystal_of, count, info));
+    if (reader->stream->sink == NULL) return LR_OK;
+
+    /* Warns about properties of the header that the model lacks, before the events are read. */
     const struct lr_petsird_range *bins = &petsird->bin_efficiencies;
     const struct lr_petsird_range *pairs = &petsird->pair_efficiencies;
     if (bins->count > 0 && (bins->low != 1 || bins->high != 1)) {
@@ -755,33 +770,10 @@ static lr_status warn_header(struct lr_petsird *petsird)
     return lr_petsird_log_notes(petsird);
 }
 
-static lr_status read_header(struct reader *reader)
-{
-    struct lr_petsird *petsird = &reader->petsird;
-    const lr_events_source *source = reader->source;
-    lr_events_info *info = reader->stream->info;
-    LR_TRY(lr_petsird_open(petsird, source->path, source->log));
-    if (reader->stream->sink != NULL || lr_petsird_has_kinds(petsird)) {
-        int32_t *numbers = lr_alloc(petsird->num_crystals, sizeof(*numbers), "numbers of crystals", petsird->log);
-        reader->crystals.crystal_of = numbers;
-        if (numbers == NULL) return LR_FAILED;
-        if (source->scanner != NULL)
-            LR_TRY(lr_petsird_match(petsird, source->scanner, numbers));
-        else
-            for (int64_t k = 0; k < petsird->num_crystals; k++) numbers[k] = (int32_t)k;
-    }
-
-    snprintf(info->version, sizeof(info->version), "%s", petsird->version);
-    snprintf(info->scanner, sizeof(info->scanner), "%s", petsird->name);
-    const int count = source->scanner != NULL ? source->scanner->num_crystals : (int)petsird->num_crystals;
-    return lr_petsird_fill_info(petsird, reader->crystals.crystal_of, count, info);
-}
-
 static lr_status read_events(struct reader *reader)
 {
     struct lr_petsird *petsird = &reader->petsird;
     struct lr_yardl_input *input = petsird->input;
-    LR_TRY(warn_header(petsird));
     reader->crystals.has_mask = lr_petsird_has_mask(petsird);
     const int threads = reader->source->threads;
     for (int k = 0; k < 2; k++) {
@@ -794,8 +786,7 @@ static lr_status read_events(struct reader *reader)
     reader->num_bytes = (double)lr_yardl_left(input);
     const int64_t piece = lr_yardl_left(input) / PIECES;
     reader->bytes_at_once = piece < LEAST_BYTES ? LEAST_BYTES : piece > MOST_BYTES ? MOST_BYTES : piece;
-    LR_TRY(lr_yardl_widen(input, reader->bytes_at_once));
-    lr_yardl_listen(input, finish_batches, next_batch, reader);
+    LR_TRY(lr_yardl_widen(input, reader->bytes_at_once, finish_batches, next_batch, reader));
     struct lr_yardl_list list;
     do {
         LR_TRY(lr_yardl_list(input, petsird->blocks, &list));

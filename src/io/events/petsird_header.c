@@ -10,7 +10,7 @@
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
 #include "io/files/number_type.h"
-#include "io/files/presets.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,26 +82,6 @@ static lr_status check_ascending(struct lr_petsird *petsird, const float *edges,
     return LR_OK;
 }
 
-static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                                const struct lr_yardl_type *type)
-{
-    struct floats edges = {petsird, &pair->edges_mm, 0};
-    LR_TRY(lr_yardl_record(petsird->input, type, edge_fields, &edges));
-    if (edges.count == 1 || edges.count > INT32_MAX)
-        return lr_yardl_error(petsird->input, "%lld edges of time-of-flight bins", (long long)edges.count);
-    pair->num_edges = (int)edges.count;
-    LR_TRY(check_ascending(petsird, pair->edges_mm, edges.count));
-    if (edges.count == 0) return LR_OK;
-
-    const int bins = pair->num_edges - 1;
-    free(pair->middles_mm);
-    pair->middles_mm = lr_alloc(bins, sizeof(*pair->middles_mm), "bins", petsird->log);
-    if (pair->middles_mm == NULL) return LR_FAILED;
-    for (int k = 0; k < bins; k++)
-        pair->middles_mm[k] = (float)(0.5 * ((double)pair->edges_mm[k] + pair->edges_mm[k + 1]));
-    return LR_OK;
-}
-
 /* Reads a mask of module pairs: an array [rows][columns], or a list of rows of different lengths. */
 static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *pair, const struct lr_yardl_type *type)
 {
@@ -163,7 +143,18 @@ static lr_status take_pairs(void *user, struct lr_yardl_input *input, const stru
                                       "types: which entry is whose is not known",
                                       name, (long long)i, (long long)j, n);
             } else if (are_edges) {
-                LR_TRY(take_tof_edges(petsird, pair, columns.item));
+                struct floats edges = {petsird, &pair->edges_mm, 0};
+                LR_TRY(lr_yardl_record(input, columns.item, edge_fields, &edges));
+                if (edges.count == 1 || edges.count > INT32_MAX)
+                    return lr_yardl_error(input, "%lld edges of time-of-flight bins", (long long)edges.count);
+                pair->num_edges = (int)edges.count;
+                LR_TRY(check_ascending(petsird, pair->edges_mm, edges.count));
+                if (edges.count == 0) continue;
+                free(pair->middles_mm);
+                pair->middles_mm = lr_alloc(edges.count - 1, sizeof(*pair->middles_mm), "bins", petsird->log);
+                if (pair->middles_mm == NULL) return LR_FAILED;
+                for (int e = 0; e < pair->num_edges - 1; e++)
+                    pair->middles_mm[e] = (float)(0.5 * ((double)pair->edges_mm[e] + pair->edges_mm[e + 1]));
             } else if (are_resolutions) {
                 LR_TRY(lr_yardl_number(input, columns.item, &pair->resolution_mm));
                 if (!(pair->resolution_mm > 0) || !isfinite(pair->resolution_mm)) pair->resolution_mm = 0;
@@ -218,27 +209,6 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* Extends a range by `count` consecutive floats of 4 bytes. This must be fast, because a header may have millions. */
-static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t count,
-                               struct lr_petsird_range *range)
-{
-    for (int64_t left = count; left > 0;) {
-        int64_t buffered;
-        const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
-        const int64_t whole = buffered / 4 < left ? buffered / 4 : left;
-        for (int64_t k = 0; k < whole; k++) include(range, (double)lr_float_at(bytes + 4 * k));
-        lr_yardl_move(input, 4 * whole);
-        left -= whole;
-        if (left > 0) { /* the buffer ends within a number */
-            double value;
-            LR_TRY(lr_yardl_number(input, type, &value));
-            include(range, value);
-            left--;
-        }
-    }
-    return LR_OK;
-}
-
 /* Finds the range of all efficiencies of crystal pairs. They are all floats within a value, at any depth. */
 static lr_status survey(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -254,8 +224,17 @@ static lr_status survey(void *user, struct lr_yardl_input *input, const struct l
         return LR_OK;
     case LR_YARDL_LIST:
         LR_TRY(lr_yardl_list(input, type, &list));
-        if (list.item->kind == LR_YARDL_FLOAT32) return survey_floats(input, list.item, list.count, range);
-        for (int64_t k = 0; k < list.count; k++) LR_TRY(survey(user, input, list.item));
+        for (int64_t left = list.count; left > 0; left--) {
+            /* A buffer of floats is passed over at once, because a header may have millions. */
+            int64_t buffered;
+            const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
+            const int64_t whole = list.item->kind != LR_YARDL_FLOAT32 ? 0 : buffered / 4 < left ? buffered / 4 : left;
+            for (int64_t k = 0; k < whole; k++) include(range, (double)lr_float_at(bytes + 4 * k));
+            lr_yardl_move(input, 4 * whole);
+            left -= whole;
+            if (left == 0) break;
+            LR_TRY(survey(user, input, list.item));
+        }
         return LR_OK;
     case LR_YARDL_RECORD:
         for (int k = 0; k < type->num_parts; k++) LR_TRY(survey(user, input, type->parts[k].type));
@@ -506,9 +485,8 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
 {
     *petsird = (struct lr_petsird){.path = path, .log = log};
     lr_log_watch(&petsird->watch, log);
-    petsird->input = lr_yardl_open(path, &petsird->watch.log);
-    petsird->schema = petsird->input != NULL ? lr_yardl_read_schema(petsird->input) : NULL;
-    if (petsird->schema == NULL) return petsird->watch.status;
+    petsird->input = lr_yardl_open(path, &petsird->schema, &petsird->watch.log);
+    if (petsird->input == NULL) return petsird->watch.status;
     const struct lr_yardl_type *protocol = petsird->schema->protocol;
     if (strcmp(petsird->schema->name, "PETSIRD") != 0 || protocol->num_parts < 2 ||
         !protocol->parts[1].type->is_stream) {
@@ -610,16 +588,10 @@ static double edge_mm(const struct lr_petsird_pair *pair, double sign, int k)
     return sign > 0 ? pair->edges_mm[k] : -(double)pair->edges_mm[pair->num_edges - 1 - k];
 }
 
-/* Comparison of the pairs of module types of a file. tof, energies: true if all pairs have the same. */
-struct agreement {
-    bool any_tof, tof, energies;
-    double resolution_mm[2]; /* smallest and largest of pairs with time of flight */
-    bool differs;            /* true if resolutions differ */
-};
-
-static struct agreement compare(const struct lr_petsird *petsird)
+struct lr_petsird_agreement lr_petsird_compare(const struct lr_petsird *petsird)
 {
-    struct agreement found = {false, true, true, {INFINITY, 0}, false};
+    struct lr_petsird_agreement found = {.tof = true, .energies = true};
+    double resolution_mm[2] = {INFINITY, 0}; /* smallest and largest of pairs with time of flight */
     const int n = petsird->num_types;
     double signs[2];
     const struct lr_petsird_pair *one = lr_petsird_tof(petsird, (const int[2]){0, 0}, &signs[0]);
@@ -633,30 +605,19 @@ static struct agreement compare(const struct lr_petsird *petsird)
         if (other->num_edges > 2) {
             const double mm = petsird_resolution_mm(petsird, types);
             found.any_tof = true;
-            found.resolution_mm[0] = fmin(found.resolution_mm[0], mm);
-            found.resolution_mm[1] = fmax(found.resolution_mm[1], mm);
+            resolution_mm[0] = fmin(resolution_mm[0], mm);
+            resolution_mm[1] = fmax(resolution_mm[1], mm);
         }
     }
     for (int k = 0; k < n; k++) {
         found.energies = found.energies && memcmp(petsird->types[0].energy_kev, petsird->types[k].energy_kev,
                                                   sizeof(petsird->types[k].energy_kev)) == 0;
     }
-    found.differs = found.any_tof && found.resolution_mm[0] != found.resolution_mm[1];
+    const bool differs = found.any_tof && resolution_mm[0] != resolution_mm[1];
+    for (int k = 0; k < 2 && differs; k++) found.differ_ps[k] = resolution_mm[k] / LR_MM_PER_PS;
+    found.resolution_ps = found.any_tof && !differs ? resolution_mm[0] / LR_MM_PER_PS : 0;
+    found.has_kinds = !found.tof || !found.energies || differs;
     return found;
-}
-
-double lr_petsird_common_resolution_ps(const struct lr_petsird *petsird, double differ_ps[2])
-{
-    const struct agreement found = compare(petsird);
-    for (int k = 0; differ_ps != NULL && k < 2; k++)
-        differ_ps[k] = found.differs ? found.resolution_mm[k] / LR_MM_PER_PS : 0;
-    return found.any_tof && !found.differs ? found.resolution_mm[0] / LR_MM_PER_PS : 0;
-}
-
-bool lr_petsird_has_kinds(const struct lr_petsird *petsird)
-{
-    const struct agreement found = compare(petsird);
-    return !found.tof || !found.energies || found.differs;
 }
 
 static lr_status copy_edges(const struct lr_petsird *petsird, const int types[2], float **edges_mm, int *num_bins)
@@ -675,12 +636,12 @@ lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, const int32_t *
                                lr_events_info *info)
 {
     static const int first[2] = {0, 0};
-    const struct agreement found = compare(petsird);
+    const struct lr_petsird_agreement found = lr_petsird_compare(petsird);
     info->has_tof = found.any_tof;
-    info->tof_resolution_ps = lr_petsird_common_resolution_ps(petsird, NULL);
+    info->tof_resolution_ps = found.resolution_ps;
     if (found.energies) memcpy(info->energy_kev, petsird->types[0].energy_kev, sizeof(info->energy_kev));
     if (found.tof && found.any_tof) LR_TRY(copy_edges(petsird, first, &info->tof_edges_mm, &info->num_tof_bins));
-    if (!lr_petsird_has_kinds(petsird)) return LR_OK;
+    if (!found.has_kinds) return LR_OK;
 
     const int n = petsird->num_types;
     lr_event_kinds *kinds = &info->kinds;

@@ -124,43 +124,14 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
 
 /* --- crystals --- */
 
-/* Fills in the size and axes of a crystal. Its depth is along the direction nearest to the line from the scanner's axis
- * to the module, or nearest to z if the module is on the axis. v is the one of the two remaining directions that is
- * nearer to z. */
-static void orient_crystal(const float element[12], const float module[12], const double half[3][3],
-                           const double module_mm[3], lr_crystal *crystal)
-{
-    double axes[3][3], size_mm[3];
-    for (int k = 0; k < 3; k++) {
-        rotate(element, half[k], axes[k]);
-        rotate(module, axes[k], axes[k]);
-        size_mm[k] = 2 * vec_length(axes[k]);
-        for (int m = 0; m < 3 && size_mm[k] > 0; m++) axes[k][m] /= 0.5 * size_mm[k];
-    }
-
-    double outward[3] = {module_mm[0], module_mm[1], 0};
-    if (!(vec_length(outward) > 1e-3)) {
-        outward[0] = outward[1] = 0;
-        outward[2] = 1;
-    }
-    int depth = 0;
-    for (int k = 1; k < 3; k++)
-        depth = fabs(vec_dot(axes[k], outward)) > fabs(vec_dot(axes[depth], outward)) ? k : depth;
-    const int one = (depth + 1) % 3, other = (depth + 2) % 3;
-    const bool one_is_v = fabs(axes[one][2]) > fabs(axes[other][2]);
-    const int order[3] = {one_is_v ? other : one, one_is_v ? one : other, depth};
-    for (int k = 0; k < 3; k++) {
-        crystal->size_mm[k] = size_mm[order[k]];
-        memcpy(crystal->axes[k], axes[order[k]], sizeof(axes[0]));
-    }
-}
-
+/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module, or nearest to
+ * z if the module is on the axis. v is the one of the two remaining directions that is nearer to z. */
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
     int group = 0;
-    for (int k = 0; crystals != NULL && k < petsird->num_types; k++) {
-        const struct lr_petsird_type *type = &petsird->types[k];
+    for (int t = 0; crystals != NULL && t < petsird->num_types; t++) {
+        const struct lr_petsird_type *type = &petsird->types[t];
         double half[3][3];
         if (type->num_elements == 0 || type->num_modules == 0) continue;
         if (find_box(petsird, type, half) != LR_OK) {
@@ -174,10 +145,31 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
                 lr_petsird_centre(petsird, first + e, crystals[first + e].centre_mm);
                 vec_add_scaled(module_mm, 1.0 / (double)type->num_elements, crystals[first + e].centre_mm, module_mm);
             }
+            double outward[3] = {module_mm[0], module_mm[1], 0};
+            if (!(vec_length(outward) > 1e-3)) {
+                outward[0] = outward[1] = 0;
+                outward[2] = 1;
+            }
             for (int64_t e = 0; e < type->num_elements; e++) {
-                orient_crystal(type->elements[e], type->modules[m], (const double(*)[3])half, module_mm,
-                               &crystals[first + e]);
-                crystals[first + e].group = group + (int)m;
+                lr_crystal *crystal = &crystals[first + e];
+                double axes[3][3], size_mm[3];
+                for (int k = 0; k < 3; k++) {
+                    rotate(type->elements[e], half[k], axes[k]);
+                    rotate(type->modules[m], axes[k], axes[k]);
+                    size_mm[k] = 2 * vec_length(axes[k]);
+                    for (int n = 0; n < 3 && size_mm[k] > 0; n++) axes[k][n] /= 0.5 * size_mm[k];
+                }
+                int depth = 0;
+                for (int k = 1; k < 3; k++)
+                    depth = fabs(vec_dot(axes[k], outward)) > fabs(vec_dot(axes[depth], outward)) ? k : depth;
+                const int one = (depth + 1) % 3, other = (depth + 2) % 3;
+                const bool one_is_v = fabs(axes[one][2]) > fabs(axes[other][2]);
+                const int order[3] = {one_is_v ? other : one, one_is_v ? one : other, depth};
+                for (int k = 0; k < 3; k++) {
+                    crystal->size_mm[k] = size_mm[order[k]];
+                    memcpy(crystal->axes[k], axes[order[k]], sizeof(axes[0]));
+                }
+                crystal->group = group + (int)m;
             }
         }
         group += (int)type->num_modules;
@@ -187,21 +179,17 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-/* Returns the entry of two modules in the mask of their types; 0 = not given. */
-static unsigned char mask_entry(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
-{
-    const struct lr_petsird_pair *pair = &petsird->pairs[types[0] * petsird->num_types + types[1]];
-    return pair->excluded != NULL && modules[0] < pair->rows && modules[1] < pair->columns
-               ? pair->excluded[modules[0] * pair->columns + modules[1]]
-               : 0;
-}
-
+/* The mask of two types has the modules in either order. */
 bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
-    const int other_types[2] = {types[1], types[0]};
-    const int64_t other_modules[2] = {modules[1], modules[0]};
-    const unsigned char one = mask_entry(petsird, types, modules);
-    return (one != 0 ? one : mask_entry(petsird, other_types, other_modules)) != 1;
+    for (int first = 0; first < 2; first++) {
+        const struct lr_petsird_pair *pair = &petsird->pairs[types[first] * petsird->num_types + types[1 - first]];
+        const int64_t row = modules[first], column = modules[1 - first];
+        const bool is_there = pair->excluded != NULL && row < pair->rows && column < pair->columns;
+        const unsigned char entry = is_there ? pair->excluded[row * pair->columns + column] : 0;
+        if (entry != 0) return entry != 1;
+    }
+    return true;
 }
 
 /* A module of the file. position, block: those of the scanner's module that contains its first crystal. */
@@ -286,23 +274,22 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     /* A detection is in the middle of its crystal, as in PETSIRD's own helpers. The shortest crystal decides. */
     double depth_mm = INFINITY;
     for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
-    double differ_ps[2];
-    const double resolution_ps = lr_petsird_common_resolution_ps(petsird, differ_ps);
+    const struct lr_petsird_agreement found = lr_petsird_compare(petsird);
     lr_crystal_list list = {
         .crystals = crystals,
         .num_crystals = (int)petsird->num_crystals,
         .name = petsird->name[0] != '\0' ? petsird->name : NULL,
         .detection_depth_mm = 0.5 * depth_mm,
-        .tof_resolution_ps = resolution_ps,
+        .tof_resolution_ps = found.resolution_ps,
         .source = "a PETSIRD file",
         .finds_layers = true,
         .log = petsird->log,
     };
-    if (differ_ps[1] > 0) {
+    if (found.differ_ps[1] > 0) {
         lr_warn(petsird->log,
                 "%s: its types of modules have time resolutions of %.4g to %.4g ps (0 = not "
                 "given), of which a scanner holds one: it is taken as one whose is not known",
-                petsird->path, differ_ps[0], differ_ps[1]);
+                petsird->path, found.differ_ps[0], found.differ_ps[1]);
     }
 
     int apart = 0;

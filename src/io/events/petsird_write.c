@@ -104,22 +104,17 @@ static lr_status sort_modules(struct layout *layout, const lr_events_info *info,
 
 /* --- bins --- */
 
-static lr_status set_edges(struct tof_bins *bins, int count, double width_mm, const lr_log *log)
-{
-    bins->edges_mm = lr_alloc(count + 1, sizeof(*bins->edges_mm), "edges", log);
-    if (bins->edges_mm == NULL) return LR_FAILED;
-    bins->num_edges = count + 1;
-    for (int k = 0; k <= count; k++) bins->edges_mm[k] = (float)((k - 0.5 * count) * width_mm);
-    return LR_OK;
-}
-
-static lr_status copy_edges(struct tof_bins *bins, const float *edges_mm, int count, const lr_log *log)
+/* Copies edges. If edges_mm is NULL, makes `count` bins of width_mm around 0. */
+static lr_status set_edges(struct tof_bins *bins, const float *edges_mm, int count, double width_mm, const lr_log *log)
 {
     bins->num_edges = count + 1;
-    bins->is_given = true;
+    bins->is_given = edges_mm != NULL;
     bins->edges_mm = lr_alloc(bins->num_edges, sizeof(*bins->edges_mm), "edges", log);
     if (bins->edges_mm == NULL) return LR_FAILED;
-    memcpy(bins->edges_mm, edges_mm, (size_t)bins->num_edges * sizeof(*bins->edges_mm));
+    if (edges_mm != NULL)
+        memcpy(bins->edges_mm, edges_mm, (size_t)bins->num_edges * sizeof(*bins->edges_mm));
+    else
+        for (int k = 0; k <= count; k++) bins->edges_mm[k] = (float)((k - 0.5 * count) * width_mm);
     return LR_OK;
 }
 
@@ -137,16 +132,16 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     for (int k = 0; k < num_kinds * num_kinds; k++) {
         const lr_tof_bins *from = &info->kinds.tof[k];
         layout->bins[k].resolution_mm = LR_MM_PER_PS * from->resolution_ps;
-        LR_TRY(from->num_bins > 0 ? copy_edges(&layout->bins[k], from->edges_mm, from->num_bins, log)
-                                  : set_edges(&layout->bins[k], 1, 2 * reach, log));
+        LR_TRY(from->num_bins > 0 ? set_edges(&layout->bins[k], from->edges_mm, from->num_bins, 0, log)
+                                  : set_edges(&layout->bins[k], NULL, 1, 2 * reach, log));
     }
     if (num_kinds > 0) return LR_OK;
 
     struct tof_bins *bins = layout->bins;
     bins->resolution_mm = LR_MM_PER_PS * (info != NULL && info->tof_resolution_ps > 0 ? info->tof_resolution_ps
                                                                                       : scanner->tof_resolution_ps);
-    if (info == NULL || !info->has_tof) return set_edges(bins, 1, 2 * reach, log);
-    if (info->num_tof_bins > 0) return copy_edges(bins, info->tof_edges_mm, info->num_tof_bins, log);
+    if (info == NULL || !info->has_tof) return set_edges(bins, NULL, 1, 2 * reach, log);
+    if (info->num_tof_bins > 0) return set_edges(bins, info->tof_edges_mm, info->num_tof_bins, 0, log);
     const double bin_mm = info->tof_bin_mm > 0      ? info->tof_bin_mm
                           : bins->resolution_mm > 0 ? bins->resolution_mm / BINS_PER_RESOLUTION
                                                     : usual_bin_mm;
@@ -156,7 +151,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     const int half = (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
     const int count = is_even ? 2 * half : 2 * half + 1;
     lr_info(log, "times of flight are written in %d bins of %.4g mm", count, bin_mm);
-    return set_edges(bins, count, bin_mm, log);
+    return set_edges(bins, NULL, count, bin_mm, log);
 }
 
 /* Bins of two module types of the file. */
@@ -217,14 +212,9 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
 
 enum { MOST_PAIR_VALUES = 1 << 24 };
 
-static const lr_module *module_of_type(const struct layout *layout, int type)
-{
-    return &layout->lors->scanner->modules[layout->example[type]];
-}
-
 static int64_t num_elements(const struct layout *layout, int type)
 {
-    const lr_module *module = module_of_type(layout, type);
+    const lr_module *module = &layout->lors->scanner->modules[layout->example[type]];
     return (int64_t)module->crystals[0] * module->crystals[1];
 }
 
@@ -237,7 +227,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {
         /* Four corners of the front face, then four of the back face. */
-        const lr_module *module = module_of_type(layout, t);
+        const lr_module *module = &scanner->modules[layout->example[t]];
         for (int c = 0; c < 8; c++) {
             lr_yardl_put_float(output, c < 4 ? 0 : module->depth_mm);
             lr_yardl_put_float(output, side[c % 4][0] * module->face_mm[0]);

@@ -91,17 +91,17 @@ static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1
 /* --- the header --- */
 
 /* Copies the values of a header's keys. errors: LR_BAD_INPUT, logged, if the file is no list-mode header. */
-static lr_status take_header(const struct lr_interfile *file, struct siemens_header *header)
+static lr_status take_header(const struct lr_keyed_text *file, struct siemens_header *header)
 {
     *header = empty;
-    if (!file->text.has_start) {
+    if (!file->has_start) {
         return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Siemens header",
                         file->path);
     }
     const char *format = lr_interfile_text(file, "data format", 0);
     if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
         return lr_error(file->log, LR_BAD_INPUT, "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
-                        file->path, lr_interfile_line(file, "data format", 0), format);
+                        file->path, lr_interfile_find(file, "data format", 0)->number, format);
     }
 
     const struct {
@@ -124,7 +124,7 @@ static lr_status take_header(const struct lr_interfile *file, struct siemens_hea
         const char *value = lr_interfile_text(file, key, 0);
         if (value != NULL && *known[k].value < 0) {
             return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
-                            lr_interfile_line(file, key, 0), key, value);
+                            lr_interfile_find(file, key, 0)->number, key, value);
         }
     }
     return LR_OK;
@@ -161,13 +161,13 @@ static lr_status read_header(const char *companion, const char *events, struct s
         const char *part = strstr(item->d_name, ".hdr");
         if (part == NULL || (part[4] != '\0' && part[4] != '.')) continue;
         char *path = lr_path_beside(events, item->d_name, log);
-        struct lr_interfile text;
+        struct lr_keyed_text text;
         bool belongs = false;
         status = path != NULL ? LR_OK : LR_FAILED;
-        if (path != NULL && lr_interfile_read(&text, path, NULL) == LR_OK) {
+        if (path != NULL && lr_keyed_text_read(&text, path, &lr_interfile_dialect, NULL) == LR_OK) {
             const char *name = lr_interfile_text(&text, "name of data file", 0);
             belongs = name != NULL && strcmp(name, lr_path_name(events)) == 0 && take_header(&text, header) == LR_OK;
-            lr_interfile_finish(&text);
+            lr_keyed_text_finish(&text);
         }
         if (belongs && found == NULL) {
             found = path;
@@ -185,15 +185,14 @@ static lr_status read_header(const char *companion, const char *events, struct s
 
     *header = empty;
     const char *chosen = companion != NULL ? companion : found;
-    struct lr_interfile text;
-    if (status == LR_OK && chosen != NULL && (status = lr_interfile_read(&text, chosen, log)) == LR_OK) {
+    struct lr_keyed_text text;
+    if (status == LR_OK && chosen != NULL) status = lr_keyed_text_read(&text, chosen, &lr_interfile_dialect, log);
+    if (status == LR_OK && chosen != NULL) {
         status = take_header(&text, header);
-        if (status == LR_OK) status = lr_keyed_text_judge(&text.text, &lr_siemens_keys);
-        if (status == LR_OK) {
-            header->path = text.path;
-            text.path = NULL;
-        }
-        lr_interfile_finish(&text);
+        if (status == LR_OK) status = lr_keyed_text_judge(&text, &lr_siemens_keys);
+        header->path = status == LR_OK ? lr_copy_string(chosen, log) : NULL;
+        if (status == LR_OK && header->path == NULL) status = LR_FAILED;
+        lr_keyed_text_finish(&text);
     }
     free(found);
     return status;

@@ -77,14 +77,9 @@ lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
     return lr_output_finish(&out->output);
 }
 
-void lr_hdf5_output_cancel(struct lr_hdf5_output *out)
-{
-    if (out->output.error == 0) out->output.error = ECANCELED;
-}
-
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
 {
-    lr_hdf5_output_cancel(out); /* HDF5 then does not write data that it still holds */
+    if (out->output.error == 0) out->output.error = ECANCELED; /* HDF5 then does not write data that it still holds */
     (void)out->h5->close(out);
     lr_output_abandon(&out->output);
 }

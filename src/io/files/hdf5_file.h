@@ -7,7 +7,7 @@
 #ifndef LR_IO_HDF5_FILE_H
 #define LR_IO_HDF5_FILE_H
 
-#include "io/files/hdf5_number.h"
+#include "io/files/hdf5_input.h"
 #include "io/files/output.h"
 
 #include <stdbool.h>
@@ -54,9 +54,6 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
 
 /* Logs once per file that HDF5 refused a step. Returns LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
-
-/* Drops all later writes. It is called before the datasets of a file that is given up are closed. */
-void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 
 /* Both functions close every HDF5 object of the file. Then they do the same as lr_output_finish or
  * lr_output_abandon. */

@@ -371,9 +371,9 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
                           name, in->path, numbers);
 }
 
-/* Reads entries of `width` numbers each. The shared memory takes some whole entries, or a part of one, at a time. */
-static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
-                             const int64_t range[2], int64_t width, void *numbers)
+/* The shared memory takes some whole entries, or a part of one, at a time. */
+lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
+                           const int64_t range[2], int64_t width, void *numbers)
 {
     const int64_t bytes = lr_hdf5_number_bytes(number), room = LR_HDF5_WINDOW_BYTES / bytes;
     const int64_t most_columns = width < room ? width : room;
@@ -402,13 +402,7 @@ static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, e
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                       const int64_t shape[2], void *numbers)
 {
-    return get_entries(in, name, number, (int64_t[2]){0, shape[0]}, shape[1] > 0 ? shape[1] : 1, numbers);
-}
-
-lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
-                           const int64_t range[2], void *numbers)
-{
-    return get_entries(in, name, number, range, 1, numbers);
+    return lr_hdf5_get_part(in, name, number, (int64_t[2]){0, shape[0]}, shape[1] > 0 ? shape[1] : 1, numbers);
 }
 
 bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, double *number)
@@ -421,12 +415,6 @@ bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, double
     if (!is_one || !ask(in, &request, name, &answer)) return false;
     memcpy(number, in->process->window, sizeof(*number));
     return true;
-}
-
-lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
-                           enum lr_hdf5_number number, void *numbers)
-{
-    return get_entries(in, name, number, (int64_t[2]){rows->begin, rows->count}, rows->width, numbers);
 }
 
 /* --- attributes --- */
@@ -443,32 +431,13 @@ bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const 
     return true;
 }
 
-static bool get_numbers(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        struct lr_hdf5_request request, void *numbers)
+bool lr_hdf5_get_numbers(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                         enum lr_hdf5_number number, int count, void *numbers)
 {
+    struct lr_hdf5_request request = {.kind = LR_HDF5_NUMBERS, .number = number, .count = count};
     struct lr_hdf5_answer answer;
     snprintf(request.attribute, sizeof(request.attribute), "%s", attribute);
     if (!ask(in, &request, name, &answer)) return false;
-    memcpy(numbers, in->process->window, (size_t)(request.count * lr_hdf5_number_bytes(request.number)));
+    memcpy(numbers, in->process->window, (size_t)(count * lr_hdf5_number_bytes(number)));
     return true;
-}
-
-bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count, int *numbers)
-{
-    const struct lr_hdf5_request request = {.kind = LR_HDF5_NUMBERS, .number = LR_HDF5_INT32, .count = count};
-    return get_numbers(in, name, attribute, request, numbers);
-}
-
-bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count,
-                       int64_t *numbers)
-{
-    const struct lr_hdf5_request request = {.kind = LR_HDF5_NUMBERS, .number = LR_HDF5_INT64, .count = count};
-    return get_numbers(in, name, attribute, request, numbers);
-}
-
-bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count,
-                        double *numbers)
-{
-    const struct lr_hdf5_request request = {.kind = LR_HDF5_NUMBERS, .number = LR_HDF5_DOUBLE, .count = count};
-    return get_numbers(in, name, attribute, request, numbers);
 }

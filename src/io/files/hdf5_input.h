@@ -8,10 +8,17 @@
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
 
-#include "io/files/hdf5_number.h"
-
 #include <lr/log.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* Types of numbers in memory, also for files that are written. HDF5 converts numbers of a file to these types. */
+enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
+
+static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
+{
+    return number == LR_HDF5_INT64 || number == LR_HDF5_DOUBLE ? 8 : 4;
+}
 
 /* An HDF5 file open for reading. One thread at a time. */
 struct lr_hdf5_input {
@@ -51,29 +58,20 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                       const int64_t shape[2], void *numbers);
 
-/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset of one dimension. */
+/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset, each of `width` numbers: the second extent of a
+ * dataset of two dimensions, else 1. */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
-                           const int64_t range[2], void *numbers);
+                           const int64_t range[2], int64_t width, void *numbers);
 
 /* Reads the number of a dataset that holds just one number. Returns false if there is no such dataset. */
 bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, double *number);
-
-/* Some rows of a dataset of two dimensions, whose second extent is `width`. */
-struct lr_hdf5_rows {
-    int64_t begin, count, width;
-};
-lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
-                           enum lr_hdf5_number number, void *numbers);
 
 /* Reads a string attribute of the object `name`, cut to `bytes`. Returns false if the attribute is missing. */
 bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute, char *text,
                         size_t bytes);
 
-/* Each function reads an attribute of exactly `count` numbers, and returns false if there is none. */
-bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count, int *numbers);
-bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count,
-                       int64_t *numbers);
-bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count,
-                        double *numbers);
+/* Reads an attribute of exactly `count` numbers. Returns false if there is none. */
+bool lr_hdf5_get_numbers(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                         enum lr_hdf5_number number, int count, void *numbers);
 
 #endif

@@ -24,10 +24,11 @@ enum { MAX_LINE = 1 << 16 };
 
 /* --- files --- */
 
-static lr_status read_file(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
-                           const lr_log *log)
+lr_status lr_file_bytes(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
+                        const lr_log *log)
 {
     struct stat facts;
+    *bytes = NULL;
     FILE *file = lr_file_open(path, what, log);
     if (file == NULL) return errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT;
     lr_status status = LR_OK;
@@ -45,12 +46,6 @@ static lr_status read_file(const char *what, const char *path, int64_t most, int
     }
     fclose(file);
     return status;
-}
-
-char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log)
-{
-    char *bytes = NULL;
-    return read_file("", path, most, count, &bytes, log) == LR_OK ? bytes : NULL;
 }
 
 /* --- lines --- */
@@ -108,7 +103,7 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
 {
     int64_t count = 0;
     *text = (struct lr_keyed_text){.path = path, .log = log};
-    LR_TRY(read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, &text->bytes, log));
+    LR_TRY(lr_file_bytes("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, &text->bytes, log));
     lr_status status = LR_OK;
     if (count == 0) {
         status = lr_error(log, LR_BAD_INPUT, "%s: the header is empty: copy it again", path);
@@ -183,14 +178,6 @@ lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text)
                                     "%s: the header has no '!END OF INTERFILE :=', so it was cut off: copy "
                                     "it again, or add that line if all of it is there",
                                     text->path);
-}
-
-void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key)
-{
-    if (lr_keyed_text_find(text, last_key) == NULL) {
-        lr_warn(text->log, "%s: has no '%s', which such files end with: if it was cut off, copy it again", text->path,
-                last_key);
-    }
 }
 
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
@@ -324,82 +311,46 @@ lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr
     return LR_OK;
 }
 
-static const struct lr_keyed_dialect interfile_dialect = {":=", ';', "an Interfile header", true};
+/* --- Interfile --- */
 
-lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log)
+const struct lr_keyed_dialect lr_interfile_dialect = {":=", ';', "an Interfile header", true};
+
+const struct lr_keyed_line *lr_interfile_find(const struct lr_keyed_text *file, const char *key, int index)
 {
-    *file = (struct lr_interfile){.log = log, .path = lr_copy_string(path, log)};
-    lr_status status =
-        file->path != NULL ? lr_keyed_text_read(&file->text, file->path, &interfile_dialect, log) : LR_FAILED;
-    if (status != LR_OK) lr_interfile_finish(file);
-    return status;
-}
-
-void lr_interfile_finish(struct lr_interfile *file)
-{
-    lr_keyed_text_finish(&file->text);
-    free(file->path);
-    *file = (struct lr_interfile){0};
-}
-
-/* --- values --- */
-
-static const struct lr_keyed_line *find(const struct lr_interfile *file, const char *key, int index)
-{
-    for (int k = file->text.count - 1; k >= 0; k--)
-        if (file->text.lines[k].index == index && strcmp(file->text.lines[k].key, key) == 0)
-            return &file->text.lines[k];
+    for (int k = file->count - 1; k >= 0; k--)
+        if (file->lines[k].index == index && strcmp(file->lines[k].key, key) == 0) return &file->lines[k];
     return NULL;
 }
 
-const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index)
+const char *lr_interfile_text(const struct lr_keyed_text *file, const char *key, int index)
 {
-    const struct lr_keyed_line *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = lr_interfile_find(file, key, index);
     return entry != NULL ? entry->value : NULL;
 }
 
-bool lr_interfile_is(const char *value, const char *word)
+lr_status lr_interfile_integer(const struct lr_keyed_text *file, const char *key, int index, int64_t *number)
 {
-    for (;; value++, word++) {
-        while (isblank((unsigned char)value[0]) && (isblank((unsigned char)value[1]) || value[1] == '\0')) value++;
-        const int letter = isblank((unsigned char)*value) ? ' ' : tolower((unsigned char)*value);
-        if (letter != tolower((unsigned char)*word) || *word == '\0') return letter == *word;
-    }
-}
-
-int lr_interfile_line(const struct lr_interfile *file, const char *key, int index)
-{
-    const struct lr_keyed_line *entry = find(file, key, index);
-    return entry != NULL ? entry->number : 0;
-}
-
-static lr_status not_a_number(const struct lr_interfile *file, const struct lr_keyed_line *entry, const char *what)
-{
-    return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be %s, found '%.64s'", file->path, entry->number,
-                    entry->key, what, entry->value);
-}
-
-lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number)
-{
-    const struct lr_keyed_line *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = lr_interfile_find(file, key, index);
     if (entry == NULL || *entry->value == '\0') return LR_OK;
     char *end = NULL;
     errno = 0;
     const long long found = strtoll(entry->value, &end, 10);
-    if (*end != '\0' || errno != 0) return not_a_number(file, entry, "a whole number");
+    if (*end != '\0' || errno != 0)
+        return lr_keyed_text_error(file, entry, "'%s' must be a whole number, found '%.64s'", entry->key, entry->value);
     *number = found;
     return LR_OK;
 }
 
-lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number)
+lr_status lr_interfile_number(const struct lr_keyed_text *file, const char *key, int index, double *number)
 {
-    const struct lr_keyed_line *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = lr_interfile_find(file, key, index);
     if (entry == NULL || *entry->value == '\0') return LR_OK;
     char *end = NULL;
     const struct lr_c_locale locale = lr_c_locale_enter();
     const double found = strtod(entry->value, &end);
     lr_c_locale_leave(locale);
-    if (*end != '\0' || !isfinite(found)) return not_a_number(file, entry, "a number");
+    if (*end != '\0' || !isfinite(found))
+        return lr_keyed_text_error(file, entry, "'%s' must be a number, found '%.64s'", entry->key, entry->value);
     *number = found;
     return LR_OK;
 }
@@ -421,15 +372,17 @@ static int64_t scan_list(const char *text, int64_t *numbers)
     return braces == (*text == '}') ? count : -1;
 }
 
-lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
+lr_status lr_interfile_integers(const struct lr_keyed_text *file, const char *key, int index, int64_t **numbers,
                                 int64_t *count)
 {
-    const struct lr_keyed_line *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = lr_interfile_find(file, key, index);
     *numbers = NULL;
     *count = 0;
     if (entry == NULL) return LR_OK;
     const int64_t found = scan_list(entry->value, NULL);
-    if (found < 0) return not_a_number(file, entry, "a list {a, b, ...} of whole numbers");
+    if (found < 0)
+        return lr_keyed_text_error(file, entry, "'%s' must be a list {a, b, ...} of whole numbers, found '%.64s'",
+                                   entry->key, entry->value);
     *numbers = lr_alloc(found, sizeof(**numbers), "a list of a header", file->log);
     if (*numbers == NULL) return LR_FAILED;
     *count = scan_list(entry->value, *numbers);
@@ -438,7 +391,7 @@ lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key
 
 /* --- the data file --- */
 
-lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes)
+lr_status lr_interfile_number_type(const struct lr_keyed_text *file, struct lr_number_type *type, int64_t *offset_bytes)
 {
     const char *format = lr_interfile_text(file, "number format", 0);
     const char *order = lr_interfile_text(file, "imagedata byte order", 0);
@@ -463,15 +416,13 @@ lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_nu
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
         if (strcasecmp(format, known[k].name) == 0) type->kind = known[k].kind;
     if (!lr_number_type_is_valid(type)) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: its numbers are of the format '%s' with %lld bytes: float of 4 or 8 "
-                        "and integers of 1, 2, 4 or 8 bytes can be read",
-                        file->path, format, (long long)bytes);
+        return lr_keyed_text_error(file, NULL,
+                                   "its numbers are of the format '%s' with %lld bytes: float of 4 or 8 "
+                                   "and integers of 1, 2, 4 or 8 bytes can be read",
+                                   format, (long long)bytes);
     }
-    if (order != NULL && type->big_endian && strcasecmp(order, "bigendian") != 0) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s: the byte order '%s' is neither LITTLEENDIAN nor BIGENDIAN",
-                        file->path, order);
-    }
+    if (order != NULL && type->big_endian && strcasecmp(order, "bigendian") != 0)
+        return lr_keyed_text_error(file, NULL, "the byte order '%s' is neither LITTLEENDIAN nor BIGENDIAN", order);
     /* The offset is in bytes, or in blocks of 2048 bytes. "data offset in bytes" may have the index 1. */
     int64_t blocks = 0;
     *offset_bytes = 0;
@@ -479,16 +430,16 @@ lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_nu
     if (blocks > 0 && blocks < INT32_MAX) *offset_bytes = 2048 * blocks;
     LR_TRY(lr_interfile_integer(file, "data offset in bytes", 0, offset_bytes));
     LR_TRY(lr_interfile_integer(file, "data offset in bytes", 1, offset_bytes));
-    return *offset_bytes >= 0 && blocks >= 0 ? LR_OK
-                                             : lr_error(file->log, LR_BAD_INPUT, "%s: its data begins at byte %lld",
-                                                        file->path, (long long)*offset_bytes);
+    return *offset_bytes >= 0 && blocks >= 0
+               ? LR_OK
+               : lr_keyed_text_error(file, NULL, "its data begins at byte %lld", (long long)*offset_bytes);
 }
 
-char *lr_interfile_data_path(const struct lr_interfile *file)
+char *lr_interfile_data_path(const struct lr_keyed_text *file)
 {
     const char *name = lr_interfile_text(file, "name of data file", 0);
     if (name == NULL || *name == '\0') {
-        (void)lr_error(file->log, LR_BAD_INPUT, "%s: does not name its data file", file->path);
+        (void)lr_keyed_text_error(file, NULL, "does not name its data file");
         return NULL;
     }
     return lr_path_beside(file->path, name, file->log);

@@ -22,7 +22,7 @@ struct lr_keyed_line {
 
 /* A header in memory. */
 struct lr_keyed_text {
-    const char *path;
+    const char *path; /* the caller's */
     const lr_log *log;
     char *bytes;
     struct lr_keyed_line *lines; /* [count] */
@@ -65,8 +65,6 @@ lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr
 
 /* Checks that an Interfile header has its end line. errors: LR_BAD_INPUT, logged. */
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
-/* Warns if a header lacks its last key. Headers of formats without an end line may be cut off unnoticed. */
-void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
 
 /* The use that a reader makes of a key. */
 enum lr_key_outcome {
@@ -101,9 +99,10 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
                               ...) LR_PRINTF(3, 4);
 
-/* Returns the contents of a regular file, followed by a zero byte. NULL, logged, for other files and for more than
- * `most` bytes. */
-char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
+/* Reads the contents of a regular file, followed by a zero byte, which the caller frees. what: "" or "the header ", for
+ * messages. errors: LR_BAD_INPUT for other files and for more than `most` bytes; LR_FAILED. *bytes is then NULL. */
+lr_status lr_file_bytes(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
+                        const lr_log *log);
 
 /* --- Interfile: lines "key := value", of which STIR, CASToR and Siemens write dialects --- */
 
@@ -111,46 +110,32 @@ char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log
  * begins a comment line. A line that ends with '\' continues in the next line. Text after "END OF INTERFILE" is not
  * read. If a key is given twice, the last value counts. */
 
-/* An Interfile header in memory. */
-struct lr_interfile {
-    char *path; /* owned */
-    const lr_log *log;
-    struct lr_keyed_text text;
-};
+/* The dialect of such headers, for lr_keyed_text_read. */
+extern const struct lr_keyed_dialect lr_interfile_dialect;
 
-/* Reads a header of at most 8 MiB, with lines of at most 64 KiB. It takes at most 32 times the file's size of memory.
- * errors: LR_BAD_INPUT, logged with the path. The caller then need not finish the header. */
-lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
+/* Returns the line of a key, or NULL. key: in lower case. index: 0 = the key has no index. */
+const struct lr_keyed_line *lr_interfile_find(const struct lr_keyed_text *file, const char *key, int index);
 
-/* Frees a header. *file may be zero. */
-void lr_interfile_finish(struct lr_interfile *file);
-
-/* Returns the value of a key, or NULL. key: in lower case. index: 0 = the key has no index. */
-const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index);
-
-/* True if a value equals `word`, without regard to capitals and to the length of runs of blanks. word: in lower
- * case. */
-bool lr_interfile_is(const char *value, const char *word);
-
-/* Returns the line number of a key; 0 if the header lacks the key. */
-int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
+/* Returns the value of a key, or NULL. */
+const char *lr_interfile_text(const struct lr_keyed_text *file, const char *key, int index);
 
 /* Each function reads a number. *number is unchanged if the key is missing or has no value. errors: LR_BAD_INPUT, with
  * the line, for a value that is not a number. */
-lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
-lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
+lr_status lr_interfile_integer(const struct lr_keyed_text *file, const char *key, int index, int64_t *number);
+lr_status lr_interfile_number(const struct lr_keyed_text *file, const char *key, int index, double *number);
 
 /* Reads a list "{a, b, c}", or one number without braces. *numbers: owned by the caller; NULL if the key is missing.
  * *count: length of the list. */
-lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
+lr_status lr_interfile_integers(const struct lr_keyed_text *file, const char *key, int index, int64_t **numbers,
                                 int64_t *count);
 
 /* Finds the type of the numbers in the data file and the offset of the first number. Without the key "imagedata byte
  * order", numbers are big endian (Interfile 3.3). */
-lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes);
+lr_status lr_interfile_number_type(const struct lr_keyed_text *file, struct lr_number_type *type,
+                                   int64_t *offset_bytes);
 
 /* Returns the path of the data file, owned by the caller. A relative path starts at the header's folder. NULL, logged,
  * if the header names no data file. */
-char *lr_interfile_data_path(const struct lr_interfile *file);
+char *lr_interfile_data_path(const struct lr_keyed_text *file);
 
 #endif

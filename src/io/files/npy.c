@@ -19,16 +19,6 @@ enum { MAX_HEADER = 65536, MAGIC_BYTES = 6 };
 
 static const char magic[] = "\x93NUMPY";
 
-bool lr_npy_begins(FILE *file)
-{
-    char start[MAGIC_BYTES];
-    rewind(file);
-    const size_t length = fread(start, 1, sizeof(start), file);
-    const bool found = length == sizeof(start) && memcmp(start, magic, sizeof(start)) == 0;
-    if (!ferror(file)) rewind(file);
-    return found;
-}
-
 static lr_status truncated(FILE *file, const char *path, const lr_log *log)
 {
     if (ferror(file)) return lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));

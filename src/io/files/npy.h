@@ -23,9 +23,6 @@ struct lr_npy_header {
     int64_t offset_bytes; /* position of the first element */
 };
 
-/* True if a file begins like a NumPy array. The file is left at its beginning. */
-bool lr_npy_begins(FILE *file);
-
 /* Reads a head, which begins the file and ends before the elements. errors: LR_BAD_INPUT, logged with the path. */
 lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log);
 

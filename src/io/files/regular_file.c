@@ -146,44 +146,33 @@ const char *lr_error_text(int error, char text[128])
     return text;
 }
 
-static FILE *refuse(const char *what, const char *path, int error, const lr_log *log)
-{
-    char text[LR_OPEN_FAILURE];
-    const bool no_memory = error == ENOMEM;
-    (void)lr_error(log, no_memory ? LR_FAILED : LR_BAD_INPUT, "%s: %scannot be opened: %s", path, what,
-                   lr_open_failure(path, error, text));
-    errno = error;
-    return NULL;
-}
-
-static FILE *refuse_kind(const char *what, const char *path, mode_t mode, const lr_log *log)
-{
-    (void)lr_error(log, LR_BAD_INPUT, "%s: %sis %s: give a file", path, what,
-                   S_ISDIR(mode) ? "a folder" : "no regular file");
-    errno = S_ISDIR(mode) ? EISDIR : EINVAL;
-    return NULL;
-}
-
 /* The kind of the file is checked before opening, since opening some devices has effects. It is checked again
  * afterwards, since another file may have got the name in between. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log)
 {
     struct stat facts;
-    if (stat(path, &facts) != 0) return refuse(what, path, errno, log);
-    if (!S_ISREG(facts.st_mode)) return refuse_kind(what, path, facts.st_mode, log);
-    const int number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (number < 0) return refuse(what, path, errno, log);
-    if (fstat(number, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    const bool is_there = stat(path, &facts) == 0;
+    bool is_regular = is_there && S_ISREG(facts.st_mode);
+    const int number = is_regular ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    int error = errno;
+    if (number >= 0) {
+        is_regular = fstat(number, &facts) == 0 && S_ISREG(facts.st_mode);
+        FILE *file = is_regular ? fdopen(number, "rb") : NULL;
+        if (file != NULL) return file;
+        error = errno;
         close(number);
-        return refuse_kind(what, path, facts.st_mode, log);
     }
-    FILE *file = fdopen(number, "rb");
-    if (file == NULL) {
-        const int error = errno;
-        close(number);
-        return refuse(what, path, error, log);
+    if (is_there && !is_regular) {
+        error = S_ISDIR(facts.st_mode) ? EISDIR : EINVAL;
+        (void)lr_error(log, LR_BAD_INPUT, "%s: %sis %s: give a file", path, what,
+                       S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+    } else {
+        char text[LR_OPEN_FAILURE];
+        (void)lr_error(log, error == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: %scannot be opened: %s", path, what,
+                       lr_open_failure(path, error, text));
     }
-    return file;
+    errno = error;
+    return NULL;
 }
 
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log)

@@ -7,7 +7,6 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 
 #include <ctype.h>
@@ -321,19 +320,6 @@ void lr_yaml_destroy(struct lr_yaml *yaml)
     free(yaml);
 }
 
-lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker)
-{
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, taker->log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml =
-        text != NULL ? lr_yaml_parse(name, text, text_bytes, &reason.log) : lr_yaml_read(name, &reason.log);
-    const lr_status status = yaml != NULL ? taker->take(yaml, taker->user) : reason.status;
-    lr_yaml_destroy(yaml);
-    lr_c_locale_leave(locale);
-    return status;
-}
-
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)
 {
     return fy_document_root(yaml->document);
@@ -369,7 +355,7 @@ static const char *quote(struct fy_node *node, char out[MAX_QUOTE + 16])
     const bool cut = shown > MAX_QUOTE - 16;
     if (cut) {
         shown = MAX_QUOTE - 16;
-        while (shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80) shown--; /* do not cut inside a character */
+        while (shown > 0 && continues_character(text[shown])) shown--; /* do not cut inside a character */
     }
     snprintf(out, MAX_QUOTE + 16, "%s%.*s%s", fy_node_get_style(node) == FYNS_PLAIN ? "'" : "the quoted text '",
              (int)shown, text, cut ? "...'" : "'");
@@ -396,21 +382,16 @@ static lr_status check_plainness(const struct target *target, struct fy_node *no
     return LR_OK;
 }
 
-static const char *skip_digits(const char *text)
-{
-    while (isdigit((unsigned char)*text)) text++;
-    return text;
-}
-
 /* True for a decimal number of YAML's core schema: [-+]? (digits [. digits?] | . digits) ([eE] [-+]? digits)? */
 static bool is_decimal(const char *text)
 {
     const char *at = text + (*text == '-' || *text == '+');
-    const char *whole_end = skip_digits(at);
+    static const char digits[] = "0123456789";
+    const char *whole_end = at + strspn(at, digits);
     const bool has_whole = whole_end > at;
     at = whole_end;
     if (*at == '.') {
-        const char *fraction_end = skip_digits(at + 1);
+        const char *fraction_end = at + 1 + strspn(at + 1, digits);
         if (!has_whole && fraction_end == at + 1) return false;
         at = fraction_end;
     } else if (!has_whole) {
@@ -418,7 +399,7 @@ static bool is_decimal(const char *text)
     }
     if (*at == 'e' || *at == 'E') {
         at += 1 + (at[1] == '-' || at[1] == '+');
-        const char *exponent_end = skip_digits(at);
+        const char *exponent_end = at + strspn(at, digits);
         if (exponent_end == at) return false;
         at = exponent_end;
     }

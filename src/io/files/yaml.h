@@ -27,16 +27,10 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
 /* NULL is allowed. */
 void lr_yaml_destroy(struct lr_yaml *yaml);
 
-/* A function that reads a document, and the log for its errors. */
-struct lr_yaml_taker {
-    lr_status (*take)(const struct lr_yaml *yaml, void *user);
-    void *user;
-    const lr_log *log;
+/* A value of the file with its key. */
+struct lr_yaml_entry {
+    struct fy_node *key, *value;
 };
-
-/* Loads a text, or the file `name` if text is NULL. Passes the document to taker->take, then destroys it. The thread
- * uses the C locale until the end. errors: as lr_yaml_read; the errors of `take`. */
-lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 

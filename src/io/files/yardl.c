@@ -24,18 +24,20 @@
 
 enum { BUFFER_BYTES = 1 << 16, MAGIC_BYTES = 9, MAX_SENTENCE = 600 };
 
+/* Some bytes of a file. */
+struct stretch {
+    unsigned char *buffer; /* owned [room] */
+    size_t filled, used;
+    int64_t at; /* bytes taken from the file so far */
+};
+
 struct lr_yardl_input {
     char *path;
     const lr_log *log;
     FILE *file;
-    int64_t size, at; /* bytes of the file, and bytes taken from it so far */
-    size_t filled, used, room;
-    unsigned char *buffer; /* owned [room] */
-    struct {
-        unsigned char *buffer; /* owned [room]; NULL = there is only one buffer */
-        size_t filled, used;
-        int64_t at;
-    } other; /* a second buffer, for lr_yardl_swap */
+    int64_t size; /* bytes of the file */
+    size_t room;
+    struct stretch now, other; /* other: for lr_yardl_swap; its buffer is NULL before lr_yardl_widen */
     lr_status (*settle)(void *user), (*on_fetch)(void *user);
     void *user; /* argument of both callbacks */
     const char *field;
@@ -56,20 +58,20 @@ lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
     LR_TRY(settle(input));
-    return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path, (long long)input->at, sentence);
+    return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path, (long long)input->now.at, sentence);
 }
 
 int64_t lr_yardl_left(const struct lr_yardl_input *input)
 {
-    return input->size - input->at;
+    return input->size - input->now.at;
 }
 
 static lr_status fill(struct lr_yardl_input *input)
 {
     LR_TRY(settle(input));
-    input->used = 0;
-    input->filled = fread(input->buffer, 1, input->room, input->file);
-    if (input->filled > 0) return LR_OK;
+    input->now.used = 0;
+    input->now.filled = fread(input->now.buffer, 1, input->room, input->file);
+    if (input->now.filled > 0) return LR_OK;
     return ferror(input->file) ? lr_yardl_error(input, "the file cannot be read: %s", strerror(errno))
                                : lr_yardl_error(input, "the file ends within a value: it is truncated, copy it "
                                                        "again");
@@ -77,9 +79,9 @@ static lr_status fill(struct lr_yardl_input *input)
 
 static lr_status take_byte(struct lr_yardl_input *input, unsigned char *byte)
 {
-    if (input->used == input->filled) LR_TRY(fill(input));
-    *byte = input->buffer[input->used++];
-    input->at++;
+    if (input->now.used == input->now.filled) LR_TRY(fill(input));
+    *byte = input->now.buffer[input->now.used++];
+    input->now.at++;
     return LR_OK;
 }
 
@@ -94,15 +96,15 @@ static lr_status take_bytes(struct lr_yardl_input *input, void *bytes, int64_t c
                               (long long)count, (long long)lr_yardl_left(input));
     }
     while (count > 0) {
-        if (input->used == input->filled) LR_TRY(fill(input));
-        const int64_t there = (int64_t)(input->filled - input->used);
+        if (input->now.used == input->now.filled) LR_TRY(fill(input));
+        const int64_t there = (int64_t)(input->now.filled - input->now.used);
         const int64_t now = count < there ? count : there;
         if (out != NULL) {
-            memcpy(out, input->buffer + input->used, (size_t)now);
+            memcpy(out, input->now.buffer + input->now.used, (size_t)now);
             out += now;
         }
-        input->used += (size_t)now;
-        input->at += now;
+        input->now.used += (size_t)now;
+        input->now.at += now;
         count -= now;
     }
     return LR_OK;
@@ -123,84 +125,64 @@ static lr_status take_unsigned(struct lr_yardl_input *input, uint64_t *value)
 
 /* --- many bytes at once --- */
 
-lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
+lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status (*all)(void *user),
+                         lr_status (*on_fetch)(void *user), void *user)
 {
     const int64_t wanted = bytes < input->size ? bytes : input->size;
-    LR_TRY(settle(input));
+    input->settle = all;
+    input->on_fetch = on_fetch;
+    input->user = user;
     if (wanted > (int64_t)input->room) {
-        unsigned char *wider = lr_resize(input->buffer, wanted, 1, "a file's buffer", input->log);
+        unsigned char *wider = lr_resize(input->now.buffer, wanted, 1, "a file's buffer", input->log);
         LR_TRY(wider != NULL ? LR_OK : LR_FAILED);
-        input->buffer = wider;
+        input->now.buffer = wider;
         input->room = (size_t)wanted;
     }
-    free(input->other.buffer);
     input->other.buffer = lr_alloc((int64_t)input->room, 1, "a file's buffer", input->log);
     return input->other.buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*all)(void *user), lr_status (*on_fetch)(void *user),
-                     void *user)
-{
-    input->settle = all;
-    input->on_fetch = on_fetch;
-    input->user = user;
-}
-
 const void *lr_yardl_buffer(const struct lr_yardl_input *input)
 {
-    return input->buffer;
+    return input->now.buffer;
 }
 
 void lr_yardl_swap(struct lr_yardl_input *input)
 {
-    unsigned char *const buffer = input->buffer;
-    const size_t filled = input->filled, used = input->used;
-    const int64_t at = input->at;
-    input->buffer = input->other.buffer;
-    input->filled = input->other.filled;
-    input->used = input->other.used;
-    input->at = input->other.at;
-    input->other.buffer = buffer;
-    input->other.filled = filled;
-    input->other.used = used;
-    input->other.at = at;
+    const struct stretch now = input->now;
+    input->now = input->other;
+    input->other = now;
 }
 
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count)
 {
-    *count = (int64_t)(input->filled - input->used);
-    return input->buffer + input->used;
+    *count = (int64_t)(input->now.filled - input->now.used);
+    return input->now.buffer + input->now.used;
 }
 
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
 {
-    LR_TRY(input->on_fetch != NULL ? input->on_fetch(input->user) : settle(input));
-    const size_t there = input->filled - input->used;
-    if (input->other.buffer != NULL) {
-        /* The bytes not yet taken go to the beginning of the other buffer. */
-        memcpy(input->other.buffer, input->buffer + input->used, there);
-        input->other.filled = there;
-        input->other.used = 0;
-        input->other.at = input->at;
-        lr_yardl_swap(input);
-    } else {
-        memmove(input->buffer, input->buffer + input->used, there);
-        input->used = 0;
-    }
-    input->filled = there + fread(input->buffer + there, 1, input->room - there, input->file);
-    *any = input->filled > there;
+    LR_TRY(input->on_fetch(input->user));
+    /* The bytes not yet taken go to the beginning of the other buffer. */
+    const size_t there = input->now.filled - input->now.used;
+    memcpy(input->other.buffer, input->now.buffer + input->now.used, there);
+    input->other.used = 0;
+    input->other.at = input->now.at;
+    lr_yardl_swap(input);
+    input->now.filled = there + fread(input->now.buffer + there, 1, input->room - there, input->file);
+    *any = input->now.filled > there;
     return LR_OK;
 }
 
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes)
 {
-    input->used = (size_t)((int64_t)input->used + bytes);
-    input->at += bytes;
+    input->now.used = (size_t)((int64_t)input->now.used + bytes);
+    input->now.at += bytes;
 }
 
 /* --- the file --- */
 
-struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
+struct lr_yardl_input *lr_yardl_open(const char *path, struct lr_yardl_schema **schema, const lr_log *log)
 {
     struct stat facts;
     FILE *file = lr_file_open(path, "", log);
@@ -214,8 +196,8 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
     input->file = file;
     input->size = fstat(fileno(file), &facts) == 0 ? (int64_t)facts.st_size : 0;
     input->room = BUFFER_BYTES;
-    input->buffer = lr_alloc(BUFFER_BYTES, 1, "a file's buffer", log);
-    input->path = input->buffer != NULL ? lr_copy_string(path, log) : NULL;
+    input->now.buffer = lr_alloc(BUFFER_BYTES, 1, "a file's buffer", log);
+    input->path = input->now.buffer != NULL ? lr_copy_string(path, log) : NULL;
     if (input->path == NULL) goto failed;
 
     unsigned char magic[MAGIC_BYTES] = {0};
@@ -229,9 +211,26 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
         goto failed;
     }
     const uint64_t version = lr_whole_at(magic + 5, 4);
-    if (version == 1) return input;
-    (void)lr_yardl_error(input, "version %llu of yardl's binary encoding: only version 1 is known",
-                         (unsigned long long)version);
+    if (version != 1) {
+        (void)lr_yardl_error(input, "version %llu of yardl's binary encoding: only version 1 is known",
+                             (unsigned long long)version);
+        goto failed;
+    }
+    uint64_t length;
+    if (take_unsigned(input, &length) != LR_OK) goto failed;
+    if (length > (uint64_t)lr_yardl_left(input)) {
+        (void)lr_yardl_error(input,
+                             "a schema of %llu bytes is to follow, and the file has %lld "
+                             "more: it is truncated, copy it again",
+                             (unsigned long long)length, (long long)lr_yardl_left(input));
+        goto failed;
+    }
+    char *text = lr_alloc((int64_t)length, 1, "a schema", log);
+    *schema = text != NULL && take_bytes(input, text, (int64_t)length) == LR_OK
+                  ? lr_yardl_schema_parse(path, text, (int64_t)length, log)
+                  : NULL;
+    free(text);
+    if (*schema != NULL) return input;
 
 failed:
     lr_yardl_close(input);
@@ -242,29 +241,10 @@ void lr_yardl_close(struct lr_yardl_input *input)
 {
     if (input == NULL) return;
     if (input->file != NULL) fclose(input->file);
-    free(input->buffer);
+    free(input->now.buffer);
     free(input->other.buffer);
     free(input->path);
     free(input);
-}
-
-struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input)
-{
-    uint64_t length;
-    struct lr_yardl_schema *schema = NULL;
-    if (take_unsigned(input, &length) != LR_OK) return NULL;
-    if (length > (uint64_t)lr_yardl_left(input)) {
-        (void)lr_yardl_error(input,
-                             "a schema of %llu bytes is to follow, and the file has %lld "
-                             "more: it is truncated, copy it again",
-                             (unsigned long long)length, (long long)lr_yardl_left(input));
-        return NULL;
-    }
-    char *text = lr_alloc((int64_t)length, 1, "a schema", input->log);
-    if (text != NULL && take_bytes(input, text, (int64_t)length) == LR_OK)
-        schema = lr_yardl_schema_parse(input->path, text, (int64_t)length, input->log);
-    free(text);
-    return schema;
 }
 
 /* --- single values --- */

@@ -77,12 +77,10 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 /* A file being read from its begin to its end. */
 struct lr_yardl_input;
 
-/* Opens a file and reads its magic and version. The schema comes next in the file. errors: NULL, logged, if the file is
- * not a regular file in yardl's encoding. */
-struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log);
+/* Opens a file and reads its magic, version and schema. The first value comes next in the file. errors: NULL, logged,
+ * if the file is not a regular file in yardl's encoding. */
+struct lr_yardl_input *lr_yardl_open(const char *path, struct lr_yardl_schema **schema, const lr_log *log);
 void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
-
-struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input);
 
 /* Logs "PATH: at byte N: message"; evaluates to LR_BAD_INPUT. */
 lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...) LR_PRINTF(2, 3);
@@ -92,16 +90,14 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
-/* Enlarges the buffer from 64 KiB to `bytes`, or to the length of the file if that is less, and makes the second buffer
- * of lr_yardl_swap. errors: LR_FAILED if memory runs out; the status of `settle`. */
-lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
-
-/* Sets callbacks. settle (NULL = none): called before buffered bytes are dropped and before an error is logged, so that
- * the caller can first finish work on these bytes. on_fetch (NULL = settle): called by lr_yardl_more; the bytes that
- * were buffered at that time stay until the next call of `on_fetch`. If a callback fails, the function that called it
- * logs nothing and returns the callback's status. */
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
-                     void *user);
+/* Enlarges the buffer from 64 KiB to `bytes`, or to the length of the file if that is less, makes the second buffer of
+ * lr_yardl_swap, and sets callbacks. It is called once, before the other functions of this section but lr_yardl_buffered
+ * and lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged, so that the caller
+ * can first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were buffered at that time
+ * stay until the next call of `on_fetch`. If a callback fails, the function that called it logs nothing and returns the
+ * callback's status. errors: LR_FAILED if memory runs out. */
+lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status (*settle)(void *user),
+                         lr_status (*on_fetch)(void *user), void *user);
 
 /* Returns the buffered bytes from the current position in the file. They stay until `settle` or `on_fetch` is
  * called. */

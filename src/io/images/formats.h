@@ -6,6 +6,7 @@
 #ifndef LR_IO_IMAGE_FORMATS_H
 #define LR_IO_IMAGE_FORMATS_H
 
+#include "base/grow.h"
 #include "io/files/keyed_text.h"
 #include "io/files/number_type.h"
 #include "io/files/output.h"
@@ -36,9 +37,8 @@ extern const struct lr_image_format lr_image_npy;       /* .npy; read only on a 
 
 extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys, lr_nifti_keys;
 
-/* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. room: 8 KiB plus the length of the
- * name suffice. */
-void lr_interfile_print_stir(char *text, size_t room, const char *data_name, const lr_grid *grid);
+/* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. */
+void lr_interfile_print_stir(struct lr_text *text, const char *data_name, const lr_grid *grid);
 
 /* Reads a NumPy array [nz][ny][nx] as an image on `grid`. errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log *log);
@@ -88,10 +88,6 @@ struct lr_voxels {
     double slope, intercept;
     const lr_progress *progress; /* as in struct lr_image_request */
 };
-
-/* Reports that `done` of `total` lines along the first axis have been read. It reports once for each slice of
- * `in_slice` lines. errors: LR_CANCELLED if the callback stops the reading. */
-lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log);

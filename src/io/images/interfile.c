@@ -12,6 +12,7 @@
  *
  * CASToR (.hdr + .img): left-handed, with LORaster's y and z and the opposite x. The offset is the position of the
  * image's middle, from the scanner's centre; 0 if the key is missing. */
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -25,8 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-enum { header_room = 4096 };
 
 /* Keys in InterfileHeader.cxx and InterfileHeaderSiemens.cxx of STIR 6.2, in oInterfileIO.cc of CASToR 3.1.1, and in
  * headers of Siemens and GATE. */
@@ -92,21 +91,17 @@ const struct lr_known_keys lr_interfile_image_keys = {
 
 /* --- reading --- */
 
-static bool is_siemens(const struct lr_interfile *file)
-{
-    return lr_interfile_text(file, "sms-mi header name space", 0) != NULL;
-}
-
-static bool is_castor(const struct lr_interfile *file)
+static bool is_castor(const struct lr_keyed_text *file)
 {
     const char *version = lr_interfile_text(file, "version of keys", 0);
     if (version != NULL && strncasecmp(version, "castor", 6) == 0) return true;
     const bool stir = version != NULL && strncasecmp(version, "stir", 4) == 0;
-    return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
+    const bool siemens = lr_interfile_text(file, "sms-mi header name space", 0) != NULL;
+    return !stir && !siemens && lr_path_ends(file->path, ".hdr");
 }
 
 /* Reads the size, voxel edge and offset of axis f. *offset_mm: NaN if the offset is missing. */
-static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
+static lr_status read_axis(const struct lr_keyed_text *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
     int64_t number = 0;
     *voxel_mm = 0.0;
@@ -147,7 +142,7 @@ static lr_status read_axis(const struct lr_interfile *file, int f, int *size, do
 }
 
 /* Reads a factor from a key of STIR or CASToR. *factor is unchanged if the value is the name of a unit. */
-static lr_status read_factor(const struct lr_interfile *file, const char *key, int index, double *factor)
+static lr_status read_factor(const struct lr_keyed_text *file, const char *key, int index, double *factor)
 {
     const char *text = lr_interfile_text(file, key, index);
     const bool is_name = text != NULL && strspn(text, "+-.0123456789") == 0;
@@ -155,9 +150,9 @@ static lr_status read_factor(const struct lr_interfile *file, const char *key, i
     return lr_interfile_number(file, key, index, factor);
 }
 
-static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels, struct lr_image_layout *layout)
+static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels *voxels, struct lr_image_layout *layout)
 {
-    if (!file->text.has_start && !is_castor(file)) {
+    if (!file->has_start && !is_castor(file)) {
         return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Interfile header",
                         file->path);
     }
@@ -172,7 +167,7 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
                        : lr_error(file->log, LR_BAD_INPUT, "%s: holds %lld volumes: split it and give one image",
                                   file->path, (long long)fourth));
 
-    LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
+    LR_TRY(lr_keyed_text_judge(file, &lr_interfile_image_keys));
     const bool castor = is_castor(file);
     struct lr_image_place place = {.path = file->path, .field = "scaling factors"};
     for (int f = 0; f < 3; f++) {
@@ -210,11 +205,12 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
     voxels->slope *= castor || factor == 1.0 ? factor * units : factor;
 
     /* Siemens headers and the shortest CASToR headers have no end mark. */
-    return is_siemens(file) || !file->text.has_start ? LR_OK : lr_keyed_text_need_end(&file->text);
+    const bool siemens = lr_interfile_text(file, "sms-mi header name space", 0) != NULL;
+    return siemens || !file->has_start ? LR_OK : lr_keyed_text_need_end(file);
 }
 
 /* Scales planes by STIR's "image scaling factor := {a, b, ...}", which has one factor per plane of the file. */
-static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
+static lr_status scale_planes(const struct lr_keyed_text *file, lr_image *image)
 {
     const int *size = image->grid.size;
     const int64_t plane = (int64_t)size[0] * size[1];
@@ -237,7 +233,7 @@ static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
                             "%s:%d: 'image scaling factor' must be one number, or a list {a, b, "
                             "...} of one for each "
                             "of the %d planes",
-                            file->path, lr_interfile_line(file, "image scaling factor", index), size[2]);
+                            file->path, lr_interfile_find(file, "image scaling factor", index)->number, size[2]);
         }
     }
     return LR_OK;
@@ -247,10 +243,10 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
 {
     const char *path = request->path;
     const lr_log *log = request->log;
-    struct lr_interfile file;
+    struct lr_keyed_text file;
     struct lr_voxels voxels = {.progress = request->progress};
     struct lr_image_layout layout;
-    LR_TRY(lr_interfile_read(&file, path, log));
+    LR_TRY(lr_keyed_text_read(&file, path, &lr_interfile_dialect, log));
     lr_status status = read_header(&file, &voxels, &layout);
     if (status == LR_OK) *grid = layout.grid;
     if (status == LR_OK && image != NULL) {
@@ -268,7 +264,7 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
         free(data_path);
         status = *image != NULL ? LR_OK : LR_BAD_INPUT;
     }
-    lr_interfile_finish(&file);
+    lr_keyed_text_finish(&file);
     return status;
 }
 
@@ -280,81 +276,75 @@ static double middle_mm(const lr_grid *grid, int k)
 }
 
 /* Prints sizes, voxel edges and offsets. Their keys are the same in both dialects. */
-static void print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
+static void print_axes(struct lr_text *text, const lr_grid *grid, const double offset_mm[3])
 {
-    size_t used = 0;
     for (int k = 0; k < 3; k++) {
-        used += (size_t)snprintf(text + used, header_room - used,
-                                 "!matrix size [%d] := %d\n"
-                                 "scaling factor (mm/pixel) [%d] := %.15g\n"
-                                 "first pixel offset (mm) [%d] := %.15g\n",
-                                 k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1,
-                                 offset_mm[k] + 0.0); /* adding 0 turns -0 into 0 */
+        (void)lr_text_print(text,
+                            "!matrix size [%d] := %d\n"
+                            "scaling factor (mm/pixel) [%d] := %.15g\n"
+                            "first pixel offset (mm) [%d] := %.15g\n",
+                            k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1,
+                            offset_mm[k] + 0.0); /* adding 0 turns -0 into 0 */
     }
 }
 
-void lr_interfile_print_stir(char *text, size_t room, const char *data_name, const lr_grid *grid)
+void lr_interfile_print_stir(struct lr_text *text, const char *data_name, const lr_grid *grid)
 {
     double offset_mm[3] = {0, 0, -middle_mm(grid, 2)};
     for (int k = 0; k < 2; k++) offset_mm[k] = -(grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]);
-    char axes[header_room];
     const struct lr_c_locale locale = lr_c_locale_enter();
-    print_axes(axes, grid, offset_mm);
-    snprintf(text, room,
-             "!INTERFILE :=\n"
-             "!imaging modality := PT\n"
-             "name of data file := %s\n"
-             "!version of keys := STIR4.0\n"
-             "!GENERAL DATA :=\n"
-             "!GENERAL IMAGE DATA :=\n"
-             "!type of data := PET\n"
-             "imagedata byte order := LITTLEENDIAN\n"
-             "!PET STUDY (General) :=\n"
-             "!PET data type := Image\n"
-             "process status := Reconstructed\n"
-             "!number format := float\n"
-             "!number of bytes per pixel := 4\n"
-             "number of dimensions := 3\n"
-             "matrix axis label [1] := x\n"
-             "matrix axis label [2] := y\n"
-             "matrix axis label [3] := z\n"
-             "%s"
-             "number of time frames := 1\n"
-             "!END OF INTERFILE :=\n",
-             data_name, axes);
+    (void)lr_text_print(text,
+                        "!INTERFILE :=\n"
+                        "!imaging modality := PT\n"
+                        "name of data file := %s\n"
+                        "!version of keys := STIR4.0\n"
+                        "!GENERAL DATA :=\n"
+                        "!GENERAL IMAGE DATA :=\n"
+                        "!type of data := PET\n"
+                        "imagedata byte order := LITTLEENDIAN\n"
+                        "!PET STUDY (General) :=\n"
+                        "!PET data type := Image\n"
+                        "process status := Reconstructed\n"
+                        "!number format := float\n"
+                        "!number of bytes per pixel := 4\n"
+                        "number of dimensions := 3\n"
+                        "matrix axis label [1] := x\n"
+                        "matrix axis label [2] := y\n"
+                        "matrix axis label [3] := z\n",
+                        data_name);
+    print_axes(text, grid, offset_mm);
+    (void)lr_text_print(text, "number of time frames := 1\n!END OF INTERFILE :=\n");
     lr_c_locale_leave(locale);
 }
 
-static void print_castor(char *text, size_t room, const char *data_name, const lr_grid *grid)
+static void print_castor(struct lr_text *text, const char *data_name, const lr_grid *grid)
 {
     const double offset_mm[3] = {-middle_mm(grid, 0), middle_mm(grid, 1), middle_mm(grid, 2)};
-    char axes[header_room];
     const struct lr_c_locale locale = lr_c_locale_enter();
-    print_axes(axes, grid, offset_mm);
-    snprintf(text, room,
-             "!INTERFILE :=\n"
-             "!imaging modality := PET\n"
-             "!version of keys := CASToRv3.1\n"
-             "!GENERAL DATA :=\n"
-             "!originating system := LORaster %s\n"
-             "!data offset in bytes := 0\n"
-             "!name of data file := %s\n"
-             "!GENERAL IMAGE DATA :=\n"
-             "!type of data := Static\n"
-             "!total number of images := %d\n"
-             "imagedata byte order := LITTLEENDIAN\n"
-             "!STATIC STUDY (General) :=\n"
-             "number of dimensions := 3\n"
-             "!number format := short float\n"
-             "!number of bytes per pixel := 4\n"
-             "%s"
-             "data rescale offset := 0\n"
-             "data rescale slope := 1\n"
-             "quantification units := 1\n"
-             "!image duration (sec) := 1\n"
-             "!image start time (sec) := 0\n"
-             "!END OF INTERFILE :=\n",
-             lr_version(), data_name, grid->size[2], axes);
+    (void)lr_text_print(text,
+                        "!INTERFILE :=\n"
+                        "!imaging modality := PET\n"
+                        "!version of keys := CASToRv3.1\n"
+                        "!GENERAL DATA :=\n"
+                        "!originating system := LORaster %s\n"
+                        "!data offset in bytes := 0\n"
+                        "!name of data file := %s\n"
+                        "!GENERAL IMAGE DATA :=\n"
+                        "!type of data := Static\n"
+                        "!total number of images := %d\n"
+                        "imagedata byte order := LITTLEENDIAN\n"
+                        "!STATIC STUDY (General) :=\n"
+                        "number of dimensions := 3\n"
+                        "!number format := short float\n"
+                        "!number of bytes per pixel := 4\n",
+                        lr_version(), data_name, grid->size[2]);
+    print_axes(text, grid, offset_mm);
+    (void)lr_text_print(text, "data rescale offset := 0\n"
+                              "data rescale slope := 1\n"
+                              "quantification units := 1\n"
+                              "!image duration (sec) := 1\n"
+                              "!image start time (sec) := 0\n"
+                              "!END OF INTERFILE :=\n");
     lr_c_locale_leave(locale);
 }
 
@@ -363,15 +353,11 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     const bool castor = lr_path_ends(path, ".hdr");
     char *data_path = lr_path_with_ending(path, castor ? ".img" : ".v", log);
     if (data_path == NULL) return LR_FAILED;
-    const size_t room = 2 * header_room + strlen(data_path);
-    char *header = lr_alloc((int64_t)room, 1, "a header", log);
-    lr_status status = LR_FAILED;
-    if (header != NULL) {
-        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_path_name(data_path), &image->grid);
-        const struct lr_image_pair pair = {path, data_path, header, {true, !castor, !castor}};
-        status = lr_image_pair_write(&pair, image, log);
-    }
-    free(header);
+    struct lr_text header = {.what = "a header", .log = log};
+    (castor ? print_castor : lr_interfile_print_stir)(&header, lr_path_name(data_path), &image->grid);
+    const struct lr_image_pair pair = {path, data_path, header.chars, {true, !castor, !castor}};
+    const lr_status status = !header.failed ? lr_image_pair_write(&pair, image, log) : LR_FAILED;
+    free(header.chars);
     free(data_path);
     return status;
 }

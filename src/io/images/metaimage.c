@@ -4,6 +4,7 @@
  * ITK's MetaImage: "Key = value" lines, then the voxels (.mha) or the name of the file that holds them
  * (.mhd + .raw). ITK's frame is LPS+ in mm: x and y point opposite to LORaster's axes. Row i of TransformMatrix is the
  * direction of the file's axis i. Offset is the centre of the first voxel. */
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -260,46 +261,42 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     const bool local = lr_path_ends(path, ".mha");
     char *data_path = lr_path_with_ending(path, ".raw", log);
     if (data_path == NULL) return LR_FAILED;
-    const size_t room = 2048 + strlen(data_path);
-    char *header = lr_alloc((int64_t)room, 1, "a header", log);
-    lr_status status = LR_FAILED;
-    if (header != NULL) {
-        const char *data_name = local ? "LOCAL" : lr_path_name(data_path);
-        const double *voxel = image->grid.voxel_mm;
-        double offset_mm[3];
-        for (int k = 0; k < 3; k++) {
-            const double last = image->grid.origin_mm[k] + (image->grid.size[k] - 1) * voxel[k];
-            offset_mm[k] = (k < 2 ? -last : image->grid.origin_mm[k]) + 0.0; /* avoids -0 */
-        }
-        const struct lr_c_locale locale = lr_c_locale_enter();
-        snprintf(header, room,
-                 "ObjectType = Image\n"
-                 "NDims = 3\n"
-                 "BinaryData = True\n"
-                 "BinaryDataByteOrderMSB = False\n"
-                 "CompressedData = False\n"
-                 "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
-                 "Offset = %.15g %.15g %.15g\n"
-                 "CenterOfRotation = 0 0 0\n"
-                 "AnatomicalOrientation = RAI\n"
-                 "ElementSpacing = %.15g %.15g %.15g\n"
-                 "DimSize = %d %d %d\n"
-                 "ElementType = MET_FLOAT\n"
-                 "ElementDataFile = %s\n",
-                 offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], image->grid.size[0],
-                 image->grid.size[1], image->grid.size[2], data_name);
-        lr_c_locale_leave(locale);
-
-        const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
-        struct lr_output output;
-        status = local ? lr_output_open(&output, path, log) : lr_image_pair_write(&pair, image, log);
-        if (local && status == LR_OK) {
-            if (lr_output_write(&output, header, strlen(header)) == LR_OK)
-                (void)lr_voxels_write(&output, image, pair.reversed);
-            status = lr_output_finish(&output);
-        }
+    const char *data_name = local ? "LOCAL" : lr_path_name(data_path);
+    const double *voxel = image->grid.voxel_mm;
+    double offset_mm[3];
+    for (int k = 0; k < 3; k++) {
+        const double last = image->grid.origin_mm[k] + (image->grid.size[k] - 1) * voxel[k];
+        offset_mm[k] = (k < 2 ? -last : image->grid.origin_mm[k]) + 0.0; /* avoids -0 */
     }
-    free(header);
+    struct lr_text header = {.what = "a header", .log = log};
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    lr_status status = lr_text_print(&header,
+                                     "ObjectType = Image\n"
+                                     "NDims = 3\n"
+                                     "BinaryData = True\n"
+                                     "BinaryDataByteOrderMSB = False\n"
+                                     "CompressedData = False\n"
+                                     "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
+                                     "Offset = %.15g %.15g %.15g\n"
+                                     "CenterOfRotation = 0 0 0\n"
+                                     "AnatomicalOrientation = RAI\n"
+                                     "ElementSpacing = %.15g %.15g %.15g\n"
+                                     "DimSize = %d %d %d\n"
+                                     "ElementType = MET_FLOAT\n"
+                                     "ElementDataFile = %s\n",
+                                     offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2],
+                                     image->grid.size[0], image->grid.size[1], image->grid.size[2], data_name);
+    lr_c_locale_leave(locale);
+
+    const struct lr_image_pair pair = {path, data_path, header.chars, {true, true, false}};
+    struct lr_output output;
+    if (status == LR_OK) status = local ? lr_output_open(&output, path, log) : lr_image_pair_write(&pair, image, log);
+    if (local && status == LR_OK) {
+        if (lr_output_write(&output, header.chars, strlen(header.chars)) == LR_OK)
+            (void)lr_voxels_write(&output, image, pair.reversed);
+        status = lr_output_finish(&output);
+    }
+    free(header.chars);
     free(data_path);
     return status;
 }

@@ -345,7 +345,8 @@ static lr_status read_lines(struct source *source, struct line *line, const lr_p
     const int64_t total = (int64_t)size[1] * size[2];
     int error = Z_OK;
     for (int64_t number = 0; number < total; number++) {
-        LR_TRY(lr_image_report_line(progress, number, total, size[1]));
+        if (number % size[1] == 0)
+            LR_TRY(lr_progress_report(progress, "reading an image", (double)number, (double)total));
         const int got = gzread(source->file, line->raw, bytes);
         if (got < 0 || (unsigned)got != bytes) {
             const char *why = gzerror(source->file, &error);

@@ -95,11 +95,6 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
-lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice)
-{
-    return done % in_slice == 0 ? lr_progress_report(progress, "reading an image", (double)done, (double)total) : LR_OK;
-}
-
 /* raw, numbers: each has room for one line along the file's first axis. */
 static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
                             unsigned char *raw, double *numbers, lr_image *image, const lr_log *log)
@@ -108,7 +103,8 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
     struct lr_byte_order order = {0, 0};
     const int64_t total = (int64_t)layout->size[1] * layout->size[2];
     for (int64_t n = 0; n < total; n++) {
-        LR_TRY(lr_image_report_line(voxels->progress, n, total, layout->size[1]));
+        if (n % layout->size[1] == 0)
+            LR_TRY(lr_progress_report(voxels->progress, "reading an image", (double)n, (double)total));
         if (fread(raw, 1, bytes, file) != bytes)
             return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", voxels->path);
         lr_numbers_convert(&voxels->type, raw, layout->size[0], numbers);

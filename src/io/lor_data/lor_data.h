@@ -11,7 +11,7 @@
 /* Words for reports of readers. */
 #define LR_READING_LOR_DATA "reading LOR data"
 
-/* Readers return checked data. Writers get data that has passed lr_lor_file_check. */
+/* Readers return checked data. Writers get checked data. */
 lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log);
 lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log);
 lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
@@ -20,18 +20,25 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
                                   const lr_log *log);
 lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
-/* Checks that LORs are in range and in order, and that values are finite. `what` names the data in messages.
- * errors: LR_BAD_INPUT. */
-lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
-
-/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). */
+/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name of
+ * the data, for messages. */
 struct lr_lor_file_place {
     const char *what;
     int64_t first, before;
 };
-/* lr_lor_file_check for a piece of the data. */
+/* Checks that a piece's LORs are in range and in order, and that values are finite. errors: LR_BAD_INPUT. */
 lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
                                  const lr_log *log);
+
+/* A LOR, and a weight that is to be added to it. */
+struct lr_lor_weight {
+    int64_t lor;
+    float weight;
+};
+
+/* Sorts a list, and adds up the weights of each LOR. Returns sparse data, owned by the caller; NULL, logged, if memory
+ * runs out. */
+lr_lor_data *lr_lor_weights_add_up(struct lr_lor_weight *list, int64_t count, const lr_log *log);
 
 /* Weights summed per LOR in the order of arrival. Memory: for all LORs that occurred, and for LORs that wait to be
  * merged (the same number or 2^22, whichever is larger). All zero is an empty sum. Only one thread may use it. */

@@ -7,7 +7,7 @@
 #include "io/files/hdf5_file.h"
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/lor_data.h"
-#include "io/scanners/hdf5_scanner.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <limits.h>
 #include <lr/direct.h>
@@ -40,16 +40,6 @@ lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr
         before = lor;
     }
     return LR_OK;
-}
-
-lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
-{
-    const struct lr_lor_file_place begin = {.what = what, .before = -1};
-    if (data->index == NULL && data->count != lors->count) {
-        return lr_error(log, LR_BAD_INPUT, "%s has %lld values, the scanner %s has %lld LORs", what,
-                        (long long)data->count, lors->scanner->name, (long long)lors->count);
-    }
-    return lr_lor_file_check_some(&begin, lors, data, log);
 }
 
 /* --- writing --- */
@@ -111,19 +101,28 @@ static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, 
     return LR_OK;
 }
 
-/* --- whole --- */
+/* Values that are read between two reports of progress, and values that a sink gets at once. */
+enum { VALUES_PER_REPORT = 1 << 22, AT_ONCE = 1 << 18 };
 
-/* Values that are read between two reports of progress. */
-enum { VALUES_PER_REPORT = 1 << 22 };
-
-static lr_status read_values(const struct lr_hdf5_input *in, const lr_progress *progress, lr_lor_data *data)
+/* Reads `count` values piece by piece into `data`, which has room for all of them; with a sink, for AT_ONCE. */
+static lr_status read_pieces(const struct lr_hdf5_input *in, const lr_lors *lors, const lr_progress *progress,
+                             const lr_lor_data_sink *sink, int64_t count, const lr_lor_data *data)
 {
-    for (int64_t first = 0; first < data->count; first += VALUES_PER_REPORT) {
-        const int64_t left = data->count - first;
-        const int64_t range[2] = {first, left < VALUES_PER_REPORT ? left : VALUES_PER_REPORT};
-        LR_TRY(lr_progress_report(progress, LR_READING_LOR_DATA, (double)first, (double)data->count));
-        LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, data->values + first));
-        if (data->index != NULL) LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, data->index + first));
+    const int64_t most = sink != NULL ? AT_ONCE : VALUES_PER_REPORT;
+    struct lr_lor_file_place place = {.what = in->path, .before = -1};
+    lr_lor_data some = *data;
+    for (; place.first < count; place.first += some.count) {
+        const int64_t left = count - place.first, at = sink != NULL ? 0 : place.first;
+        some.count = left < most ? left : most;
+        some.values = data->values + at;
+        some.index = data->index != NULL ? data->index + at : NULL;
+        const int64_t range[2] = {place.first, some.count};
+        LR_TRY(lr_progress_report(progress, LR_READING_LOR_DATA, (double)place.first, (double)count));
+        LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, 1, some.values));
+        if (some.index != NULL) LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, 1, some.index));
+        LR_TRY(lr_lor_file_check_some(&place, lors, &some, in->log));
+        if (sink != NULL) LR_TRY(sink->take(sink->user, &some, place.first));
+        place.before = some.index != NULL ? some.index[some.count - 1] : place.before;
     }
     return LR_OK;
 }
@@ -140,8 +139,8 @@ lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_pr
         data->count = count;
         data->values = lr_alloc(count, sizeof(float), "LOR data", in.log);
         data->index = sparse ? lr_alloc(count, sizeof(int64_t), "LOR data", in.log) : NULL;
-        if (data->values == NULL || (sparse && data->index == NULL) || read_values(&in, progress, data) != LR_OK ||
-            lr_lor_file_check(in.path, lors, data, in.log) != LR_OK) {
+        if (data->values == NULL || (sparse && data->index == NULL) ||
+            read_pieces(&in, lors, progress, NULL, count, data) != LR_OK) {
             lr_lor_data_destroy(data);
             data = NULL;
         }
@@ -150,42 +149,19 @@ lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_pr
     return data;
 }
 
-/* --- in pieces --- */
-
-enum { AT_ONCE = 1 << 18 };
-
-/* Reads some->count values in pieces. some: has room for AT_ONCE values. */
-static lr_status scan_pieces(const struct lr_hdf5_input *in, const lr_lors *lors, const lr_lor_data_sink *sink,
-                             lr_lor_data *some)
-{
-    const int64_t count = some->count;
-    struct lr_lor_file_place place = {.what = in->path, .before = -1};
-    for (; place.first < count; place.first += some->count) {
-        const int64_t left = count - place.first;
-        some->count = left < AT_ONCE ? left : AT_ONCE;
-        const int64_t range[2] = {place.first, some->count};
-        LR_TRY(lr_progress_report(sink->progress, LR_READING_LOR_DATA, (double)place.first, (double)count));
-        LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, some->values));
-        if (some->index != NULL) LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, some->index));
-        LR_TRY(lr_lor_file_check_some(&place, lors, some, in->log));
-        LR_TRY(sink->take(sink->user, some, place.first));
-        place.before = some->index != NULL ? some->index[some->count - 1] : place.before;
-    }
-    return LR_OK;
-}
-
 lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
 {
     struct lr_hdf5_input in;
     lr_lor_data some = {.count = 0};
     bool sparse = false;
+    int64_t count = 0;
     LR_TRY(lr_hdf5_input_open(&in, path, log));
-    lr_status status = read_head(&in, lors, &sparse, &some.count);
+    lr_status status = read_head(&in, lors, &sparse, &count);
     if (status == LR_OK) {
         some.values = lr_alloc(AT_ONCE, sizeof(*some.values), "LOR data", in.log);
         some.index = sparse ? lr_alloc(AT_ONCE, sizeof(*some.index), "LOR data", in.log) : NULL;
         const bool has_room = some.values != NULL && (!sparse || some.index != NULL);
-        status = has_room ? scan_pieces(&in, lors, sink, &some) : LR_FAILED;
+        status = has_room ? read_pieces(&in, lors, sink->progress, sink, count, &some) : LR_FAILED;
     }
     free(some.values);
     free(some.index);
@@ -197,18 +173,12 @@ lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_d
 
 /* --- writing --- */
 
-static bool put_triple(const struct lr_hdf5_fns *h5, lr_hdf5_id group, const char *name, enum lr_hdf5_number number,
-                       const void *values)
-{
-    return h5->put_array(group, name, number, (int64_t[2]){3, 0}, values);
-}
-
 lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log)
 {
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "histo-images", log));
     const struct lr_hdf5_fns *h5 = out.h5;
-    const int64_t views_shape[2] = {histo->num_views, 2};
+    const int64_t views_shape[2] = {histo->num_views, 2}, three[2] = {3, 0};
     const int64_t shape[2] = {histo->num_views, lr_grid_num_voxels(&histo->grid)};
     double(*views)[2] = malloc((size_t)histo->num_views * sizeof(*views));
     for (int k = 0; views != NULL && k < histo->num_views; k++) {
@@ -219,10 +189,10 @@ lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, 
     const lr_hdf5_id group = h5->group_create(out.file, "histo");
     const bool done = group >= 0 &&
                       h5->put_string(group, "units", "values: counts per voxel; views_deg: azimuth, tilt; *_mm: mm") &&
-                      put_triple(h5, group, "grid_size", LR_HDF5_INT32, histo->grid.size) &&
-                      put_triple(h5, group, "grid_voxel_mm", LR_HDF5_DOUBLE, histo->grid.voxel_mm) &&
-                      put_triple(h5, group, "grid_origin_mm", LR_HDF5_DOUBLE, histo->grid.origin_mm) && views != NULL &&
-                      h5->put_array(group, "views_deg", LR_HDF5_DOUBLE, views_shape, views) &&
+                      h5->put_array(group, "grid_size", LR_HDF5_INT32, three, histo->grid.size) &&
+                      h5->put_array(group, "grid_voxel_mm", LR_HDF5_DOUBLE, three, histo->grid.voxel_mm) &&
+                      h5->put_array(group, "grid_origin_mm", LR_HDF5_DOUBLE, three, histo->grid.origin_mm) &&
+                      views != NULL && h5->put_array(group, "views_deg", LR_HDF5_DOUBLE, views_shape, views) &&
                       h5->put_array(group, "values", LR_HDF5_FLOAT, shape, histo->values);
     const bool is_closed = group >= 0 && h5->group_close(group);
     free(views);
@@ -232,17 +202,6 @@ lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, 
 
 /* --- reading --- */
 
-static lr_status get_triple(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number, void *values)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(in, name, number == LR_HDF5_INT32, shape, 1));
-    if (shape[0] != 3) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s in %s has %lld numbers: it needs three", name, in->path,
-                        (long long)shape[0]);
-    }
-    return lr_hdf5_get(in, name, number, shape, values);
-}
-
 static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, int *num_views)
 {
     int64_t views[2], values[2];
@@ -250,9 +209,23 @@ static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, 
         return lr_error(in->log, LR_BAD_INPUT,
                         "%s holds no histo-images (no group /histo; see docs/formats/histo-images.md)", in->path);
     }
-    LR_TRY(get_triple(in, "/histo/grid_size", LR_HDF5_INT32, grid->size));
-    LR_TRY(get_triple(in, "/histo/grid_voxel_mm", LR_HDF5_DOUBLE, grid->voxel_mm));
-    LR_TRY(get_triple(in, "/histo/grid_origin_mm", LR_HDF5_DOUBLE, grid->origin_mm));
+    const struct {
+        const char *name;
+        enum lr_hdf5_number number;
+        void *values;
+    } triples[] = {{"/histo/grid_size", LR_HDF5_INT32, grid->size},
+                   {"/histo/grid_voxel_mm", LR_HDF5_DOUBLE, grid->voxel_mm},
+                   {"/histo/grid_origin_mm", LR_HDF5_DOUBLE, grid->origin_mm}};
+    for (int k = 0; k < 3; k++) {
+        const char *name = triples[k].name;
+        int64_t shape[2];
+        LR_TRY(lr_hdf5_shape(in, name, k == 0, shape, 1));
+        if (shape[0] != 3) {
+            return lr_error(in->log, LR_BAD_INPUT, "%s in %s has %lld numbers: it needs three", name, in->path,
+                            (long long)shape[0]);
+        }
+        LR_TRY(lr_hdf5_get(in, name, triples[k].number, shape, triples[k].values));
+    }
     LR_TRY(lr_grid_check(grid, in->log));
     LR_TRY(lr_hdf5_shape(in, "/histo/views_deg", false, views, 2));
     LR_TRY(lr_hdf5_shape(in, "/histo/values", false, values, 2));
@@ -267,71 +240,62 @@ static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, 
     return LR_OK;
 }
 
-static lr_status check_values(const struct lr_hdf5_input *in, const float *values, int64_t first, int64_t count)
-{
-    for (int64_t k = 0; k < count; k++)
-        if (!isfinite(values[k]))
-            return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is not finite", in->path, (long long)(first + k));
-    return LR_OK;
-}
-
-static lr_status read_views(const struct lr_hdf5_input *in, lr_view *to, int num_views)
-{
-    double(*views)[2] = lr_alloc(num_views, sizeof(*views), "views", in->log);
-    const lr_status status =
-        views ? lr_hdf5_get(in, "/histo/views_deg", LR_HDF5_DOUBLE, (int64_t[2]){num_views, 2}, views) : LR_FAILED;
-    for (int k = 0; status == LR_OK && k < num_views; k++) to[k] = (lr_view){views[k][0], views[k][1]};
-    free(views);
-    return status;
-}
-
 lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log)
 {
     struct lr_hdf5_input in;
     lr_histo_images histo = {.values = NULL};
+    double(*views)[2] = NULL;
     float *values = NULL;
     LR_TRY(lr_hdf5_input_open(&in, path, log));
     lr_status status = read_histo_head(&in, &histo.grid, &histo.num_views);
     if (status != LR_OK) goto end;
-    const int64_t num_voxels = lr_grid_num_voxels(&histo.grid);
-    histo.views = lr_alloc(histo.num_views, sizeof(*histo.views), "views", in.log);
+    const int64_t num_voxels = lr_grid_num_voxels(&histo.grid), num_views = histo.num_views;
+    histo.views = lr_alloc(num_views, sizeof(*histo.views), "views", in.log);
     values = lr_alloc(num_voxels, sizeof(*values), "a histo-image", in.log);
-    status = histo.views != NULL && values != NULL ? read_views(&in, histo.views, histo.num_views) : LR_FAILED;
-    for (int view = 0; status == LR_OK && view < histo.num_views; view++) {
-        const struct lr_hdf5_rows row = {view, 1, num_voxels};
-        status = lr_hdf5_get_rows(&in, "/histo/values", &row, LR_HDF5_FLOAT, values);
-        if (status == LR_OK) status = check_values(&in, values, view * num_voxels, num_voxels);
+    views = lr_alloc(num_views, sizeof(*views), "views", in.log);
+    status = histo.views != NULL && values != NULL && views != NULL
+                 ? lr_hdf5_get(&in, "/histo/views_deg", LR_HDF5_DOUBLE, (int64_t[2]){num_views, 2}, views)
+                 : LR_FAILED;
+    for (int k = 0; status == LR_OK && k < num_views; k++) histo.views[k] = (lr_view){views[k][0], views[k][1]};
+    for (int view = 0; status == LR_OK && view < num_views; view++) {
+        status = lr_hdf5_get_part(&in, "/histo/values", LR_HDF5_FLOAT, (int64_t[2]){view, 1}, num_voxels, values);
+        for (int64_t k = 0; status == LR_OK && k < num_voxels; k++) {
+            if (!isfinite(values[k])) {
+                status = lr_error(in.log, LR_BAD_INPUT, "%s: value %lld is not finite", path,
+                                  (long long)(view * num_voxels + k));
+            }
+        }
         if (status == LR_OK) status = sink->take(sink->user, &histo, view, values);
     }
 
 end:
     free(histo.views);
+    free(views);
     free(values);
     lr_hdf5_input_close(&in);
     return status;
 }
 
+/* All views of a file. */
+struct gathered {
+    lr_histo_images *histo;
+    const lr_log *log;
+};
+
+static lr_status gather(void *user, const lr_histo_images *from, int view, const float *values)
+{
+    struct gathered *gathered = user;
+    const int64_t num_voxels = lr_grid_num_voxels(&from->grid);
+    if (view == 0) gathered->histo = lr_histo_images_create(&from->grid, from->views, from->num_views, gathered->log);
+    if (gathered->histo == NULL) return LR_FAILED;
+    memcpy(gathered->histo->values + view * num_voxels, values, (size_t)num_voxels * sizeof(*values));
+    return LR_OK;
+}
+
 lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log)
 {
-    struct lr_hdf5_input in;
-    lr_grid grid;
-    int num_views = 0;
-    lr_histo_images *histo = NULL;
-    if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
-    if (read_histo_head(&in, &grid, &num_views) == LR_OK) {
-        lr_view *views = lr_alloc(num_views, sizeof(*views), "views", in.log);
-        histo = views ? lr_histo_images_create(&grid, views, num_views, in.log) : NULL;
-        free(views);
-    }
-    if (histo != NULL) {
-        const int64_t shape[2] = {num_views, lr_grid_num_voxels(&histo->grid)};
-        if (read_views(&in, histo->views, num_views) != LR_OK ||
-            lr_hdf5_get(&in, "/histo/values", LR_HDF5_FLOAT, shape, histo->values) != LR_OK ||
-            check_values(&in, histo->values, 0, shape[0] * shape[1]) != LR_OK) {
-            lr_histo_images_destroy(histo);
-            histo = NULL;
-        }
-    }
-    lr_hdf5_input_close(&in);
-    return histo;
+    struct gathered gathered = {.log = log};
+    if (lr_histo_images_scan(path, &(lr_histo_sink){gather, &gathered}, log) == LR_OK) return gathered.histo;
+    lr_histo_images_destroy(gathered.histo);
+    return NULL;
 }

@@ -20,12 +20,6 @@
 
 #define _FILE_OFFSET_BITS 64 /* lets fseeko go beyond 2 GiB on every machine */
 
-/* A value of one LOR. */
-struct count {
-    int64_t lor;
-    double value;
-};
-
 /* The file is read twice: first LORs are counted, then counts are filled in. */
 enum { TIMES_READ = 2 };
 
@@ -47,10 +41,10 @@ struct reader {
     int64_t num_lors;       /* number of LORs with counts, including repeats */
     int64_t bins, left_out; /* number of bins with counts, and of bins without a LOR */
     double left_out_sum;
-    lr_lor_data *dense; /* receives the counts if it is not NULL */
-    struct count *list; /* [num_lors], receives the counts if `dense` is NULL; if both are NULL, LORs are only
+    lr_lor_data *dense;         /* receives the counts if it is not NULL */
+    struct lr_lor_weight *list; /* [num_lors], receives the counts if `dense` is NULL; if both are NULL, LORs are only
                            counted */
-    int64_t listed;     /* number of entries in `list` */
+    int64_t listed;             /* number of entries in `list` */
 };
 
 /* Reads a line of bins. The counts of a bin are divided evenly among its LORs in coincidence. */
@@ -92,7 +86,7 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
             if (reader->dense != NULL)
                 reader->dense->values[reader->found[k]] += (float)share;
             else if (reader->list != NULL)
-                reader->list[reader->listed++] = (struct count){reader->found[k], share};
+                reader->list[reader->listed++] = (struct lr_lor_weight){reader->found[k], (float)share};
         }
         if (count == 0) {
             reader->left_out++;
@@ -204,25 +198,9 @@ static lr_lor_data *read_data(struct reader *reader)
         return reader->dense;
     }
 
-    /* Makes sparse data from the sorted list. Repeats are added up. */
     reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
     if (reader->list == NULL || take_all(reader) != LR_OK) return NULL;
-    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), lr_compare_int64s);
-    lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
-    if (data == NULL) return NULL;
-    data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
-    data->values = lr_alloc(reader->listed, sizeof(*data->values), "LOR data", reader->log);
-    if (data->index == NULL || data->values == NULL) {
-        lr_lor_data_destroy(data);
-        return NULL;
-    }
-    for (int64_t k = 0; k < reader->listed; k++) {
-        const bool again = data->count > 0 && data->index[data->count - 1] == reader->list[k].lor;
-        data->count += !again;
-        data->index[data->count - 1] = reader->list[k].lor;
-        data->values[data->count - 1] += (float)reader->list[k].value;
-    }
-    return data;
+    return lr_lor_weights_add_up(reader->list, reader->listed, reader->log);
 }
 
 lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log)

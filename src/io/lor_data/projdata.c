@@ -15,6 +15,7 @@
 #include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"
 
+#include <ctype.h>
 #include <lr/lr.h>
 #include <math.h>
 #include <stdio.h>
@@ -169,20 +170,22 @@ bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*plac
 
 /* A header being read. */
 struct draft {
-    const struct lr_interfile *file;
+    const struct lr_keyed_text *file;
     const lr_scanner *scanner;
     struct lr_projdata *projdata;
 };
 
-static lr_status refuse(const struct draft *draft, const char *why)
-{
-    return lr_error(draft->file->log, LR_BAD_INPUT, "%s: %s", draft->file->path, why);
-}
-
+/* True if an axis has this label, without regard to capitals and to the length of runs of blanks. label: in lower
+ * case. */
 static bool label_is(const struct draft *draft, int axis, const char *label)
 {
     const char *found = lr_interfile_text(draft->file, "matrix axis label", axis);
-    return found != NULL && lr_interfile_is(found, label);
+    for (; found != NULL; found++, label++) {
+        while (isblank((unsigned char)found[0]) && (isblank((unsigned char)found[1]) || found[1] == '\0')) found++;
+        const int letter = isblank((unsigned char)*found) ? ' ' : tolower((unsigned char)*found);
+        if (letter != *label || *label == '\0') return letter == *label;
+    }
+    return false;
 }
 
 /* --- the scanner --- */
@@ -256,36 +259,11 @@ static lr_status turn(const struct draft *draft, int unit, bool blocks)
     return LR_OK;
 }
 
-/* Finds the crystals' places by STIR's map, as for SAFIR list mode. The coordinates of the map are taken as
- * LORaster's. */
-static lr_status place_by_map(const struct draft *draft)
-{
-    struct lr_sinogram_rings *rings = &draft->projdata->rings;
-    const char *name = lr_interfile_text(draft->file, "name of crystal map", 0);
-    struct lr_crystal_map map = {0};
-    if (name == NULL || *name == '\0') return refuse(draft, "places its crystals by a map that it does not name");
-    char *path = lr_path_beside(draft->file->path, name, draft->file->log);
-    if (path == NULL) return LR_FAILED;
-    struct lr_discreet_log discreet;
-    lr_log_discreet(&discreet, path, draft->file->path, draft->file->log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    const lr_status status = lr_crystal_map_read(path, draft->scanner, &map, &discreet.log);
-    lr_c_locale_leave(locale);
-    free(path);
-    LR_TRY(status);
-    for (int64_t k = 0; k < (int64_t)rings->rings * rings->around; k++) {
-        rings->crystals[k] =
-            lr_crystal_map_find(&map, lr_crystal_key((unsigned)(k / rings->around), (unsigned)(k % rings->around), 0));
-    }
-    lr_crystal_map_finish(&map);
-    return LR_OK;
-}
-
 enum geometry { CYLINDRICAL, BLOCKS, GENERIC };
 
 static lr_status find_rings(struct draft *draft)
 {
-    const struct lr_interfile *file = draft->file;
+    const struct lr_keyed_text *file = draft->file;
     static const char *const words[] = {"Cylindrical", "BlocksOnCylindrical", "Generic"};
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
@@ -311,13 +289,35 @@ static lr_status find_rings(struct draft *draft)
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
     LR_TRY(lr_interfile_number(file, "view offset (degrees)", 0, &draft->projdata->view_offset_deg));
     if (wanted[0] < 1 || wanted[1] < 1) {
-        return refuse(draft, "does not say the number of rings and of detectors per ring of its "
-                             "scanner");
+        return lr_keyed_text_error(draft->file, NULL,
+                                   "does not say the number of rings and of detectors per ring of its "
+                                   "scanner");
     }
     LR_TRY(lr_sinogram_gaps_for(draft->scanner, wanted, &gaps, file->path, file->log));
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
-    if (geometry == GENERIC) return place_by_map(draft);
+    if (geometry == GENERIC) {
+        /* STIR's map gives the crystals' places, as for SAFIR list mode. Its coordinates are taken as LORaster's. */
+        const char *name = lr_interfile_text(file, "name of crystal map", 0);
+        if (name == NULL || *name == '\0')
+            return lr_keyed_text_error(draft->file, NULL, "places its crystals by a map that it does not name");
+        char *path = lr_path_beside(file->path, name, file->log);
+        if (path == NULL) return LR_FAILED;
+        struct lr_discreet_log discreet;
+        struct lr_crystal_map map = {0};
+        lr_log_discreet(&discreet, path, file->path, file->log);
+        const struct lr_c_locale locale = lr_c_locale_enter();
+        const lr_status status = lr_crystal_map_read(path, draft->scanner, &map, &discreet.log);
+        lr_c_locale_leave(locale);
+        free(path);
+        LR_TRY(status);
+        for (int64_t k = 0; k < (int64_t)rings->rings * rings->around; k++) {
+            const unsigned ring = (unsigned)(k / rings->around), place = (unsigned)(k % rings->around);
+            rings->crystals[k] = lr_crystal_map_find(&map, lr_crystal_key(ring, place, 0));
+        }
+        lr_crystal_map_finish(&map);
+        return LR_OK;
+    }
     const bool blocks = geometry == BLOCKS;
     /* If there are neither virtual crystals nor blocks, any crystal of a module may be the first. */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
@@ -358,15 +358,16 @@ static lr_status take_segments(const struct draft *draft, int64_t *const lists[3
 
 static lr_status find_bins(const struct draft *draft)
 {
-    const struct lr_interfile *file = draft->file;
+    const struct lr_keyed_text *file = draft->file;
     struct lr_projdata *projdata = draft->projdata;
     const int around = projdata->rings.around, all = around / 2;
     const bool by_view = label_is(draft, 2, "axial coordinate") && label_is(draft, 3, "view");
     const bool by_plane = label_is(draft, 2, "view") && label_is(draft, 3, "axial coordinate");
     int64_t views = 0, bins = 0;
     if (!(by_view || by_plane) || !label_is(draft, 4, "segment")) {
-        return refuse(draft, "its axes must be tangential coordinate, view and axial coordinate in "
-                             "either order, and segment");
+        return lr_keyed_text_error(draft->file, NULL,
+                                   "its axes must be tangential coordinate, view and axial coordinate in "
+                                   "either order, and segment");
     }
     LR_TRY(lr_interfile_integer(file, "matrix size", 1, &bins));
     LR_TRY(lr_interfile_integer(file, "matrix size", by_view ? 3 : 2, &views));
@@ -408,18 +409,20 @@ static lr_status find_bins(const struct draft *draft)
 static lr_status read_draft(struct draft *draft, struct lr_projdata_file *data)
 {
     int64_t layers = 1;
-    if (!draft->file->text.has_start)
-        return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
-    LR_TRY(lr_keyed_text_need_end(&draft->file->text));
+    if (!draft->file->has_start)
+        return lr_keyed_text_error(draft->file, NULL, "does not begin with '!INTERFILE', so it is no Interfile header");
+    LR_TRY(lr_keyed_text_need_end(draft->file));
     if (!label_is(draft, 1, "tangential coordinate")) {
-        return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
-                             "not labelled 'tangential coordinate'");
+        return lr_keyed_text_error(draft->file, NULL,
+                                   "describes no projection data as STIR writes them: its first axis is "
+                                   "not labelled 'tangential coordinate'");
     }
     int64_t dimensions = 4;
     LR_TRY(lr_interfile_integer(draft->file, "number of dimensions", 0, &dimensions));
     if (dimensions == 5 || label_is(draft, 5, "timing positions")) {
-        return refuse(draft, "has bins of time of flight, and LOR data have none: sum them over "
-                             "the timing positions first");
+        return lr_keyed_text_error(draft->file, NULL,
+                                   "has bins of time of flight, and LOR data have none: sum them over "
+                                   "the timing positions first");
     }
 
     /* Searches the corrections for an arc correction. STIR treats a header without this key as corrected. */
@@ -428,14 +431,15 @@ static lr_status read_draft(struct draft *draft, struct lr_projdata_file *data)
     for (const char *at = corrections; at != NULL && *at != '\0'; at++)
         corrected = corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
     if (corrected) {
-        return refuse(draft, "is arc-corrected (or does not say that it is not, by "
-                             "'applied corrections := {None}'): its bins are no longer "
-                             "pairs of crystals; give the data before that correction");
+        return lr_keyed_text_error(draft->file, NULL,
+                                   "is arc-corrected (or does not say that it is not, by "
+                                   "'applied corrections := {None}'): its bins are no longer "
+                                   "pairs of crystals; give the data before that correction");
     }
 
     LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
-    if (layers > 1) return refuse(draft, "has several detector layers: give one of them");
-    LR_TRY(lr_keyed_text_judge(&draft->file->text, &lr_stir_data_keys));
+    if (layers > 1) return lr_keyed_text_error(draft->file, NULL, "has several detector layers: give one of them");
+    LR_TRY(lr_keyed_text_judge(draft->file, &lr_stir_data_keys));
 
     LR_TRY(find_rings(draft));
     LR_TRY(find_bins(draft));
@@ -453,17 +457,17 @@ static lr_status read_draft(struct draft *draft, struct lr_projdata_file *data)
 lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
                            const lr_scanner *scanner, const lr_log *log)
 {
-    struct lr_interfile header;
+    struct lr_keyed_text header;
     *projdata = (struct lr_projdata){0};
     *file = (struct lr_projdata_file){0};
-    LR_TRY(lr_interfile_read(&header, path, log));
+    LR_TRY(lr_keyed_text_read(&header, path, &lr_interfile_dialect, log));
     struct draft draft = {.file = &header, .scanner = scanner, .projdata = projdata};
     const lr_status status = read_draft(&draft, file);
     if (status != LR_OK) {
         lr_projdata_finish(projdata);
         lr_projdata_file_finish(file);
     }
-    lr_interfile_finish(&header);
+    lr_keyed_text_finish(&header);
     return status;
 }
 

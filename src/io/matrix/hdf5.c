@@ -9,8 +9,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"
-#include "io/scanners/hdf5_scanner.h"
+#include "io/scanners/scanner_formats.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +98,11 @@ static bool put_head(struct csr *csr)
            h5->put_numbers(group, "dropped_sum", LR_HDF5_DOUBLE, 0, &totals->dropped_sum);
 }
 
-/* Returns false if a read failed. The store has logged it, so that no message blames HDF5 for the failure. */
+/* Returns false if a read failed. The store has logged it, so that no message blames HDF5 for the failure, and nothing
+ * more is written. */
 static bool was_read(struct csr *csr, lr_status status)
 {
-    if (status != LR_OK) lr_hdf5_output_cancel(&csr->out);
+    if (status != LR_OK && csr->out.output.error == 0) csr->out.output.error = ECANCELED;
     return status == LR_OK;
 }
 
@@ -248,8 +250,8 @@ static lr_status read_numbers(void *self, enum lr_matrix_array array, const int6
 {
     const struct csr_source *csr = self;
     LR_TRY(lr_hdf5_input_need(&csr->in));
-    return lr_hdf5_get_part(&csr->in, names[array], array == LR_ARRAY_VALUES ? LR_HDF5_DOUBLE : LR_HDF5_INT64, range,
-                            numbers);
+    const enum lr_hdf5_number number = array == LR_ARRAY_VALUES ? LR_HDF5_DOUBLE : LR_HDF5_INT64;
+    return lr_hdf5_get_part(&csr->in, names[array], number, range, 1, numbers);
 }
 
 static lr_status check_scanner(void *self, const lr_lors *lors)
@@ -305,11 +307,11 @@ static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
         info->is_described = false; /* another program has written the file */
         return LR_OK;
     }
-    if (!lr_hdf5_get_int(&csr->in, "/matrix", "grid_size", 3, info->grid.size) ||
-        !lr_hdf5_get_double(&csr->in, "/matrix", "grid_voxel_mm", 3, info->grid.voxel_mm) ||
-        !lr_hdf5_get_double(&csr->in, "/matrix", "grid_origin_mm", 3, info->grid.origin_mm))
+    if (!lr_hdf5_get_numbers(&csr->in, "/matrix", "grid_size", LR_HDF5_INT32, 3, info->grid.size) ||
+        !lr_hdf5_get_numbers(&csr->in, "/matrix", "grid_voxel_mm", LR_HDF5_DOUBLE, 3, info->grid.voxel_mm) ||
+        !lr_hdf5_get_numbers(&csr->in, "/matrix", "grid_origin_mm", LR_HDF5_DOUBLE, 3, info->grid.origin_mm))
         return refuse(csr, "the attributes of its grid are missing");
-    (void)lr_hdf5_get_int64(&csr->in, "/matrix", "row_begin", 1, &info->row_begin);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "row_begin", LR_HDF5_INT64, 1, &info->row_begin);
     lr_status status = get_list(csr, "/matrix/voxels", LR_HDF5_INT64, 1, &list, &count);
     info->voxels = csr->voxels = list;
     LR_TRY(status);
@@ -328,7 +330,8 @@ static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
     char encoding[32] = "";
     int64_t shape[2];
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "encoding-type", encoding, sizeof(encoding));
-    if (strcmp(encoding, "csr_matrix") != 0 || !lr_hdf5_get_int64(&csr->in, "/matrix", "shape", 2, shape))
+    if (strcmp(encoding, "csr_matrix") != 0 ||
+        !lr_hdf5_get_numbers(&csr->in, "/matrix", "shape", LR_HDF5_INT64, 2, shape))
         return refuse(csr, "/matrix must be a CSR matrix with a shape");
     for (int k = 0; k < 3; k++) {
         int64_t size[2];
@@ -358,16 +361,16 @@ static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
     info->mode = strcmp(mode, "exact") == 0     ? LR_MODE_EXACT
                  : strcmp(mode, "sampled") == 0 ? LR_MODE_SAMPLED
                                                 : LR_MODE_AUTO;
-    (void)lr_hdf5_get_int(&csr->in, "/matrix", "rays", 1, &info->rays);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "rays", LR_HDF5_INT32, 1, &info->rays);
     info->rays = info->rays > 0 ? info->rays : 0;
-    (void)lr_hdf5_get_int(&csr->in, "/matrix", "mu_steps", 1, &info->mu_steps);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "mu_steps", LR_HDF5_INT32, 1, &info->mu_steps);
     info->mu_steps = info->mu_steps > 0 ? info->mu_steps : 0;
-    if (!lr_hdf5_get_int(&csr->in, "/matrix", "samples", 3, info->samples))
+    if (!lr_hdf5_get_numbers(&csr->in, "/matrix", "samples", LR_HDF5_INT32, 3, info->samples))
         memset(info->samples, 0, sizeof(info->samples));
-    (void)lr_hdf5_get_double(&csr->in, "/matrix", "threshold", 1, &info->threshold);
-    (void)lr_hdf5_get_double(&csr->in, "/matrix", "dropped_sum", 1, &info->dropped_sum);
-    (void)lr_hdf5_get_double(&csr->in, "/matrix", "sum", 1, &info->sum);
-    (void)lr_hdf5_get_int64(&csr->in, "/matrix", "dropped_elements", 1, &info->dropped_elements);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "threshold", LR_HDF5_DOUBLE, 1, &info->threshold);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "dropped_sum", LR_HDF5_DOUBLE, 1, &info->dropped_sum);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "sum", LR_HDF5_DOUBLE, 1, &info->sum);
+    (void)lr_hdf5_get_numbers(&csr->in, "/matrix", "dropped_elements", LR_HDF5_INT64, 1, &info->dropped_elements);
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "part", csr->share, sizeof(csr->share));
     info->share = csr->share;
     info->backend = csr->backend;

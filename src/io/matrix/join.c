@@ -136,13 +136,6 @@ static lr_status describe(struct join *join)
 
 /* --- rows --- */
 
-static lr_status refuse_lists(const struct join *join, const struct piece *piece)
-{
-    return lr_error(join->params->log, LR_BAD_INPUT,
-                    "%s lists its rows in another way than %s, or lists too many: is it damaged?", piece->path,
-                    join->first_path);
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     struct join *join = user;
@@ -163,10 +156,16 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
     /* Appends the part's list of rows to the lists of the parts before it. */
     const int64_t before = piece->share.rows_before;
     const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
+    const bool has_list = join->points_mm != NULL || join->numbers != NULL || join->pairs != NULL;
+    const int64_t first_row = lr_matrix_file_get_info(join->first)->row_begin - join->first_share.rows_before;
     if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
         (join->pairs != NULL &&
-         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)))
-        return refuse_lists(join, piece);
+         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)) ||
+        (!has_list && info->is_described && info->row_begin != first_row + before)) {
+        return lr_error(join->params->log, LR_BAD_INPUT,
+                        "%s lists its rows in another way than %s, or lists too many: is it damaged?", piece->path,
+                        join->first_path);
+    }
     if (join->points_mm != NULL) {
         memcpy(join->points_mm + before, info->points_mm, (size_t)info->num_rows * sizeof(*join->points_mm));
     } else if (join->numbers != NULL) {
@@ -174,9 +173,6 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
     } else if (join->pairs != NULL) {
         memcpy(join->pairs + join->num_pairs, info->part.pairs, (size_t)info->part.num_pairs * sizeof(*join->pairs));
         join->num_pairs += info->part.num_pairs;
-    } else if (info->is_described && info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
-                                                            join->first_share.rows_before + before) {
-        return refuse_lists(join, piece);
     }
 
     join->totals.sum += info->sum;

@@ -91,18 +91,17 @@ static lr_status prepare(struct stir *stir)
     LR_TRY(status);
 
     /* An image of ones. A reconstruction can also start from it. */
-    const size_t room = 8192 + strlen(stir->names[IMAGE_DATA]);
-    text = lr_alloc((int64_t)room, 1, "a header", log);
-    lr_image *ones = lr_image_create(params->grid, log);
+    struct lr_text header = {.what = "a header", .log = log};
+    lr_interfile_print_stir(&header, lr_path_name(stir->names[IMAGE_DATA]), params->grid);
+    lr_image *ones = !header.failed ? lr_image_create(params->grid, log) : NULL;
     status = LR_FAILED;
-    if (text != NULL && ones != NULL) {
+    if (ones != NULL) {
         const int64_t count = lr_grid_num_voxels(&ones->grid);
         for (int64_t k = 0; k < count; k++) ones->values[k] = 1.0f;
-        lr_interfile_print_stir(text, room, lr_path_name(stir->names[IMAGE_DATA]), &ones->grid);
-        status = write_text(&stir->outputs[IMAGE], text);
+        status = write_text(&stir->outputs[IMAGE], header.chars);
         if (status == LR_OK) status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones, (bool[3]){false, false, false});
     }
-    free(text);
+    free(header.chars);
     lr_image_destroy(ones);
     LR_TRY(status);
 

@@ -29,24 +29,6 @@ struct mtx {
     float *values;
 };
 
-/* Finds the row of the next element. Rows without elements are passed over. */
-static lr_status find_row(struct mtx *mtx)
-{
-    while (mtx->left == 0) {
-        if (mtx->next_number == mtx->num_numbers) {
-            mtx->next_number = 0;
-            LR_TRY(lr_matrix_counts_read(&mtx->counts, PIECE, mtx->numbers, &mtx->num_numbers));
-            if (mtx->num_numbers == 0) {
-                return lr_error(mtx->output.log, LR_FAILED, "%s has more elements than rows",
-                                mtx->content->params->path);
-            }
-        }
-        mtx->left = mtx->numbers[mtx->next_number++];
-        mtx->row++;
-    }
-    return LR_OK;
-}
-
 static lr_status write_all(struct mtx *mtx)
 {
     const struct lr_matrix_content *content = mtx->content;
@@ -77,7 +59,17 @@ static lr_status write_all(struct mtx *mtx)
                                               .values = mtx->values};
         LR_TRY(lr_matrix_store_read(store, &piece));
         for (int64_t k = 0; k < piece.count; k++) {
-            LR_TRY(find_row(mtx));
+            /* The row of the element. Rows without elements are passed over. */
+            while (mtx->left == 0) {
+                if (mtx->next_number == mtx->num_numbers) {
+                    mtx->next_number = 0;
+                    LR_TRY(lr_matrix_counts_read(&mtx->counts, PIECE, mtx->numbers, &mtx->num_numbers));
+                    if (mtx->num_numbers == 0)
+                        return lr_error(mtx->output.log, LR_FAILED, "%s has more elements than rows", params->path);
+                }
+                mtx->left = mtx->numbers[mtx->next_number++];
+                mtx->row++;
+            }
             mtx->left--;
             const int line_bytes = snprintf(line, sizeof(line), "%lld %lld %.9g\n", (long long)mtx->row + 1,
                                             (long long)mtx->columns[k] + 1, (double)mtx->values[k]);

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
-
 /* Keys in sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1. Idle keys concern the display of images. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
@@ -212,10 +210,7 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
         return NULL;
     }
     const struct lr_keyed_text *text = &draft->text;
-    if (lr_keyed_text_read(&draft->text, path, &dialect, log) != LR_OK ||
-        lr_keyed_text_judge(text, &lr_geom_keys) != LR_OK)
-        goto done;
-    lr_keyed_text_miss(text, "field of view axial");
+    if (lr_castor_text_read(&draft->text, path, "a CASToR scanner file", &lr_geom_keys, log) != LR_OK) goto done;
     const struct lr_keyed_line *name = lr_keyed_text_find(text, "scanner name");
     double least_deg = 0;
     const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
@@ -311,16 +306,6 @@ static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_
     return LR_OK;
 }
 
-static void put_values(struct lr_output *output, const char *key, const double *values, int count)
-{
-    lr_castor_put(output, &(struct lr_castor_line){key, 34, values, count});
-}
-
-static void put(struct lr_output *output, const char *key, double value)
-{
-    put_values(output, key, &value, 1);
-}
-
 static double panel_length(const lr_ring *ring, int axis)
 {
     const int blocks = ring->blocks[axis], each = ring->block_crystals[axis][0];
@@ -330,6 +315,7 @@ static double panel_length(const lr_ring *ring, int axis)
 
 static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const struct layer_rings *layers)
 {
+    const struct lr_castor_header header = {output, 34};
     const lr_ring *ring = &layers->rings[0];
     double first = ring->first_angle_deg - 90; /* CASToR counts angles from the top */
     first -= 360 * floor(first / 360);
@@ -337,8 +323,8 @@ static void put_geometry(struct lr_output *output, const lr_scanner *scanner, co
         scanner->coincidence.field_of_view_mm > 0 ? scanner->coincidence.field_of_view_mm : ring->radius_mm * 1.4;
     const int rings = ring->rings > 0 ? ring->rings : 1;
     const double length = (rings - 1) * ring->ring_pitch_mm + panel_length(ring, 1);
-    put(output, "number of elements", scanner->num_crystals);
-    put(output, "number of layers", layers->count);
+    lr_castor_put_number(&header, "number of elements", scanner->num_crystals);
+    lr_castor_put_number(&header, "number of layers", layers->count);
     static const char *const keys[] = {"scanner radius",
                                        "crystals size depth",
                                        "crystals size transaxial",
@@ -388,15 +374,15 @@ static void put_geometry(struct lr_output *output, const lr_scanner *scanner, co
         };
         for (int k = 0; k < NUM_KEYS; k++) values[k][l] = of_layer[k];
     }
-    for (int k = 0; k < NUM_KEYS; k++) put_values(output, keys[k], values[k], layers->count);
-    put(output, "min angle difference",
-        scanner->coincidence.min_module_difference > 0
-            ? (scanner->coincidence.min_module_difference - 0.5) * 360 / ring->modules
-            : 0);
-    put(output, "voxels number transaxial", 2 * ceil(field / ring->pitch_mm[0]));
-    put(output, "voxels number axial", 2 * ceil(length / ring->pitch_mm[1]));
-    put(output, "field of view transaxial", field);
-    put(output, "field of view axial", length);
+    for (int k = 0; k < NUM_KEYS; k++) lr_castor_put(&header, keys[k], values[k], layers->count);
+    lr_castor_put_number(&header, "min angle difference",
+                         scanner->coincidence.min_module_difference > 0
+                             ? (scanner->coincidence.min_module_difference - 0.5) * 360 / ring->modules
+                             : 0);
+    lr_castor_put_number(&header, "voxels number transaxial", 2 * ceil(field / ring->pitch_mm[0]));
+    lr_castor_put_number(&header, "voxels number axial", 2 * ceil(length / ring->pitch_mm[1]));
+    lr_castor_put_number(&header, "field of view transaxial", field);
+    lr_castor_put_number(&header, "field of view axial", length);
 }
 
 lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_log *log)

@@ -87,8 +87,6 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
     return cosine[best];
 }
 
-static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
-
 /* Keys from the sources of castor_geom.c. Positions and radii are those of the table. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
@@ -174,9 +172,9 @@ static lr_status read_table(struct draft *draft)
     if (path == NULL) return LR_FAILED;
     const int64_t most = (int64_t)LR_MAX_LISTED_CRYSTALS * ROW_BYTES, wanted = (int64_t)draft->num_crystals * ROW_BYTES;
     int64_t count = 0;
-    char *bytes = lr_file_bytes(path, most, &count, log);
-    lr_status status = bytes != NULL ? LR_OK : LR_BAD_INPUT;
-    if (bytes != NULL && count != wanted) {
+    char *bytes;
+    lr_status status = lr_file_bytes("", path, most, &count, &bytes, log);
+    if (status == LR_OK && count != wanted) {
         status = lr_error(log, LR_BAD_INPUT,
                           "%s: has %lld bytes, and %d crystals take %lld: the table is %s, or "
                           "belongs to another header",
@@ -258,10 +256,9 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
     const struct lr_keyed_text *text = &draft.text;
     lr_scanner *scanner = NULL;
     int *crystal_of = NULL;
-    if (header == NULL || lr_keyed_text_read(&draft.text, header, &dialect, log) != LR_OK ||
-        lr_keyed_text_judge(text, &lr_hscan_keys) != LR_OK)
+    if (header == NULL ||
+        lr_castor_text_read(&draft.text, header, "a CASToR look-up table's header", &lr_hscan_keys, log) != LR_OK)
         goto done;
-    lr_keyed_text_miss(text, "field of view axial");
     const struct lr_keyed_line *name = lr_keyed_text_find(text, "scanner name");
     if (read_header(&draft) != LR_OK || read_table(&draft) != LR_OK) goto done;
     double detection_depth_mm = 0, depths_mm[MAX_LAYERS];
@@ -319,18 +316,9 @@ done:
 
 /* --- writing --- */
 
-static void put_values(struct lr_output *output, const char *key, const double *values, int count)
-{
-    lr_castor_put(output, &(struct lr_castor_line){key, 30, values, count});
-}
-
-static void put(struct lr_output *output, const char *key, double value)
-{
-    put_values(output, key, &value, 1);
-}
-
 static void put_header(struct lr_output *output, const lr_scanner *scanner)
 {
+    const struct lr_castor_header header = {output, 30};
     /* Counts and sizes of crystals, layer by layer. */
     const int layers = lr_scanner_num_layers(scanner);
     double counts[MAX_LAYERS] = {0}, sizes[3][MAX_LAYERS] = {{0}}, depths[MAX_LAYERS];
@@ -355,25 +343,25 @@ static void put_header(struct lr_output *output, const lr_scanner *scanner)
                                 "scanner name                  : %.200s\n",
                                 lr_version(), scanner->name);
     lr_output_write(output, text, (size_t)length);
-    put(output, "number of elements", scanner->num_crystals);
-    put(output, "number of layers", layers);
-    put_values(output, "number of crystals in layer(s)", counts, layers);
-    put_values(output, "crystals size depth", sizes[2], layers);
-    put_values(output, "crystals size transaxial", sizes[0], layers);
-    put_values(output, "crystals size axial", sizes[1], layers);
-    put(output, "scanner radius", radius);
-    put_values(output, "mean depth of interaction", depths, layers);
+    lr_castor_put_number(&header, "number of elements", scanner->num_crystals);
+    lr_castor_put_number(&header, "number of layers", layers);
+    lr_castor_put(&header, "number of crystals in layer(s)", counts, layers);
+    lr_castor_put(&header, "crystals size depth", sizes[2], layers);
+    lr_castor_put(&header, "crystals size transaxial", sizes[0], layers);
+    lr_castor_put(&header, "crystals size axial", sizes[1], layers);
+    lr_castor_put_number(&header, "scanner radius", radius);
+    lr_castor_put(&header, "mean depth of interaction", depths, layers);
     const lr_coincidence *rules = &scanner->coincidence;
     const double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 1.4 * radius;
     const double *pitch_mm = scanner->modules[0].pitch_mm;
-    put(output, "min angle difference",
-        rules->min_module_difference > 0 && scanner->num_positions > 0
-            ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
-            : 0);
-    put(output, "voxels number transaxial", 2 * ceil(field / pitch_mm[0]));
-    put(output, "voxels number axial", 2 * ceil((high - low) / pitch_mm[1]));
-    put(output, "field of view transaxial", field);
-    put(output, "field of view axial", high - low);
+    lr_castor_put_number(&header, "min angle difference",
+                         rules->min_module_difference > 0 && scanner->num_positions > 0
+                             ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
+                             : 0);
+    lr_castor_put_number(&header, "voxels number transaxial", 2 * ceil(field / pitch_mm[0]));
+    lr_castor_put_number(&header, "voxels number axial", 2 * ceil((high - low) / pitch_mm[1]));
+    lr_castor_put_number(&header, "field of view transaxial", field);
+    lr_castor_put_number(&header, "field of view axial", high - low);
 }
 
 lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)

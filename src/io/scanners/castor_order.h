@@ -23,9 +23,6 @@ lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *l
  * not logged, if the order does not name each crystal once; LR_FAILED. */
 lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *log);
 
-/* Computes the inverse order: place[crystal] = CASToR's number of our crystal. */
-void lr_castor_place(const int *order, int num_crystals, int *place);
-
 /* Logs one warning that names the properties of a scanner that its CASToR file cannot store. keeps_places: true if a
  * reader of the file can find the places around the ring again; min_module_difference counts these places. */
 void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places, const lr_log *log);
@@ -47,13 +44,20 @@ lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int 
 lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
                                     double *detection_depth_mm);
 
-/* A line "key : a,b,c". The key is padded to `width` columns. */
-struct lr_castor_line {
-    const char *key;
+/* A header being written. Its keys are padded to `width` columns. */
+struct lr_castor_header {
+    struct lr_output *output;
     int width;
-    const double *values;
-    int count;
 };
-void lr_castor_put(struct lr_output *output, const struct lr_castor_line *line);
+
+/* Writes a line "key : a,b,c". */
+void lr_castor_put(const struct lr_castor_header *header, const char *key, const double *values, int count);
+void lr_castor_put_number(const struct lr_castor_header *header, const char *key, double value);
+
+/* Reads a scanner's header and judges its keys. Warns if it lacks the last key: headers may be cut off unnoticed. what:
+ * as in lr_keyed_dialect. errors: as lr_keyed_text_read and lr_keyed_text_judge. The caller finishes the text in any
+ * case. */
+lr_status lr_castor_text_read(struct lr_keyed_text *text, const char *path, const char *what,
+                              const struct lr_known_keys *keys, const lr_log *log);
 
 #endif

@@ -4,6 +4,7 @@
  * One number per crystal, read from a NumPy array (format versions 1.0 to 3.0) or from text. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/events/event_stream.h"
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"
 #include "io/files/npy.h"
@@ -67,9 +68,9 @@ static lr_status truncated(const struct reader *reader)
 
 /* --- the file --- */
 
-static lr_status read_file(struct reader *reader)
+static lr_status read_file(struct reader *reader, bool is_array)
 {
-    if (lr_npy_begins(reader->file)) {
+    if (is_array) {
         struct lr_npy_header header;
         unsigned char raw[8];
         LR_TRY(lr_npy_header_read(reader->file, reader->path, &header, reader->log));
@@ -96,7 +97,6 @@ static lr_status read_file(struct reader *reader)
     }
 
     /* Text: words between blanks and commas; '#' begins a comment. */
-    if (ferror(reader->file)) return truncated(reader);
     char word[MAX_WORD];
     size_t length = 0;
     int character;
@@ -128,13 +128,15 @@ static lr_status read_file(struct reader *reader)
 
 lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log)
 {
-    if (lr_events_recognise(path) == LR_EVENTS_PETSIRD) return lr_petsird_values_read(path, scanner, values, log);
+    struct lr_file_head head;
+    lr_file_head_read(path, &head);
+    if (lr_events_head_format(&head) == LR_EVENTS_PETSIRD) return lr_petsird_values_read(path, scanner, values, log);
     struct reader reader = {.path = path, .log = log, .scanner = scanner, .values = values};
     const int64_t most = (1 << 20) + 4 * (int64_t)MAX_WORD * scanner->num_crystals;
     reader.file = lr_file_open_text(path, "", most, log);
     if (reader.file == NULL) return LR_BAD_INPUT;
     const struct lr_c_locale locale = lr_c_locale_enter();
-    const lr_status status = read_file(&reader);
+    const lr_status status = read_file(&reader, lr_head_begins(&head, "\x93NUMPY", 6));
     lr_c_locale_leave(locale);
     fclose(reader.file);
     return status;

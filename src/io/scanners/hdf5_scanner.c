@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "io/scanners/hdf5_scanner.h"
+#include "io/scanners/scanner_formats.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -45,11 +45,6 @@ static const struct column columns[num_columns] = {
 
 /* This column exists only if a module's crystals have a material of their own. */
 static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false, 1e-6};
-
-static int columns_of(bool has_layers)
-{
-    return has_layers ? num_columns : num_plain_columns;
-}
 
 static bool has_own_mu(const lr_scanner *scanner)
 {
@@ -98,7 +93,7 @@ bool lr_hdf5_put_scanner(const struct lr_hdf5_output *out, const lr_scanner *sca
                 h5->put_numbers(group, "field_of_view_mm", LR_HDF5_DOUBLE, 0, &rules->field_of_view_mm) &&
                 h5->put_numbers(group, "min_module_difference", LR_HDF5_INT32, 0, &rules->min_module_difference) &&
                 h5->put_numbers(group, "max_ring_difference", LR_HDF5_INT32, 0, &ring_difference);
-    const int count = columns_of(lr_scanner_num_layers(scanner) > 1);
+    const int count = lr_scanner_num_layers(scanner) > 1 ? num_columns : num_plain_columns;
     for (int c = 0; c < count && done; c++) done = put_column(h5, group, scanner, &columns[c]);
     if (scanner->castor_order != NULL && done) {
         done = h5->put_array(group, "castor_order", LR_HDF5_INT32, (int64_t[2]){scanner->num_crystals, 0},
@@ -159,36 +154,8 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
 static void compare_rule(const struct lr_hdf5_input *in, const char *rule, double own)
 {
     double number;
-    if (lr_hdf5_get_double(in, "/scanner", rule, 1, &number) && fabs(number - own) > 1e-6)
+    if (lr_hdf5_get_numbers(in, "/scanner", rule, LR_HDF5_DOUBLE, 1, &number) && fabs(number - own) > 1e-6)
         lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule, number, own);
-}
-
-static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *lors)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(in, "/lor/offsets", true, shape, 1));
-    if (shape[0] != lors->num_pairs + 1) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "/lor/offsets in %s has %lld numbers: it must have one more than the %lld "
-                        "pairs",
-                        in->path, (long long)shape[0], (long long)lors->num_pairs);
-    }
-    int64_t *offsets = lr_alloc(lors->num_pairs + 1, sizeof(int64_t), "LOR offsets", in->log);
-    if (offsets == NULL) return LR_FAILED;
-    lr_status status = lr_hdf5_get(in, "/lor/offsets", LR_HDF5_INT64, shape, offsets);
-    for (int64_t k = 0; k <= lors->num_pairs && status == LR_OK; k++) {
-        if (k > 0 && offsets[k] < offsets[k - 1]) {
-            status = lr_error(in->log, LR_BAD_INPUT, "/lor/offsets in %s falls at %lld", in->path, (long long)k);
-        } else if (offsets[k] != lors->offsets[k]) {
-            status = lr_error(in->log, LR_BAD_INPUT,
-                              "%s was made for another scanner: its LORs of pair %lld begin at "
-                              "%lld, those of %s at %lld",
-                              in->path, (long long)k, (long long)offsets[k], lors->scanner->name,
-                              (long long)lors->offsets[k]);
-        }
-    }
-    free(offsets);
-    return status;
 }
 
 lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors)
@@ -201,7 +168,8 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
                             has_layers ? "has blocks of layers, and the file's has none"
                                        : "has no blocks of layers, and the file's has");
         }
-        for (int c = 0; c < columns_of(has_layers); c++) LR_TRY(compare_column(in, scanner, &columns[c]));
+        for (int c = 0; c < (has_layers ? num_columns : num_plain_columns); c++)
+            LR_TRY(compare_column(in, scanner, &columns[c]));
         const lr_coincidence *rules = &scanner->coincidence;
         compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
         compare_rule(in, "min_module_difference", rules->min_module_difference);
@@ -209,8 +177,8 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
         compare_rule(in, "detection_depth_mm", scanner->detection_depth_mm);
         /* Attenuation is compared only if both scanners have it. */
         double number;
-        if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
-            number > 0)
+        if (scanner->crystal_mu_per_mm > 0 &&
+            lr_hdf5_get_numbers(in, "/scanner", "crystal_mu_per_mm", LR_HDF5_DOUBLE, 1, &number) && number > 0)
             compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
 
         LR_TRY(has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm")
@@ -242,7 +210,29 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
     free(pairs);
     LR_TRY(status);
 
-    return compare_offsets(in, lors);
+    LR_TRY(lr_hdf5_shape(in, "/lor/offsets", true, shape, 1));
+    if (shape[0] != lors->num_pairs + 1) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "/lor/offsets in %s has %lld numbers: it must have one more than the %lld "
+                        "pairs",
+                        in->path, (long long)shape[0], (long long)lors->num_pairs);
+    }
+    int64_t *offsets = lr_alloc(lors->num_pairs + 1, sizeof(int64_t), "LOR offsets", in->log);
+    if (offsets == NULL) return LR_FAILED;
+    status = lr_hdf5_get(in, "/lor/offsets", LR_HDF5_INT64, shape, offsets);
+    for (int64_t k = 0; k <= lors->num_pairs && status == LR_OK; k++) {
+        if (k > 0 && offsets[k] < offsets[k - 1]) {
+            status = lr_error(in->log, LR_BAD_INPUT, "/lor/offsets in %s falls at %lld", in->path, (long long)k);
+        } else if (offsets[k] != lors->offsets[k]) {
+            status = lr_error(in->log, LR_BAD_INPUT,
+                              "%s was made for another scanner: its LORs of pair %lld begin at "
+                              "%lld, those of %s at %lld",
+                              in->path, (long long)k, (long long)offsets[k], lors->scanner->name,
+                              (long long)lors->offsets[k]);
+        }
+    }
+    free(offsets);
+    return status;
 }
 
 /* --- reading --- */
@@ -274,8 +264,10 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
 static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
 {
     double number;
-    return lr_hdf5_get_double(in, "/scanner", name, 1, &number) && isfinite(number) && fabs(number) < 1e9 ? number
-                                                                                                          : fallback;
+    return lr_hdf5_get_numbers(in, "/scanner", name, LR_HDF5_DOUBLE, 1, &number) && isfinite(number) &&
+                   fabs(number) < 1e9
+               ? number
+               : fallback;
 }
 
 static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *scanner)
@@ -315,7 +307,7 @@ lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
     const int num_modules = (int)shape[0];
     modules = lr_alloc(num_modules, sizeof(*modules), "a scanner's modules", in.log);
     if (modules == NULL) goto done;
-    const int count = columns_of(lr_hdf5_has(&in, "/scanner/layer"));
+    const int count = lr_hdf5_has(&in, "/scanner/layer") ? num_columns : num_plain_columns;
     for (int c = 0; c < count; c++)
         if (read_column(&in, &columns[c], modules, num_modules) != LR_OK) goto done;
     if (lr_hdf5_has(&in, "/scanner/module_mu_per_mm") && read_column(&in, &own_mu, modules, num_modules) != LR_OK)

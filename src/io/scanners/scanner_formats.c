@@ -9,7 +9,6 @@
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
-#include "io/files/presets.h"
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
 
@@ -83,11 +82,6 @@ lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, const lr
     return status;
 }
 
-static bool is_preset_name(const char *name)
-{
-    return strpbrk(name, "/.") == NULL;
-}
-
 /* Opens a preset's text in the folder LORASTER_ASSETS or, without that, the built-in text. errors: NULL, logged. */
 static struct lr_yaml *open_preset(const char *name, const lr_log *log)
 {
@@ -149,8 +143,9 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
 lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    lr_scanner *scanner = is_preset_name(name_or_path) ? lr_scanner_parse(open_preset(name_or_path, log))
-                                                       : scanner_file_read(name_or_path, log);
+    const bool is_preset = strpbrk(name_or_path, "/.") == NULL;
+    lr_scanner *scanner =
+        is_preset ? lr_scanner_parse(open_preset(name_or_path, log)) : scanner_file_read(name_or_path, log);
     lr_c_locale_leave(locale);
     return scanner;
 }
@@ -159,7 +154,7 @@ lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_scanner_draft *draft = NULL;
-    if (is_preset_name(name_or_path)) {
+    if (strpbrk(name_or_path, "/.") == NULL) {
         draft = lr_scanner_draft_parse(open_preset(name_or_path, log));
     } else if (recognise(name_or_path) == &formats[0]) {
         draft = lr_scanner_draft_parse(lr_yaml_read(name_or_path, log));

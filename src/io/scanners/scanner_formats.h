@@ -6,11 +6,13 @@
 #ifndef LR_IO_SCANNERS_SCANNER_FORMATS_H
 #define LR_IO_SCANNERS_SCANNER_FORMATS_H
 
+#include "io/files/hdf5_file.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 
 #include <lr/crystals.h>
 #include <lr/doctor.h>
+#include <lr/lors.h>
 #include <stddef.h>
 
 struct lr_scanner_format {
@@ -96,6 +98,35 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);
 lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml);
 
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
+/* --- the scanner inside an HDF5 file: group /scanner, and /lor/pairs and /lor/offsets (docs/formats/hdf5.md) --- */
+
+/* Writes the group /scanner. Returns false if HDF5 refuses. */
+bool lr_hdf5_put_scanner(const struct lr_hdf5_output *out, const lr_scanner *scanner);
+
+/* Writes /lor with pairs, offsets and the attribute order. Returns the open group; negative if HDF5 refuses. */
+lr_hdf5_id lr_hdf5_put_lors(const struct lr_hdf5_output *out, const lr_lors *lors);
+
+/* Compares a file's /scanner (if there is one), /lor/pairs and /lor/offsets with `lors`. errors: LR_BAD_INPUT, with the
+ * first difference. Differing coincidence rules are only a warning. */
+lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors);
+
+/* --- presets and schemas that are part of the library; tools/embed_presets.py writes the tables at build time --- */
+
+struct lr_preset {
+    const char *name; /* file stem: "penn-labr3" */
+    const char *text; /* the YAML file, zero terminated ASCII */
+};
+
+/* Presets, sorted by name, and a list of their names, which NULL ends. */
+extern const struct lr_preset lr_preset_table[];
+extern const char *const lr_preset_names[];
+extern const int lr_num_presets;
+
+/* The schemas of PETSIRD (assets/petsird), by file stem: "schema_v0.9.1". */
+extern const struct lr_preset lr_petsird_table[];
+extern const char *const lr_petsird_names[];
+extern const int lr_num_petsird;
 
 /* --- lists of crystals, shared by readers --- */
 

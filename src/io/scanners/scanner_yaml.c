@@ -15,11 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value of the file with its key. */
-struct lr_yaml_entry {
-    struct fy_node *key, *value;
-};
-
 /* Number of crystals of each block along u and v. */
 struct lr_yaml_crystals {
     int *blocks[2]; /* [count], owned */
@@ -682,40 +677,36 @@ static void put_crystals(struct lr_output *output, const lr_ring *ring, const in
     lr_yaml_put(output, "]");
 }
 
-static void put_module(struct lr_output *output, const lr_module *module, bool in_ring)
-{
-    char text[32];
-    lr_yaml_put_numbers(output, "  - {center_mm", module->centre_mm, 3);
-    lr_yaml_put_numbers(output, ", u", module->u, 3);
-    lr_yaml_put_numbers(output, ", v", module->v, 3);
-    lr_yaml_put(output, ",\n     crystals: [%d, %d], ", module->crystals[0], module->crystals[1]);
-    lr_yaml_put_numbers(output, "pitch_mm", module->pitch_mm, 2);
-    lr_yaml_put_numbers(output, ", face_mm", module->face_mm, 2);
-    lr_yaml_put(output, ", depth_mm: %s", lr_yaml_number(text, module->depth_mm));
-    if (module->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, module->mu_per_mm));
-    if (in_ring) {
-        lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d", module->position, module->ring,
-                    module->first_crystal_ring);
-    }
-    if (module->layer > 0 || module->block > 0)
-        lr_yaml_put(output, ",\n     layer: %d, block: %d", module->layer, module->block);
-    lr_yaml_put(output, "}\n");
-}
-
 static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_ring_form form;
     bool found;
+    char text[32];
     LR_TRY(lr_ring_form_find(scanner, &form, &found, log));
     if (!found) {
         if (scanner->num_positions > 0) lr_yaml_put(output, "num_positions: %d\n", scanner->num_positions);
         lr_yaml_put(output, "modules:\n");
-        for (int m = 0; m < scanner->num_modules; m++)
-            put_module(output, &scanner->modules[m], scanner->num_positions > 0);
+        for (const lr_module *module = scanner->modules; module < scanner->modules + scanner->num_modules; module++) {
+            lr_yaml_put_numbers(output, "  - {center_mm", module->centre_mm, 3);
+            lr_yaml_put_numbers(output, ", u", module->u, 3);
+            lr_yaml_put_numbers(output, ", v", module->v, 3);
+            lr_yaml_put(output, ",\n     crystals: [%d, %d], ", module->crystals[0], module->crystals[1]);
+            lr_yaml_put_numbers(output, "pitch_mm", module->pitch_mm, 2);
+            lr_yaml_put_numbers(output, ", face_mm", module->face_mm, 2);
+            lr_yaml_put(output, ", depth_mm: %s", lr_yaml_number(text, module->depth_mm));
+            if (module->mu_per_mm > 0)
+                lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, module->mu_per_mm));
+            if (scanner->num_positions > 0) {
+                lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d", module->position,
+                            module->ring, module->first_crystal_ring);
+            }
+            if (module->layer > 0 || module->block > 0)
+                lr_yaml_put(output, ",\n     layer: %d, block: %d", module->layer, module->block);
+            lr_yaml_put(output, "}\n");
+        }
         return LR_OK;
     }
 
-    char text[32];
     const lr_ring *ring = &form.ring;
     lr_yaml_put(output, "ring:\n  radius_mm: %s\n", lr_yaml_number(text, ring->radius_mm));
     lr_yaml_put(output, "  modules: %d\n", ring->modules);

@@ -197,11 +197,6 @@ lr_status lr_view_session_write(const char *path, const struct lr_view_session *
 
 #define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
 
-/* A key of the file and its value. */
-struct entry {
-    struct fy_node *key, *value;
-};
-
 /* Takes a list of three integers, each at least `least`. */
 static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_field *field, int least, int wholes[3])
 {
@@ -237,7 +232,7 @@ static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_fiel
     return status;
 }
 
-static lr_status read_grid(const struct lr_yaml *yaml, const struct entry *entry, lr_grid *grid)
+static lr_status read_grid(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry, lr_grid *grid)
 {
     double size[3] = {0};
     struct fy_node *size_at = NULL, *voxel_at = NULL;
@@ -257,7 +252,8 @@ static lr_status read_grid(const struct lr_yaml *yaml, const struct entry *entry
                : lr_yaml_error(yaml, size_at, "the grid has more than 2147483648 voxels");
 }
 
-static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
+static lr_status read_camera(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                             struct lr_view_session *session)
 {
     struct fy_node *angle_at = NULL;
     const struct lr_yaml_field fields[] = {
@@ -275,7 +271,8 @@ static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *ent
 }
 
 /* If the file names no primary, the voxel has all primaries. */
-static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
+static lr_status read_voxel(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                            struct lr_view_session *session)
 {
     char *matrix = NULL, *absorption = NULL, *backend = NULL;
     struct fy_node *primary_at = NULL, *matrix_at = NULL, *absorption_at = NULL, *backend_at = NULL;
@@ -306,7 +303,8 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-static lr_status read_lor(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
+static lr_status read_lor(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                          struct lr_view_session *session)
 {
     double ends[2][3] = {{0}};
     char *kernel = NULL;
@@ -329,7 +327,8 @@ static lr_status read_lor(const struct lr_yaml *yaml, const struct entry *entry,
     return status;
 }
 
-static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
+static lr_status read_recon(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                            struct lr_view_session *session)
 {
     char *texts[3] = {NULL, NULL, NULL};
     struct fy_node *at[3] = {NULL, NULL, NULL};
@@ -352,7 +351,8 @@ static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
+static lr_status read_ranges(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                             struct lr_view_session *session)
 {
     void *iterator = NULL;
     struct fy_node *item;
@@ -385,7 +385,8 @@ static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *ent
     return LR_OK;
 }
 
-static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
+static lr_status read_shown(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                            struct lr_view_session *session)
 {
     char *image = NULL, *words[3] = {NULL, NULL, NULL};
     double slices[3] = {0};
@@ -417,13 +418,12 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-static lr_status take_document(const struct lr_yaml *yaml, void *user)
+static lr_status read_document(const struct lr_yaml *yaml, struct lr_view_session *session)
 {
-    struct lr_view_session *session = user;
     char *mode = NULL;
     int version = 0, number = 0;
     struct fy_node *version_at = NULL, *mode_at = NULL;
-    struct entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, recon = {0}, ranges = {0}, shown = {0};
+    struct lr_yaml_entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, recon = {0}, ranges = {0}, shown = {0};
     const struct lr_yaml_field fields[] = {
         {SESSION_KEY, NULL, LR_YAML_COUNT, true, &version, &version_at},
         {"scanner", NULL, LR_YAML_TEXT, false, &session->scanner, NULL},
@@ -463,13 +463,13 @@ static lr_status take_document(const struct lr_yaml *yaml, void *user)
 
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log)
 {
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
     *session = (struct lr_view_session){0};
-    return lr_yaml_take(path, NULL, 0, &(struct lr_yaml_taker){take_document, session, log});
-}
-
-lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
-                                const lr_log *log)
-{
-    *session = (struct lr_view_session){0};
-    return lr_yaml_take(name, text, text_bytes, &(struct lr_yaml_taker){take_document, session, log});
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
+    const lr_status status = yaml != NULL ? read_document(yaml, session) : reason.status;
+    lr_yaml_destroy(yaml);
+    lr_c_locale_leave(locale);
+    return status;
 }

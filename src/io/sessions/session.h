@@ -76,10 +76,6 @@ bool lr_view_session_recognises(const char *text);
  * memory runs out. */
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);
 
-/* Reads a session from a text. Errors show `name` instead of a path. */
-lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
-                                const lr_log *log);
-
 /* Writes a file. All numbers are read back exactly. errors: LR_USAGE for a session that could not be read back;
  * LR_FAILED if writing fails. */
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);

@@ -166,7 +166,7 @@ struct script *script_read(const char *path, const struct viewer_tool *const *to
     script->log = log;
     script->tools = tools;
     snprintf(script->path, sizeof(script->path), "%s", path);
-    script->text = lr_file_bytes(path, MOST_BYTES, &count, log);
+    (void)lr_file_bytes("", path, MOST_BYTES, &count, &script->text, log);
     if (script->text == NULL || read_steps(script) != LR_OK) {
         script_destroy(script);
         return NULL;
