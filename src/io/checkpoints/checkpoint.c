@@ -115,9 +115,8 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_c
     if (shape[0] < 1 || shape[0] > INT32_MAX || shape[1] < 1 ||
         shape[0] > in->file_bytes / (int64_t)sizeof(float) / shape[1]) {
         return lr_error(in->log, LR_BAD_INPUT,
-                        "%s promises %lld images of %lld values and does not hold them: it is "
-                        "damaged",
-                        in->path, (long long)shape[0], (long long)shape[1]);
+                        "%s promises %lld images of %lld values and does not hold them: it is damaged", in->path,
+                        (long long)shape[0], (long long)shape[1]);
     }
     checkpoint->num_images = (int)shape[0];
     checkpoint->num_values = shape[1];
@@ -135,8 +134,7 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_c
                ? LR_OK
                : lr_error(in->log, LR_BAD_INPUT, "%s: %s: begin anew without resuming", in->path,
                           has_sum ? "its checksum is another than that of what it holds: it is damaged"
-                                  : "the checkpoint has no checksum: another version wrote it, or "
-                                    "it is damaged");
+                                  : "the checkpoint has no checksum: another version wrote it, or it is damaged");
 }
 
 lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint, const lr_log *log)

@@ -44,10 +44,9 @@ struct castor_header {
 /* Keys in vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "data filename|number of events|data mode|scanner name|duration (s)|"
-     "attenuation correction flag|normalization correction flag|scatter correction flag|"
-     "random correction flag|coincidence kind flag|tof information flag|tof resolution (ps)|"
-     "list tof measurement range (ps)|list tof quantization bin size (ps)|"
+     "data filename|number of events|data mode|scanner name|duration (s)|attenuation correction flag|"
+     "normalization correction flag|scatter correction flag|random correction flag|coincidence kind flag|"
+     "tof information flag|tof resolution (ps)|list tof measurement range (ps)|list tof quantization bin size (ps)|"
      "histo tof number of bins|histo tof bin size (ps)",
      NULL, NULL},
     {LR_KEY_REFUSED, "data type", "PET|0", "only PET can be read"},
@@ -208,8 +207,7 @@ static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_ev
 static lr_status refuse(const struct reader *reader, const char *what, double value)
 {
     return lr_error(reader->log, LR_BAD_INPUT,
-                    "%s: event %lld, at byte %lld, has %s %g: it is damaged, or the header belongs to "
-                    "other data",
+                    "%s: event %lld, at byte %lld, has %s %g: it is damaged, or the header belongs to other data",
                     reader->header.data_path, (long long)reader->number,
                     (long long)(reader->number * bytes_per_event(&reader->header)), what, value);
 }

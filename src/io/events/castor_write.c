@@ -159,10 +159,9 @@ static void *create_writer(const lr_events_writer_params *params)
         if ((bins->num_bins > 1) != (first->num_bins > 1) || bins->resolution_ps != first->resolution_ps ||
             fabs(own_mm - first_mm) > 1e-5 * first_mm) {
             lr_error(params->log, LR_USAGE,
-                     "%s: CASToR has one time resolution and one width of bins for all "
-                     "events, and the source's module types differ: 0 and 0 have %d "
-                     "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
-                     "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out",
+                     "%s: CASToR has one time resolution and one width of bins for all events, and the source's "
+                     "module types differ: 0 and 0 have %d time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and "
+                     "%d have %d of %.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out",
                      params->path, first->num_bins, first_mm, first->resolution_ps, k / num_kinds, k % num_kinds,
                      bins->num_bins, own_mm, bins->resolution_ps);
             return NULL;
@@ -202,9 +201,7 @@ static lr_status finish_writer(void *self)
 {
     struct writer *writer = self;
     if (writer->delayeds > 0) {
-        lr_warn(writer->log,
-                "%s: %lld delayed coincidences are left out: CASToR's list mode holds "
-                "prompts only",
+        lr_warn(writer->log, "%s: %lld delayed coincidences are left out: CASToR's list mode holds prompts only",
                 writer->path, (long long)writer->delayeds);
     }
     return finish(writer, true);

@@ -378,8 +378,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     }
     if (no_lor > 0) {
         lr_warn(reader->in.log,
-                "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out "
-                "of the sensitivity",
+                "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out of the sensitivity",
                 reader->in.path, (long long)no_lor, (long long)num_pairs, scanner->name);
     }
     return LR_OK;

@@ -802,8 +802,7 @@ static lr_status read_events(struct reader *reader)
     const lr_event_counts *counts = reader->counts;
     if (counts->repeated > 0) {
         lr_warn(petsird->log,
-                "%s: rows of its event lists stand there more than once: %lld repeated events are "
-                "left out",
+                "%s: rows of its event lists stand there more than once: %lld repeated events are left out",
                 petsird->path, (long long)counts->repeated);
     }
     if (counts->excluded_pairs > 0) {
@@ -814,9 +813,7 @@ static lr_status read_events(struct reader *reader)
                 reader->first_excluded);
     }
     if (reader->moves > 0) {
-        lr_warn(petsird->log,
-                "%s: tells %lld times of movements of bed or gantry, which are "
-                "passed over",
+        lr_warn(petsird->log, "%s: tells %lld times of movements of bed or gantry, which are passed over",
                 petsird->path, (long long)reader->moves);
     }
     if (reader->other_blocks > reader->moves) {

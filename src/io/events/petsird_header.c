@@ -74,9 +74,8 @@ static lr_status check_ascending(struct lr_petsird *petsird, const float *edges,
     for (int64_t k = 1; k < count; k++) {
         if (!(edges[k] > edges[k - 1])) {
             return lr_yardl_error(petsird->input,
-                                  "edge %lld of some bins is %g and the one before %g: they must "
-                                  "ascend",
-                                  (long long)k, edges[k], edges[k - 1]);
+                                  "edge %lld of some bins is %g and the one before %g: they must ascend", (long long)k,
+                                  edges[k], edges[k - 1]);
         }
     }
     return LR_OK;
@@ -94,11 +93,9 @@ static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *p
     pair->rows = list.dims[0];
     pair->columns = list.rank == 2 ? list.dims[1] : most_columns;
     if (list.rank > 2 || pair->rows > most_rows || pair->columns > most_columns) {
-        return lr_yardl_error(petsird->input,
-                              "the table of module pairs has %lld x %lld of them, and there are "
-                              "%lld x %lld",
-                              (long long)pair->rows, (long long)pair->columns, (long long)most_rows,
-                              (long long)most_columns);
+        return lr_yardl_error(
+            petsird->input, "the table of module pairs has %lld x %lld of them, and there are %lld x %lld",
+            (long long)pair->rows, (long long)pair->columns, (long long)most_rows, (long long)most_columns);
     }
     if (pair->columns > 0 && pair->rows > LR_PETSIRD_MAX_MASK / pair->columns)
         return lr_yardl_error(petsird->input, "more than %d pairs of modules: they are not read", LR_PETSIRD_MAX_MASK);
@@ -175,8 +172,7 @@ static lr_status take_energies(void *user, struct lr_yardl_input *input, const s
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count != 0 && list.count != petsird->num_types) {
         return lr_yardl_error(input,
-                              "energy bins of %lld module types, and there are %d: which bins are "
-                              "whose is not known",
+                              "energy bins of %lld module types, and there are %d: which bins are whose is not known",
                               (long long)list.count, petsird->num_types);
     }
     for (int64_t k = 0; k < list.count; k++) {
@@ -251,10 +247,9 @@ static lr_status survey(void *user, struct lr_yardl_input *input, const struct l
 /* Fields of all versions up to v0.12.0, without the fields of volumes, materials and signals. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|"
-     "transforms|matrix|shape|corners|c|tofBinEdges|edges|tofResolution|eventEnergyBinEdges|"
-     "detectionEfficiencies|detectionBinEfficiencies|modulePairSGIDLUT|timeInterval|start|stop|"
-     "promptEvents|delayedEvents|detectionBins|tofIdx|EventTimeBlock",
+     "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|transforms|matrix|shape|"
+     "corners|c|tofBinEdges|edges|tofResolution|eventEnergyBinEdges|detectionEfficiencies|detectionBinEfficiencies|"
+     "modulePairSGIDLUT|timeInterval|start|stop|promptEvents|delayedEvents|detectionBins|tofIdx|EventTimeBlock",
      NULL, NULL},
     {LR_KEY_WARNED, "modulePairEfficienciesVectors", "1", "it is passed over"},
     {LR_KEY_WARNED, "calibrationFactor", "1|0", "images are counts, and are not multiplied by it"},
@@ -267,13 +262,12 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "DeadTimeTimeBlock", NULL, "counts are not corrected for dead time"},
     {LR_KEY_IDLE,
      "bulkMaterials|energyResolutionAt511|singlesHistogramLevel|moduleSinglesUnitIdxLUTs|"
-     "singlesHistogramEnergyBinEdges|singleEventPolicy|promptEventPolicy|delayedEventPolicy|"
-     "tripleEventPolicy|quadrupleEventPolicy|singleEventsAreStored|promptEventsAreStored|"
-     "delayedEventsAreStored|tripleEventsAreStored|quadrupleEventsAreStored|methodDescription|"
-     "singleEvents|tripleEvents|quadrupleEvents|ExternalSignalTimeBlock|"
-     "SinglesHistogramTimeBlock|subject|institution|protocol|modality|studyInstanceUID|"
-     "seriesInstanceUID|sopInstanceUID|frameOfReferenceUID|startOfStudy|startOfAcquisition|"
-     "patient|patientOrientation|radiopharmaceuticals|externalSignals",
+     "singlesHistogramEnergyBinEdges|singleEventPolicy|promptEventPolicy|delayedEventPolicy|tripleEventPolicy|"
+     "quadrupleEventPolicy|singleEventsAreStored|promptEventsAreStored|delayedEventsAreStored|tripleEventsAreStored|"
+     "quadrupleEventsAreStored|methodDescription|singleEvents|tripleEvents|quadrupleEvents|ExternalSignalTimeBlock|"
+     "SinglesHistogramTimeBlock|subject|institution|protocol|modality|studyInstanceUID|seriesInstanceUID|"
+     "sopInstanceUID|frameOfReferenceUID|startOfStudy|startOfAcquisition|patient|patientOrientation|"
+     "radiopharmaceuticals|externalSignals",
      NULL, NULL},
 };
 const struct lr_known_keys lr_petsird_keys = {

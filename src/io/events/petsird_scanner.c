@@ -124,8 +124,8 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
 
 /* --- crystals --- */
 
-/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module, or nearest to
- * z if the module is on the axis. v is the one of the two remaining directions that is nearer to z. */
+/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module, or nearest
+ * to z if the module is on the axis. v is the one of the two remaining directions that is nearer to z. */
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
@@ -222,9 +222,7 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
     }
     if (count > MAX_MASK_MODULES) {
         free(modules);
-        lr_warn(petsird->log,
-                "%s: its table of module pairs is passed over: %d modules are more "
-                "than %d",
+        lr_warn(petsird->log, "%s: its table of module pairs is passed over: %d modules are more than %d",
                 petsird->path, count, MAX_MASK_MODULES);
         return LR_OK;
     }
@@ -254,9 +252,8 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
         return LR_OK;
     }
     lr_warn(petsird->log,
-            "%s: puts %lld pairs of modules out of coincidence, which no rule of ours says: they "
-            "are taken as if in coincidence, set min_module_difference or field_of_view_mm in a "
-            "scanner file of your own",
+            "%s: puts %lld pairs of modules out of coincidence, which no rule of ours says: they are taken as if in "
+            "coincidence, set min_module_difference or field_of_view_mm in a scanner file of your own",
             petsird->path, (long long)excluded);
     return LR_OK;
 }
@@ -362,8 +359,7 @@ static lr_status fill_values(const struct lr_petsird *petsird, const lr_scanner 
         const int64_t detectors = type->num_elements * type->num_modules;
         if (detectors > 0 && type->num_efficiencies / type->num_energies != detectors) {
             return lr_error(petsird->log, LR_BAD_INPUT,
-                            "%s: has %lld efficiencies of detection bins for %lld crystals of module "
-                            "type %d",
+                            "%s: has %lld efficiencies of detection bins for %lld crystals of module type %d",
                             petsird->path, (long long)type->num_efficiencies, (long long)detectors,
                             (int)(type - petsird->types));
         }

@@ -88,8 +88,7 @@ static lr_status sort_modules(struct layout *layout, const lr_events_info *info,
         }
         if (type == LR_PETSIRD_MAX_TYPES) {
             return lr_error(log, LR_USAGE,
-                            "%s has modules of more than %d kinds, which are too many for a PETSIRD "
-                            "file",
+                            "%s has modules of more than %d kinds, which are too many for a PETSIRD file",
                             scanner->name, LR_PETSIRD_MAX_TYPES);
         }
         if (type == layout->num_types) {

@@ -157,9 +157,8 @@ static lr_status read_records(struct reader *reader, FILE *file)
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
     if (length % RECORD_BYTES != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: is truncated: record %lld, at byte %lld, has %zu of %d bytes: copy it "
-                        "again",
-                        reader->path, (long long)reader->num_records,
+                        "%s: is truncated: record %lld, at byte %lld, has %zu of %d bytes: copy it again", reader->path,
+                        (long long)reader->num_records,
                         (long long)(SIGNATURE_BYTES + RECORD_BYTES * reader->num_records), length % RECORD_BYTES,
                         RECORD_BYTES);
     }

@@ -54,21 +54,18 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "septa state", "none|retracted|out",
      "septa between rings are not computed: efficiencies have to hold what they stop"},
     {LR_KEY_IDLE,
-     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|"
-     "process status|data description|data set*|scan data type description|isotope name|"
-     "isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|"
-     "radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|"
-     "image relative start time (sec)|image duration (sec)|number of energy windows|"
-     "energy window lower level*|energy window upper level*|energy window pair|comment|"
-     "originating system|radiopharmaceutical|relative time of tracer injection (sec)|"
-     "tracer activity at time of injection (bq)|injected volume (ml)|tracer injection date*|"
-     "tracer injection time*|horizontal bed translation|end horizontal bed position (mm)|"
-     "coincidence window width (ns)|transaxial fov diameter (cm)|distance between rings (cm)|"
-     "gantry crystal radius (cm)|bin size (cm)|tof mashing factor|number of segments|"
-     "segment table|number of buckets|bucket singles rate|total number of singles blocks|"
-     "singles polling method|singles polling interval (sec)|singles scale factor|"
-     "timing tagwords interval (msec)|time sync|preset type|preset value|preset unit|"
-     "decay correction*|total uncorrected singles rate|total prompts*|total randoms|"
+     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|process status|"
+     "data description|data set*|scan data type description|isotope name|isotope gamma halflife (sec)|"
+     "isotope branching factor|number of radionuclides|radionuclide name|radionuclide halflife (sec)|"
+     "radionuclide branching factor|image relative start time (sec)|image duration (sec)|number of energy windows|"
+     "energy window lower level*|energy window upper level*|energy window pair|comment|originating system|"
+     "radiopharmaceutical|relative time of tracer injection (sec)|tracer activity at time of injection (bq)|"
+     "injected volume (ml)|tracer injection date*|tracer injection time*|horizontal bed translation|"
+     "end horizontal bed position (mm)|coincidence window width (ns)|transaxial fov diameter (cm)|"
+     "distance between rings (cm)|gantry crystal radius (cm)|bin size (cm)|tof mashing factor|number of segments|"
+     "segment table|number of buckets|bucket singles rate|total number of singles blocks|singles polling method|"
+     "singles polling interval (sec)|singles scale factor|timing tagwords interval (msec)|time sync|preset type|"
+     "preset value|preset unit|decay correction*|total uncorrected singles rate|total prompts*|total randoms|"
      "total net trues|image duration from timing tags (msec)|gim loss fraction|pdr loss fraction|"
      "detector block singles|listmode header file|listmode data file|compressor version",
      NULL, NULL},
@@ -174,9 +171,7 @@ static lr_status read_header(const char *companion, const char *events, struct s
             continue;
         }
         if (belongs) {
-            status = lr_error(log, LR_BAD_INPUT,
-                              "%s: more than one header names it, %s and %s: name the "
-                              "one to use",
+            status = lr_error(log, LR_BAD_INPUT, "%s: more than one header names it, %s and %s: name the one to use",
                               events, found, path);
         }
         free(path);
@@ -270,9 +265,8 @@ static lr_status make_layout(struct reader *reader)
     }
     if (header->tof_bins > 1) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: %lld time-of-flight bins: only list mode without time of flight can "
-                        "be read",
-                        header->path, (long long)header->tof_bins);
+                        "%s: %lld time-of-flight bins: only list mode without time of flight can be read", header->path,
+                        (long long)header->tof_bins);
     }
 
     layout->views = sinogram->around / 2;
@@ -374,9 +368,8 @@ static lr_status read_from(struct reader *reader, FILE *file)
     const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
     if (offset > INT32_MAX || (offset > 0 && fseek(file, (long)offset, SEEK_SET) != 0)) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: the %lld bytes before the words that its header tells of cannot be "
-                        "skipped",
-                        reader->path, (long long)offset);
+                        "%s: the %lld bytes before the words that its header tells of cannot be skipped", reader->path,
+                        (long long)offset);
     }
     if (reader->stream->sink == NULL) return LR_OK;
     unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
@@ -391,17 +384,14 @@ static lr_status read_from(struct reader *reader, FILE *file)
     const size_t rest = length % WORD_BYTES;
     if (rest != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
-                        "again",
-                        reader->path, (long long)reader->num_words,
-                        (long long)(offset + WORD_BYTES * reader->num_words), rest, WORD_BYTES);
+                        "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it again", reader->path,
+                        (long long)reader->num_words, (long long)(offset + WORD_BYTES * reader->num_words), rest,
+                        WORD_BYTES);
     }
     if (reader->num_words == 0)
         return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again", reader->path);
     if (reader->header.num_words > reader->num_words) {
-        lr_warn(reader->log,
-                "%s: holds %lld words where its header tells of %lld: it is a part of the "
-                "acquisition",
+        lr_warn(reader->log, "%s: holds %lld words where its header tells of %lld: it is a part of the acquisition",
                 reader->path, (long long)reader->num_words, (long long)reader->header.num_words);
     }
 
@@ -419,9 +409,8 @@ static lr_status read_from(struct reader *reader, FILE *file)
     const int64_t events = counts->prompts + counts->delayeds;
     if (events == 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: none of its %lld words is an event: it is no Siemens list mode of 32 "
-                        "bits",
-                        reader->path, (long long)reader->num_words);
+                        "%s: none of its %lld words is an event: it is no Siemens list mode of 32 bits", reader->path,
+                        (long long)reader->num_words);
     }
     char first[80];
     snprintf(first, sizeof(first), "word %lld, at byte %lld (0x%08x)", (long long)reader->first_unknown_word,

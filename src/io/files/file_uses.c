@@ -86,15 +86,13 @@ static lr_status check_reads(const lr_file_uses *uses, const char *path, const c
         const char *read = uses->read[k];
         if (is_same(&found, read)) {
             return lr_error(uses->log, LR_USAGE,
-                            "%s%s%s is the input too, which would be lost: give the output another "
-                            "name",
-                            path, with != NULL ? ", which goes with " : "", with != NULL ? with : "");
+                            "%s%s%s is the input too, which would be lost: give the output another name", path,
+                            with != NULL ? ", which goes with " : "", with != NULL ? with : "");
         }
         if (names_file(read, &found, uses->log)) {
             return lr_error(uses->log, LR_USAGE,
-                            "%s%s%s belongs to the input %s, and would be lost: give the output "
-                            "another name",
-                            path, with != NULL ? ", which goes with " : "", with != NULL ? with : "", read);
+                            "%s%s%s belongs to the input %s, and would be lost: give the output another name", path,
+                            with != NULL ? ", which goes with " : "", with != NULL ? with : "", read);
         }
     }
     return LR_OK;

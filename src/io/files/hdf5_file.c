@@ -58,8 +58,7 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
         !(h5->put_string(out->file, "program", "LORaster") && h5->put_string(out->file, "version", lr_version()) &&
           h5->put_string(out->file, "content", content) &&
           h5->put_string(out->file, "frame",
-                         "right-handed, millimetres, z along the scanner's axis, origin at "
-                         "the scanner's centre"))) {
+                         "right-handed, millimetres, z along the scanner's axis, origin at the scanner's centre"))) {
         (void)lr_hdf5_output_fail(out, "the file");
         lr_hdf5_output_abandon(out);
         return LR_FAILED;

@@ -163,14 +163,12 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int end)
     }
     if (signal_number == SIGKILL) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s cannot be read: the process that reads it was killed, perhaps for want "
-                        "of memory",
+                        "%s cannot be read: the process that reads it was killed, perhaps for want of memory",
                         in->path);
     }
     if (signal_number != 0) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
-                        "the file again",
+                        "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get the file again",
                         in->path, signal_number);
     }
     if (code == LR_HDF5_OTHER_VERSION) {
@@ -185,9 +183,8 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int end)
                         in->path, code == LR_HDF5_NO_LIBRARY ? "a library" : "memory");
     }
     return lr_error(log, LR_BAD_INPUT,
-                    "%s is damaged: the HDF5 library gives up when it reads it (code %d): get "
-                    "the file again",
-                    in->path, code);
+                    "%s is damaged: the HDF5 library gives up when it reads it (code %d): get the file again", in->path,
+                    code);
 }
 
 /* --- requests --- */
@@ -317,11 +314,10 @@ lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in)
 
 lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in)
 {
-    return in->process->id != 0 ? LR_OK
-                                : lr_error(in->process->callers_log, in->process->status,
-                                           "%s cannot be read any more: what read it has ended before: open it "
-                                           "again",
-                                           in->path);
+    return in->process->id != 0
+               ? LR_OK
+               : lr_error(in->process->callers_log, in->process->status,
+                          "%s cannot be read any more: what read it has ended before: open it again", in->path);
 }
 
 /* --- datasets --- */
@@ -365,9 +361,7 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
     return numbers <= most * stored && stored <= (double)in->file_bytes + slack_bytes
                ? LR_OK
                : lr_error(in->log, LR_BAD_INPUT,
-                          "%s in %s is to have %.0f numbers, more than the file can hold: it is "
-                          "truncated or "
-                          "damaged",
+                          "%s in %s is to have %.0f numbers, more than the file can hold: it is truncated or damaged",
                           name, in->path, numbers);
 }
 

@@ -82,9 +82,8 @@ lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header 
     const bool has_all = version == 1 || fread(bytes + MAGIC_BYTES + 4, 1, 2, file) == 2;
     if (version < 1 || version > 3) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with "
-                        "numpy.save",
-                        path, version);
+                        "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with numpy.save", path,
+                        version);
     }
     if (!has_all) return truncated(file, path, log);
     int64_t length = at[2] | at[3] << 8;

@@ -422,14 +422,12 @@ lr_status lr_output_fail(struct lr_output *output, int error)
     switch (output->error) {
     case ENOSPC:
         return lr_error(output->log, LR_FAILED,
-                        "cannot write %s: the disk is full: free some space there or choose "
-                        "another place%s",
-                        path, rest);
+                        "cannot write %s: the disk is full: free some space there or choose another place%s", path,
+                        rest);
     case EDQUOT:
         return lr_error(output->log, LR_FAILED,
-                        "cannot write %s: your disk quota is used up: free some space or choose "
-                        "another place%s",
-                        path, rest);
+                        "cannot write %s: your disk quota is used up: free some space or choose another place%s", path,
+                        rest);
     case EFBIG:
         return lr_error(output->log, LR_FAILED,
                         "cannot write %s: it grew beyond the largest file allowed here (ulimit -f, "
@@ -462,9 +460,8 @@ static void complain_open(const struct lr_output *output, int error)
     case EPERM:
     case EROFS:
         (void)lr_error(output->log, LR_FAILED,
-                       "cannot write %s: no permission to write in the folder %.*s (%s): choose "
-                       "another place",
-                       path, shown, folder, lr_error_text(error, text));
+                       "cannot write %s: no permission to write in the folder %.*s (%s): choose another place", path,
+                       shown, folder, lr_error_text(error, text));
         break;
     case EISDIR:
         (void)lr_error(output->log, LR_FAILED, "cannot write %s: it is a folder: give the name of a file", path);

@@ -73,8 +73,7 @@ static lr_status fill(struct lr_yardl_input *input)
     input->now.filled = fread(input->now.buffer, 1, input->room, input->file);
     if (input->now.filled > 0) return LR_OK;
     return ferror(input->file) ? lr_yardl_error(input, "the file cannot be read: %s", strerror(errno))
-                               : lr_yardl_error(input, "the file ends within a value: it is truncated, copy it "
-                                                       "again");
+                               : lr_yardl_error(input, "the file ends within a value: it is truncated, copy it again");
 }
 
 static lr_status take_byte(struct lr_yardl_input *input, unsigned char *byte)
@@ -91,8 +90,7 @@ static lr_status take_bytes(struct lr_yardl_input *input, void *bytes, int64_t c
     unsigned char *out = bytes;
     if (count > lr_yardl_left(input)) {
         return lr_yardl_error(input,
-                              "%lld bytes are to follow, and the file has %lld more: it is "
-                              "truncated, copy it again",
+                              "%lld bytes are to follow, and the file has %lld more: it is truncated, copy it again",
                               (long long)count, (long long)lr_yardl_left(input));
     }
     while (count > 0) {
@@ -205,9 +203,8 @@ struct lr_yardl_input *lr_yardl_open(const char *path, struct lr_yardl_schema **
     if (there > 0 && take_bytes(input, magic, there) != LR_OK) goto failed;
     if (there < MAGIC_BYTES || memcmp(magic, "yardl", 5) != 0) {
         lr_error(log, LR_BAD_INPUT,
-                 "%s: does not begin with 'yardl' and a version, so it is no PETSIRD file "
-                 "in binary encoding%s",
-                 path, input->size == 0 ? ": it is empty" : "");
+                 "%s: does not begin with 'yardl' and a version, so it is no PETSIRD file in binary encoding%s", path,
+                 input->size == 0 ? ": it is empty" : "");
         goto failed;
     }
     const uint64_t version = lr_whole_at(magic + 5, 4);
@@ -805,9 +802,8 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
             (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c != '\0' && strchr("{}[]:,\"+-.E \t\r\n", c) != NULL);
         if (!plain || depth < 0 || depth > MAX_DEPTH) {
             lr_error(log, LR_BAD_INPUT,
-                     "%s: its schema is no JSON of at most %d levels (byte %lld of it): the "
-                     "file is damaged",
-                     name, MAX_DEPTH, (long long)k);
+                     "%s: its schema is no JSON of at most %d levels (byte %lld of it): the file is damaged", name,
+                     MAX_DEPTH, (long long)k);
             return NULL;
         }
     }

@@ -72,9 +72,8 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
     const int k = find_ending(path);
     if (k >= 0 && endings[k].format == NULL && recognise(&head) == &lr_image_nifti) {
         (void)lr_error(log, LR_BAD_INPUT,
-                       "%s holds an image's voxels without its grid: name the header, which ends "
-                       "in %s",
-                       path, endings[k].header);
+                       "%s holds an image's voxels without its grid: name the header, which ends in %s", path,
+                       endings[k].header);
         return NULL;
     }
     if (k < 0 || endings[k].format == NULL) return recognise(&head);

@@ -31,19 +31,17 @@
  * headers of Siemens and GATE. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "name of data file|imagedata byte order|image data byte order|number format|"
-     "number of bytes per pixel|matrix size|matrix axis label|data offset in bytes|"
-     "data starting block|version of keys|sms-mi header name space|scaling factor (mm/pixel)|"
-     "scale factor (mm/pixel)|first pixel offset (mm)|origin (mm)|offset|number of slices|"
-     "number of images|total number of images|slice thickness (pixels)|"
-     "centre-centre slice separation (pixels)|center-center slice separation (pixels)|"
-     "image scaling factor|quantification units|rescale slope|data rescale slope|"
-     "rescale intercept|data rescale intercept|data rescale offset",
+     "name of data file|imagedata byte order|image data byte order|number format|number of bytes per pixel|"
+     "matrix size|matrix axis label|data offset in bytes|data starting block|version of keys|"
+     "sms-mi header name space|scaling factor (mm/pixel)|scale factor (mm/pixel)|first pixel offset (mm)|origin (mm)|"
+     "offset|number of slices|number of images|total number of images|slice thickness (pixels)|"
+     "centre-centre slice separation (pixels)|center-center slice separation (pixels)|image scaling factor|"
+     "quantification units|rescale slope|data rescale slope|rescale intercept|data rescale intercept|"
+     "data rescale offset",
      NULL, NULL},
     {LR_KEY_REFUSED,
-     "number of time frames|number of frame groups|number of time windows|"
-     "number of respiratory gates|number of cardiac gates|number of image data types|"
-     "total number of data sets",
+     "number of time frames|number of frame groups|number of time windows|number of respiratory gates|"
+     "number of cardiac gates|number of image data types|total number of data sets",
      "0|1", "split it and give one image"},
     {LR_KEY_REFUSED, "slice orientation", "transverse|transaxial|axial|unknown|0",
      "only transverse slices can be read: reformat it"},
@@ -55,11 +53,9 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "image scale factor", "1", "voxels are not multiplied by it"},
     {LR_KEY_WARNED, "calibration factor", "1|0|-1", "voxels are not multiplied by it"},
     {LR_KEY_WARNED, "patient orientation", "hfs|head_in|head in|unknown|0",
-     "the axes are taken for those of HFS, head first on the back: turn the image if they are the "
-     "patient's own"},
+     "the axes are taken for those of HFS, head first on the back: turn the image if they are the patient's own"},
     {LR_KEY_WARNED, "patient rotation", "supine|unknown|0",
-     "the axes are taken for those of HFS, head first on the back: turn the image if they are the "
-     "patient's own"},
+     "the axes are taken for those of HFS, head first on the back: turn the image if they are the patient's own"},
     {LR_KEY_WARNED, "gantry tilt angle (degrees)|gantry rotation (degrees)", "0",
      "the image is taken to stand upright"},
     {LR_KEY_WARNED, "gantry offset (mm)|x-offset (mm)|y-offset (mm)", "0",
@@ -69,21 +65,18 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
      "the image is taken to be where the scanner is: move it along y by that"},
     {LR_KEY_IDLE,
-     "sms-mi version number|study date*|study time*|patient name|patient id|data format|"
-     "data description|data set*|scan data type description|image data type description|"
-     "index nesting level|isotope name|isotope gamma halflife (sec)|isotope branching factor|"
-     "number of radionuclides|radionuclide name|radionuclide halflife (sec)|"
-     "radionuclide branching factor|image relative start time (sec)|image duration (sec)|"
-     "number of energy windows|energy window lower level*|energy window upper level*|"
-     "energy window pair|maximum pixel count|minimum pixel count|comment|originating system|"
-     "imaging modality|type of data|study duration (sec)|image start time (sec)|"
-     "pause between frame groups (sec)|horizontal bed translation|"
-     "end horizontal bed position (mm)|radiopharmaceutical|"
-     "relative time of tracer injection (sec)|tracer*|injected volume (ml)|decay correction*|"
-     "method of*|scatter fraction*|pet scanner type|reconstruction*|number of iterations|"
-     "number of subsets|filter*|listmode*|sinogram*|frame group number|time window number|"
-     "number of images in*|number of detector heads|number of projections|extent of rotation|"
-     "program author|program version|program date",
+     "sms-mi version number|study date*|study time*|patient name|patient id|data format|data description|data set*|"
+     "scan data type description|image data type description|index nesting level|isotope name|"
+     "isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|radionuclide name|"
+     "radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|image duration (sec)|"
+     "number of energy windows|energy window lower level*|energy window upper level*|energy window pair|"
+     "maximum pixel count|minimum pixel count|comment|originating system|imaging modality|type of data|"
+     "study duration (sec)|image start time (sec)|pause between frame groups (sec)|horizontal bed translation|"
+     "end horizontal bed position (mm)|radiopharmaceutical|relative time of tracer injection (sec)|tracer*|"
+     "injected volume (ml)|decay correction*|method of*|scatter fraction*|pet scanner type|reconstruction*|"
+     "number of iterations|number of subsets|filter*|listmode*|sinogram*|frame group number|time window number|"
+     "number of images in*|number of detector heads|number of projections|extent of rotation|program author|"
+     "program version|program date",
      NULL, NULL},
 };
 const struct lr_known_keys lr_interfile_image_keys = {
@@ -118,8 +111,7 @@ static lr_status read_axis(const struct lr_keyed_text *file, int f, int *size, d
         LR_TRY(lr_interfile_number(file, "center-center slice separation (pixels)", 0, &apart_mm));
         if (*voxel_mm > 0.0 && fabs(apart_mm - *voxel_mm) > 1e-4 * *voxel_mm) {
             return lr_error(file->log, LR_BAD_INPUT,
-                            "%s: its slices are %g thick and %g from centre-centre: resample it to "
-                            "slices that touch",
+                            "%s: its slices are %g thick and %g from centre-centre: resample it to slices that touch",
                             file->path, *voxel_mm, apart_mm);
         }
     }
@@ -136,8 +128,7 @@ static lr_status read_axis(const struct lr_keyed_text *file, int f, int *size, d
     *size = (int)number;
     return *voxel_mm > 0.0 ? LR_OK
                            : lr_error(file->log, LR_BAD_INPUT,
-                                      "%s: scaling factor (mm/pixel) [%d] must be a voxel's edge, "
-                                      "greater than 0",
+                                      "%s: scaling factor (mm/pixel) [%d] must be a voxel's edge, greater than 0",
                                       file->path, f + 1);
 }
 
@@ -230,8 +221,7 @@ static lr_status scale_planes(const struct lr_keyed_text *file, lr_image *image)
         lr_c_locale_leave(locale);
         if (*at != '}' || count != size[2]) {
             return lr_error(file->log, LR_BAD_INPUT,
-                            "%s:%d: 'image scaling factor' must be one number, or a list {a, b, "
-                            "...} of one for each "
+                            "%s:%d: 'image scaling factor' must be one number, or a list {a, b, ...} of one for each "
                             "of the %d planes",
                             file->path, lr_interfile_find(file, "image scaling factor", index)->number, size[2]);
         }

@@ -23,9 +23,8 @@ enum { MAX_HEADER = 65536 };
 /* Keys in metaObject.cxx and metaImage.cxx of MetaIO. ITK also ignores the keys with LR_KEY_IDLE. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|"
-     "Orientation|Rotation|ElementType|ElementByteOrderMSB|BinaryDataByteOrderMSB|HeaderSize|"
-     "ElementDataFile",
+     "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|Orientation|Rotation|"
+     "ElementType|ElementByteOrderMSB|BinaryDataByteOrderMSB|HeaderSize|ElementDataFile",
      NULL, NULL},
     {LR_KEY_REFUSED, "ObjectType", "Image", "only images can be read"},
     {LR_KEY_REFUSED, "CompressedData", "False|F|0", "it is compressed: save it as plain, uncompressed binary numbers"},
@@ -36,9 +35,8 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "HeaderSizePerSlice", "0", "its slices lie apart: save them as one block"},
     {LR_KEY_WARNED, "DistanceUnits", "mm|?", "lengths are taken for mm"},
     {LR_KEY_IDLE,
-     "ObjectSubType|Comment|Name|ID|ParentID|Color|CompressedDataSize|CompressionLevel|"
-     "TransformType|CenterOfRotation|AnatomicalOrientation|Modality|SequenceID|ElementMin|"
-     "ElementMax|ElementNBits|AcquisitionDate",
+     "ObjectSubType|Comment|Name|ID|ParentID|Color|CompressedDataSize|CompressionLevel|TransformType|"
+     "CenterOfRotation|AnatomicalOrientation|Modality|SequenceID|ElementMin|ElementMax|ElementNBits|AcquisitionDate",
      NULL, NULL},
 };
 const struct lr_known_keys lr_metaimage_keys = {

@@ -122,10 +122,8 @@ static lr_status read_header(struct source *source)
         return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3", source->path, dim[0]);
     for (int f = 1; f <= dim[0]; f++) {
         if (dim[f] <= 0) {
-            return lr_error(source->log, LR_BAD_INPUT,
-                            "%s has size %d along its axis %d: need 1 "
-                            "or more",
-                            source->path, dim[f], f);
+            return lr_error(source->log, LR_BAD_INPUT, "%s has size %d along its axis %d: need 1 or more", source->path,
+                            dim[f], f);
         }
         if (dim[f] > 1 && (f > 4 || (f == 4 && source->frame == 0))) {
             return lr_error(source->log, LR_BAD_INPUT,
@@ -352,8 +350,7 @@ static lr_status read_lines(struct source *source, struct line *line, const lr_p
             const char *why = gzerror(source->file, &error);
             if (error == Z_ERRNO) return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
             return lr_error(source->log, LR_BAD_INPUT,
-                            "%s is truncated or damaged: its values end in line %lld of %lld: get it "
-                            "again",
+                            "%s is truncated or damaged: its values end in line %lld of %lld: get it again",
                             source->path, (long long)number + 1, (long long)total);
         }
         lr_numbers_convert(&line->type, line->raw, size[0], line->numbers);
@@ -373,9 +370,7 @@ static lr_status read_lines(struct source *source, struct line *line, const lr_p
     (void)gzerror(source->file, &error);
     if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {
         return lr_error(source->log, LR_BAD_INPUT,
-                        "%s is truncated or damaged: its compressed data has no valid end: get it "
-                        "again",
-                        source->path);
+                        "%s is truncated or damaged: its compressed data has no valid end: get it again", source->path);
     }
     return LR_OK;
 }
@@ -440,18 +435,16 @@ static lr_status read_values(struct source *source, const lr_progress *progress,
     const bool scaled = slope != 0.0 && !isnan(slope);
     if (scaled && !(isfinite(slope) && isfinite(intercept))) {
         return lr_error(source->log, LR_BAD_INPUT,
-                        "%s scales its numbers by %g and adds %g: repair its scl_slope and "
-                        "scl_inter",
-                        source->path, slope, intercept);
+                        "%s scales its numbers by %g and adds %g: repair its scl_slope and scl_inter", source->path,
+                        slope, intercept);
     }
     line.slope = scaled ? slope : 1.0;
     line.intercept = scaled ? intercept : 0.0;
     const double offset = (double)header->vox_offset;
     if (!(offset >= header_bytes && offset <= 0x1p30 && offset == floor(offset))) {
         return lr_error(source->log, LR_BAD_INPUT,
-                        "%s says that its values start at byte %g: its header is damaged (352 is "
-                        "usual)",
-                        source->path, offset);
+                        "%s says that its values start at byte %g: its header is damaged (352 is usual)", source->path,
+                        offset);
     }
     const double begin = offset + volumes_bytes(source, false);
     if (gzseek(source->file, (z_off_t)begin, SEEK_SET) < 0)

@@ -41,9 +41,7 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
     const int *size = grid->size;
     if (!lr_number_type_is_valid(&header.type)) {
         lr_error(log, LR_BAD_INPUT,
-                 "%s: its numbers are neither floats of 4 or 8 bytes nor integers: save it "
-                 "with astype('<f4')",
-                 path);
+                 "%s: its numbers are neither floats of 4 or 8 bytes nor integers: save it with astype('<f4')", path);
         return NULL;
     }
     if (header.fortran_order) {
@@ -53,17 +51,15 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
     const bool is_cube = size[0] == size[2];
     if (header.num_dims == 3 && shape[0] == size[0] && shape[1] == size[1] && shape[2] == size[2] && !is_cube) {
         lr_error(log, LR_BAD_INPUT,
-                 "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = "
-                 "[%d][%d][%d]: if its axes are z, y, x, the grid is %lld,%lld,%lld; if they "
-                 "are x, y, z, save its transpose",
+                 "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = [%d][%d][%d]: if its axes "
+                 "are z, y, x, the grid is %lld,%lld,%lld; if they are x, y, z, save its transpose",
                  path, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1], size[0],
                  (long long)shape[2], (long long)shape[1], (long long)shape[0]);
         return NULL;
     }
     if (header.num_dims != 3 || shape[0] != size[2] || shape[1] != size[1] || shape[2] != size[0]) {
         lr_error(log, LR_BAD_INPUT,
-                 "%s: has %d dimensions of %lld, %lld, %lld elements where the grid needs "
-                 "[nz][ny][nx] = [%d][%d][%d]",
+                 "%s: has %d dimensions of %lld, %lld, %lld elements where the grid needs [nz][ny][nx] = [%d][%d][%d]",
                  path, header.num_dims, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1],
                  size[0]);
         return NULL;

@@ -20,8 +20,8 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
                                   const lr_log *log);
 lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
-/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name of
- * the data, for messages. */
+/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name
+ * of the data, for messages. */
 struct lr_lor_file_place {
     const char *what;
     int64_t first, before;

@@ -29,8 +29,7 @@ lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr
         }
         if (lor <= before) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s lists LOR %lld after %lld at place %lld: LORs must be sorted and "
-                            "listed once",
+                            "%s lists LOR %lld after %lld at place %lld: LORs must be sorted and listed once",
                             place->what, (long long)lor, (long long)before, (long long)(place->first + n));
         }
         if (!isfinite(some->values[n])) {
@@ -73,8 +72,7 @@ static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, 
     }
     if (lr_hdf5_has(in, "/matrix")) {
         return lr_error(in->log, LR_BAD_INPUT,
-                        "%s holds a system matrix and no LOR data: give what was measured, or "
-                        "projected from an image",
+                        "%s holds a system matrix and no LOR data: give what was measured, or projected from an image",
                         in->path);
     }
     if (!lr_hdf5_get_string(in, "/lor", "layout", layout, sizeof(layout)) ||

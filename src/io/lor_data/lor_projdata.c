@@ -63,8 +63,7 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
             return lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, reader->file.data_path);
         if (!isfinite((float)value)) {
             return lr_error(reader->log, LR_BAD_INPUT,
-                            "%s: holds %g in view %d, tangential position %d: values must be "
-                            "finite",
+                            "%s: holds %g in view %d, tangential position %d: values must be finite",
                             reader->file.data_path, value, view, t);
         }
         if (value == 0.0) continue;
@@ -151,9 +150,8 @@ static lr_status report(const struct reader *reader)
     }
     if (reader->most_found > 1) {
         lr_warn(reader->log,
-                "%s: is compressed, with up to %d pairs of crystals in a bin (axial compression, "
-                "mashed views): counts are spread evenly over them, which blurs the image axially "
-                "or towards the edge",
+                "%s: is compressed, with up to %d pairs of crystals in a bin (axial compression, mashed views): "
+                "counts are spread evenly over them, which blurs the image axially or towards the edge",
                 reader->path, reader->most_found);
     }
 
@@ -173,9 +171,8 @@ static lr_status report(const struct reader *reader)
     }
     if (reach[1] > difference) {
         lr_warn(reader->log,
-                "%s: has ring differences up to %d, and crystals in coincidence reach %d: those "
-                "beyond are taken as measured without counts; max_ring_difference in the scanner's "
-                "description leaves them out",
+                "%s: has ring differences up to %d, and crystals in coincidence reach %d: those beyond are taken as "
+                "measured without counts; max_ring_difference in the scanner's description leaves them out",
                 reader->path, difference, reach[1]);
     }
     return LR_OK;
@@ -218,8 +215,7 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
     }
     if (file->offset_bytes > length || (length - file->offset_bytes) / file->type.bytes < bins) {
         lr_error(log, LR_BAD_INPUT,
-                 "%s is truncated: %lld bins of %d bytes after byte %lld do not fit into "
-                 "its %lld bytes: get it again",
+                 "%s is truncated: %lld bins of %d bytes after byte %lld do not fit into its %lld bytes: get it again",
                  file->data_path, (long long)bins, file->type.bytes, (long long)file->offset_bytes, (long long)length);
         goto end;
     }

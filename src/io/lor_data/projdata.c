@@ -276,8 +276,7 @@ static lr_status find_rings(struct draft *draft)
         while (geometry <= GENERIC && strcasecmp(value, words[geometry]) != 0) geometry++;
     if (geometry > GENERIC) {
         return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: 'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
-                        "Generic are known",
+                        "%s: 'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and Generic are known",
                         file->path, value);
     }
 
@@ -290,8 +289,7 @@ static lr_status find_rings(struct draft *draft)
     LR_TRY(lr_interfile_number(file, "view offset (degrees)", 0, &draft->projdata->view_offset_deg));
     if (wanted[0] < 1 || wanted[1] < 1) {
         return lr_keyed_text_error(draft->file, NULL,
-                                   "does not say the number of rings and of detectors per ring of its "
-                                   "scanner");
+                                   "does not say the number of rings and of detectors per ring of its scanner");
     }
     LR_TRY(lr_sinogram_gaps_for(draft->scanner, wanted, &gaps, file->path, file->log));
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -373,14 +371,12 @@ static lr_status find_bins(const struct draft *draft)
     LR_TRY(lr_interfile_integer(file, "matrix size", by_view ? 3 : 2, &views));
     if (views < 1 || views > all || all % views != 0) {
         return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: has %lld views where %d detectors per ring have %d, or whole parts "
-                        "of that",
-                        file->path, (long long)views, around, all);
+                        "%s: has %lld views where %d detectors per ring have %d, or whole parts of that", file->path,
+                        (long long)views, around, all);
     }
     if (bins < 1 || bins > around) {
         return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: has %lld tangential positions, where %d detectors per ring have at "
-                        "most as many",
+                        "%s: has %lld tangential positions, where %d detectors per ring have at most as many",
                         file->path, (long long)bins, around);
     }
     projdata->by_view = by_view;

@@ -37,8 +37,7 @@ struct order {
 static lr_status not_rings(const struct order *order, const char *why)
 {
     return lr_error(order->log, LR_BAD_INPUT,
-                    "%s: sinograms number the crystals of full rings of equal modules, and %s is "
-                    "not one: %s",
+                    "%s: sinograms number the crystals of full rings of equal modules, and %s is not one: %s",
                     order->what, order->scanner->name, why);
 }
 
@@ -75,10 +74,8 @@ static lr_status measure(struct order *order)
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const double *c = module->centre_mm, *u = module->u, *v = module->v;
-        if (c[0] * u[1] - c[1] * u[0] <= 0.0 || v[2] < 0.999999) {
-            return not_rings(order, "a module's u does not run around the axis, or its v not along "
-                                    "it");
-        }
+        if (c[0] * u[1] - c[1] * u[0] <= 0.0 || v[2] < 0.999999)
+            return not_rings(order, "a module's u does not run around the axis, or its v not along it");
     }
     order->parts = lr_alloc(scanner->num_modules, sizeof(*order->parts), "modules", order->log);
     if (order->parts == NULL) return LR_FAILED;
@@ -241,9 +238,8 @@ lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2
         if (more < 0 || wanted[k] > MAX_PLACES || (more > 0 && between[k] == 0) ||
             (more > 0 && more % between[k] != 0)) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: gives %lld %s where %s has %lld in %lld modules: it belongs to "
-                            "another scanner",
-                            what, (long long)wanted[k], k == 0 ? "detectors per ring" : "rings", scanner->name,
+                            "%s: gives %lld %s where %s has %lld in %lld modules: it belongs to another scanner", what,
+                            (long long)wanted[k], k == 0 ? "detectors per ring" : "rings", scanner->name,
                             (long long)real[k], (long long)(k == 0 ? between[0] : between[1] + 1));
         }
         virtual_ones[k] = more > 0 ? more / between[k] : 0;

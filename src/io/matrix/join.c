@@ -59,8 +59,7 @@ static lr_status check_piece(const struct join *join, const struct piece *piece,
         lr_key_compare(keys, &differs);
         if (differs.contents) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s and %s are parts of different matrices: they have other contents of: "
-                            "%.*s",
+                            "%s and %s are parts of different matrices: they have other contents of: %.*s",
                             join->first_path, piece->path, differs.length[0], differs.part[0]);
         }
         return lr_error(log, LR_BAD_INPUT, "%s and %s are parts of different matrices: one has %.*s, the other %.*s",

@@ -386,8 +386,7 @@ static lr_status read_directory(struct npz_source *npz)
         const int64_t place = (int64_t)lr_whole_at(entry + 42, 4);
         if (lr_whole_at(entry + 10, 2) != 0 || packed != plain) {
             return lr_error(npz->log, LR_BAD_INPUT,
-                            "%s: %s is compressed: save it with scipy.sparse.save_npz(..., "
-                            "compressed=False)",
+                            "%s: %s is compressed: save it with scipy.sparse.save_npz(..., compressed=False)",
                             npz->path, names[k]);
         }
         LR_TRY(read_bytes(npz, place, local, sizeof(local)));

@@ -98,9 +98,7 @@ lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors
 
     /* Rows are voxels. */
     if (info->voxels == NULL && (info->row_begin < 0 || info->num_rows > num_voxels - info->row_begin)) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s says that its %lld rows are voxels from %lld on, and its grid "
-                        "has %lld",
+        return lr_error(log, LR_BAD_INPUT, "%s says that its %lld rows are voxels from %lld on, and its grid has %lld",
                         file->path, (long long)info->num_rows, (long long)info->row_begin, (long long)num_voxels);
     }
     for (int64_t k = 0; info->voxels != NULL && k < info->num_rows; k++) {
@@ -187,11 +185,9 @@ static lr_status read_row(struct reading *reading, int64_t row, const lr_row_sin
         const int64_t column = reading->row_columns[k], before = k > 0 ? reading->row_columns[k - 1] : -1;
         const double value = reading->row_values[k];
         if (column <= before || column >= info->num_columns) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: row %lld has column %lld after %lld: they must ascend and stay "
-                            "below %lld",
-                            source->path, (long long)row, (long long)column, (long long)before,
-                            (long long)info->num_columns);
+            return lr_error(
+                log, LR_BAD_INPUT, "%s: row %lld has column %lld after %lld: they must ascend and stay below %lld",
+                source->path, (long long)row, (long long)column, (long long)before, (long long)info->num_columns);
         }
         if (!(value >= 0.0 && isfinite(value))) {
             return lr_error(log, LR_BAD_INPUT, "%s: row %lld, column %lld is %g: a probability is needed", source->path,

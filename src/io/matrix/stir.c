@@ -153,8 +153,7 @@ static lr_status take(void *self, const lr_row *row)
 
     if (!lr_projdata_bin_of(&stir->projdata, (const int32_t(*)[2])stir->places, crystals, &bin)) {
         return lr_error(stir->params->log, LR_BAD_INPUT,
-                        "%s: LOR %lld has elements and no bin: it joins crystals in the same place "
-                        "of different rings",
+                        "%s: LOR %lld has elements and no bin: it joins crystals in the same place of different rings",
                         stir->params->path, (long long)row->row);
     }
     unsigned char *at = stir->record;

@@ -382,8 +382,7 @@ static lr_status complain_read(struct lr_matrix_store *store, const char *path)
                         lr_error_text(errno, text));
     }
     return lr_error(store->params.log, LR_FAILED,
-                    "%s has lost elements that were written: the disk or another program has "
-                    "changed it: begin anew",
+                    "%s has lost elements that were written: the disk or another program has changed it: begin anew",
                     path);
 }
 
@@ -560,9 +559,7 @@ static lr_status open_files(struct lr_matrix_store *store)
                         store->params.path, is_part ? store->rows_path : store->part_path);
     }
     if (part_bytes > 0) {
-        lr_warn(log,
-                "%s was left by a run that was stopped, and is begun anew: resuming would have "
-                "gone on with it",
+        lr_warn(log, "%s was left by a run that was stopped, and is begun anew: resuming would have gone on with it",
                 store->part_path);
     }
     store->is_new = true;

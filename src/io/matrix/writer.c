@@ -255,17 +255,13 @@ static lr_status check_params(const lr_matrix_writer_params *params)
         }
         if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
             return lr_error(params->log, LR_USAGE,
-                            "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
-                            "%lld",
+                            "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to %lld",
                             (long long)params->begin, (long long)params->end - 1, (long long)num_voxels - 1);
         }
         return LR_OK;
     }
 
-    return params->num_points > 0 ? LR_OK
-                                  : lr_error(log, LR_USAGE,
-                                             "a matrix file needs at least one "
-                                             "point");
+    return params->num_points > 0 ? LR_OK : lr_error(log, LR_USAGE, "a matrix file needs at least one point");
 }
 
 /* Copies parameters that the caller may free before the writer is done. */

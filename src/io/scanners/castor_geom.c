@@ -22,14 +22,12 @@
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
-     "scanner name|number of elements|number of layers|scanner radius|number of rsectors|"
-     "number of rsectors axial|rsector gap axial|rsectors first angle|rsectors angular span|"
-     "rsectors nbzshift|rsectors zshift|rotation direction|number of modules transaxial|"
-     "number of modules axial|module gap transaxial|module gap axial|"
-     "number of submodules transaxial|number of submodules axial|submodule gap transaxial|"
-     "submodule gap axial|number of crystals transaxial|number of crystals axial|"
-     "crystal gap transaxial|crystal gap axial|crystals size trans|crystals size axial|"
-     "crystals size depth|mean depth of interaction|min angle difference",
+     "scanner name|number of elements|number of layers|scanner radius|number of rsectors|number of rsectors axial|"
+     "rsector gap axial|rsectors first angle|rsectors angular span|rsectors nbzshift|rsectors zshift|"
+     "rotation direction|number of modules transaxial|number of modules axial|module gap transaxial|module gap axial|"
+     "number of submodules transaxial|number of submodules axial|submodule gap transaxial|submodule gap axial|"
+     "number of crystals transaxial|number of crystals axial|crystal gap transaxial|crystal gap axial|"
+     "crystals size trans|crystals size axial|crystals size depth|mean depth of interaction|min angle difference",
      NULL, NULL},
     {LR_KEY_IDLE, LR_CASTOR_IDLE_KEYS, NULL, NULL},
 };
@@ -229,8 +227,7 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
         list.coincidence.min_module_difference = (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
     } else if (least_deg > 0) {
         lr_warn(log,
-                "%s: 'min angle difference' is left out: modules of this scanner have no places "
-                "around a full ring",
+                "%s: 'min angle difference' is left out: modules of this scanner have no places around a full ring",
                 text->path);
     }
     if (lr_castor_detection_depth(text, draft->depths_mm, draft->layers, &list.detection_depth_mm) != LR_OK) goto done;
@@ -295,9 +292,8 @@ static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_
             own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
             if (from->offset_mm[k] != 0 || own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k] < 0) {
                 return lr_error(log, LR_BAD_INPUT,
-                                "%s: the crystals of layer %d are not in the middle of their blocks, "
-                                "or reach into others, and CASToR's .geom has no place for that: "
-                                "write .hscan instead",
+                                "%s: the crystals of layer %d are not in the middle of their blocks, or reach into "
+                                "others, and CASToR's .geom has no place for that: write .hscan instead",
                                 path, layer);
             }
         }
@@ -416,9 +412,8 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
         lr_castor_tell_lost(path, scanner, true, log);
         if (scanner->castor_order != NULL) {
             lr_warn(log,
-                    "%s: CASToR numbers the crystals of this file otherwise than those of the file "
-                    "that '%s' comes from: for events of the latter write .hscan, whose table keeps "
-                    "their order",
+                    "%s: CASToR numbers the crystals of this file otherwise than those of the file that '%s' comes "
+                    "from: for events of the latter write .hscan, whose table keeps their order",
                     path, scanner->name);
         }
     }

@@ -91,9 +91,8 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
-     "scanner name|number of elements|number of layers|number of crystals in layer|"
-     "crystals size trans|crystals size axial|crystals size depth|mean depth of interaction|"
-     "min angle difference",
+     "scanner name|number of elements|number of layers|number of crystals in layer|crystals size trans|"
+     "crystals size axial|crystals size depth|mean depth of interaction|min angle difference",
      NULL, NULL},
     {LR_KEY_IDLE, "scanner radius", NULL, NULL},
     {LR_KEY_IDLE, LR_CASTOR_IDLE_KEYS, NULL, NULL},
@@ -240,9 +239,8 @@ static lr_scanner *create(struct draft *draft, const lr_crystal_list *list, int 
     }
     if (scanner == NULL) return lr_scanner_from_crystals(list, crystal_of, NULL);
     lr_warn(list->log,
-            "%s: the orientations and the positions make no panels together (the orientations "
-            "are %.3g degrees off the way to the neighbours on average): the panels look as "
-            "the positions say",
+            "%s: the orientations and the positions make no panels together (the orientations are %.3g degrees off "
+            "the way to the neighbours on average): the panels look as the positions say",
             draft->text.path, asin(fmin(draft->off, 1)) * 57.29577951308232);
     return scanner;
 }
@@ -293,8 +291,7 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
     scanner->coincidence.min_module_difference = difference > places / 2 ? places / 2 : difference;
     if (least_deg > 0 && places == 0) {
         lr_warn(log,
-                "%s: 'min angle difference' is left out: modules of this scanner have no places "
-                "around a full ring",
+                "%s: 'min angle difference' is left out: modules of this scanner have no places around a full ring",
                 text->path);
     }
     for (int k = 0; k < 2; k++) {

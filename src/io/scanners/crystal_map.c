@@ -177,8 +177,7 @@ static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line
     }
     if (draft->columns != 0 && draft->columns != line->columns) {
         return lr_error(draft->log, LR_BAD_INPUT,
-                        "%s:%d: %d columns, but %d in the lines before: name the layer in every "
-                        "line or in none",
+                        "%s:%d: %d columns, but %d in the lines before: name the layer in every line or in none",
                         draft->path, line->line, line->columns, draft->columns);
     }
     draft->columns = line->columns;
@@ -233,9 +232,7 @@ lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struc
     status = lr_crystal_map_lines(path, most, &sink, log);
     if (status == LR_OK && draft.count == 0) {
         status = lr_error(log, LR_BAD_INPUT,
-                          "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
-                          "line",
-                          path);
+                          "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per line", path);
     }
     if (status != LR_OK) goto done;
 

@@ -50,9 +50,8 @@ static lr_status keep(struct reader *reader, double value)
     if (reader->line > 0) snprintf(place, sizeof(place), ":%d", reader->line);
     if (!isfinite(value) || value < 0 || value > (double)FLT_MAX) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s%s: the number of crystal %lld is %g: it must be finite and not "
-                        "negative",
-                        reader->path, place, (long long)reader->count, value);
+                        "%s%s: the number of crystal %lld is %g: it must be finite and not negative", reader->path,
+                        place, (long long)reader->count, value);
     }
     if (reader->count < reader->scanner->num_crystals) reader->values[reader->count] = (float)value;
     reader->count++;
@@ -76,8 +75,7 @@ static lr_status read_file(struct reader *reader, bool is_array)
         LR_TRY(lr_npy_header_read(reader->file, reader->path, &header, reader->log));
         if (header.type.kind != LR_KIND_FLOAT || header.type.big_endian || !lr_number_type_is_valid(&header.type)) {
             return lr_error(reader->log, LR_BAD_INPUT,
-                            "%s: its numbers are not float32 or float64, little endian: save it with "
-                            "astype('<f4')",
+                            "%s: its numbers are not float32 or float64, little endian: save it with astype('<f4')",
                             reader->path);
         }
         if (header.fortran_order) {

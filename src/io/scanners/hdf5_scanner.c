@@ -213,9 +213,8 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
     LR_TRY(lr_hdf5_shape(in, "/lor/offsets", true, shape, 1));
     if (shape[0] != lors->num_pairs + 1) {
         return lr_error(in->log, LR_BAD_INPUT,
-                        "/lor/offsets in %s has %lld numbers: it must have one more than the %lld "
-                        "pairs",
-                        in->path, (long long)shape[0], (long long)lors->num_pairs);
+                        "/lor/offsets in %s has %lld numbers: it must have one more than the %lld pairs", in->path,
+                        (long long)shape[0], (long long)lors->num_pairs);
     }
     int64_t *offsets = lr_alloc(lors->num_pairs + 1, sizeof(int64_t), "LOR offsets", in->log);
     if (offsets == NULL) return LR_FAILED;

@@ -112,9 +112,8 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
         const int length = snprintf(file, sizeof(file), "%s%s", name, endings[k]);
         if (length < (int)sizeof(file) && access(file, R_OK) == 0) {
             lr_error(log, LR_BAD_INPUT,
-                     "no scanner preset is named '%s'; did you mean the file %s? A file needs its "
-                     "whole name",
-                     name, file);
+                     "no scanner preset is named '%s'; did you mean the file %s? A file needs its whole name", name,
+                     file);
             return NULL;
         }
     }
@@ -128,13 +127,11 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
     for (int k = 0; k < lr_num_presets; k++) lr_names_add(known, sizeof(known), lr_preset_names[k]);
     if (near != NULL) {
         lr_error(log, LR_BAD_INPUT,
-                 "no scanner preset is named '%s'; did you mean '%s'? A file needs a slash or a "
-                 "dot in its name: ./%s",
+                 "no scanner preset is named '%s'; did you mean '%s'? A file needs a slash or a dot in its name: ./%s",
                  name, near, name);
     } else {
         lr_error(log, LR_BAD_INPUT,
-                 "no scanner preset is named '%s': choose one of %s; a file needs a slash or a dot "
-                 "in its name: ./%s",
+                 "no scanner preset is named '%s': choose one of %s; a file needs a slash or a dot in its name: ./%s",
                  name, known, name);
     }
     return NULL;

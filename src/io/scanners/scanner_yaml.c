@@ -82,8 +82,7 @@ static lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct 
     if (material->key == NULL) return LR_OK;
     if (mu_key != NULL) {
         return lr_yaml_error(yaml, material->key,
-                             "'crystal_material' and 'crystal_mu_per_mm' (line %d) are given: keep "
-                             "one of the two",
+                             "'crystal_material' and 'crystal_mu_per_mm' (line %d) are given: keep one of the two",
                              lr_yaml_line(mu_key));
     }
     LR_TRY(lr_yaml_read_value(yaml, &field, material->value, material->key));
@@ -110,8 +109,7 @@ static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr
     const int count = list && fy_node_is_sequence(list) ? fy_node_sequence_item_count(list) : 0;
     if (count < 1 || count > LR_MAX_LAYERS) {
         return lr_yaml_error(yaml, entry->key,
-                             "'layers' must be a list of 1 to %d layers, front to back, each with "
-                             "its 'depth_mm'",
+                             "'layers' must be a list of 1 to %d layers, front to back, each with its 'depth_mm'",
                              LR_MAX_LAYERS);
     }
 
@@ -139,9 +137,8 @@ static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr
         for (int k = 0; k < 2; k++) {
             if (own->count[k] != blocks[k]) {
                 return lr_yaml_error(yaml, crystals.key,
-                                     "a layer must have as many blocks as its module, %d along %s, "
-                                     "found %d",
-                                     blocks[k], k == 0 ? "u" : "v", own->count[k]);
+                                     "a layer must have as many blocks as its module, %d along %s, found %d", blocks[k],
+                                     k == 0 ? "u" : "v", own->count[k]);
             }
             layer->block_crystals[k] = own->blocks[k];
         }
@@ -234,9 +231,7 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
     const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));
     if (!(largest > 0)) {
         return lr_yaml_error(draft->yaml, at,
-                             "the axis '%s' is zero: give the direction in which its crystals are "
-                             "counted",
-                             key);
+                             "the axis '%s' is zero: give the direction in which its crystals are counted", key);
     }
     for (int k = 0; k < 3; k++) axis[k] /= largest;
     (void)vec_normalise(axis);
@@ -292,8 +287,7 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
     }
     if (position_key != NULL && !in_ring) {
         return lr_yaml_error(draft->yaml, position_key,
-                             "a place around the ring needs 'num_positions', the number of places, "
-                             "beside 'modules'");
+                             "a place around the ring needs 'num_positions', the number of places, beside 'modules'");
     }
     const double degrees = 57.29577951308232;
     LR_TRY(normalise(draft, u_key, "u", module->u));
@@ -312,8 +306,7 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
         vec_cross(module->u, module->v, product);
         if (fabs(sin(angle_between(product, module->normal))) > max_tilt_rad) {
             return lr_yaml_error(draft->yaml, normal_key,
-                                 "'normal' is not orthogonal to 'u' and 'v': leave it out, it follows "
-                                 "from them");
+                                 "'normal' is not orthogonal to 'u' and 'v': leave it out, it follows from them");
         }
     }
 
@@ -411,8 +404,7 @@ static lr_status read_ring(struct draft *draft)
     }
     if (ring->blocks[0] * (int64_t)ring->blocks[1] > 1 && gap_key == NULL) {
         return lr_yaml_error(yaml, crystals.key,
-                             "a panel of blocks needs 'block_gap_mm', what is added to the pitch "
-                             "between its blocks");
+                             "a panel of blocks needs 'block_gap_mm', what is added to the pitch between its blocks");
     }
     const lr_module whole = {.depth_mm = ring->depth_mm};
     LR_TRY(lr_yaml_layers_read(yaml, &layer_list, &whole, ring->blocks, &draft->layers));
@@ -503,8 +495,7 @@ static lr_status read_draft(struct draft *draft)
     if (modules != NULL) return read_modules(draft);
     if (draft->positions != NULL) {
         return lr_yaml_error(yaml, draft->positions,
-                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
-                             "it");
+                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove it");
     }
     if (ring == NULL)
         return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
@@ -535,8 +526,7 @@ static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanne
     const struct lr_yaml_field last = {"castor_order", NULL, LR_YAML_INDEX, true, ends + 1, NULL};
     if (list == NULL || !fy_node_is_sequence(list)) {
         return lr_yaml_error(yaml, draft->castor.key,
-                             "'castor_order' must be a list of crystal numbers, the first and the "
-                             "last of each run");
+                             "'castor_order' must be a list of crystal numbers, the first and the last of each run");
     }
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", lr_yaml_log(yaml));
     lr_status status = order != NULL ? LR_OK : LR_FAILED;

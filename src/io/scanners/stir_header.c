@@ -25,26 +25,22 @@
 /* Idle keys follow from other keys, or concern the binning of data. */
 static const struct lr_known_key scanner_keys[] = {
     {LR_KEY_READ,
-     "scanner type|originating system|number of rings|number of detectors per ring|"
-     "inner ring diameter (cm)|average depth of interaction (cm)|distance between rings (cm)|"
-     "view offset (degrees)|number of detector layers|maximum number of non-arc-corrected bins|"
-     "number of crystals per block in transaxial direction|"
-     "number of crystals per block in axial direction|"
-     "number of blocks per bucket in transaxial direction|scanner geometry*|"
-     "distance between crystals in transaxial direction (cm)|"
-     "distance between crystals in axial direction (cm)|"
-     "distance between blocks in transaxial direction (cm)|"
-     "distance between blocks in axial direction (cm)|name of crystal map|"
-     "tof timing resolution (ps)|timing resolution (ps)|maximum ring difference per segment",
+     "scanner type|originating system|number of rings|number of detectors per ring|inner ring diameter (cm)|"
+     "average depth of interaction (cm)|distance between rings (cm)|view offset (degrees)|number of detector layers|"
+     "maximum number of non-arc-corrected bins|number of crystals per block in transaxial direction|"
+     "number of crystals per block in axial direction|number of blocks per bucket in transaxial direction|"
+     "scanner geometry*|distance between crystals in transaxial direction (cm)|"
+     "distance between crystals in axial direction (cm)|distance between blocks in transaxial direction (cm)|"
+     "distance between blocks in axial direction (cm)|name of crystal map|tof timing resolution (ps)|"
+     "timing resolution (ps)|maximum ring difference per segment",
      NULL, NULL},
     {LR_KEY_IDLE,
      "scanner orientation (x or y)|default bin size (cm)|effective central bin size (cm)|"
      "default number of arc-corrected bins|transaxial fov diameter (cm)|"
      "number of crystals per singles unit in transaxial direction|"
-     "number of crystals per singles unit in axial direction|energy resolution|"
-     "reference energy (in kev)|maximum number of (unmashed) tof time bins|"
-     "number of tof time bins|size of unmashed tof time bins (ps)|size of timing bin (ps)|"
-     "tof bin order|number of blocks per bucket in axial direction",
+     "number of crystals per singles unit in axial direction|energy resolution|reference energy (in kev)|"
+     "maximum number of (unmashed) tof time bins|number of tof time bins|size of unmashed tof time bins (ps)|"
+     "size of timing bin (ps)|tof bin order|number of blocks per bucket in axial direction",
      NULL, NULL},
 };
 
@@ -60,8 +56,7 @@ static const struct lr_known_key data_keys[] = {
     {LR_KEY_REFUSED, "type of data", "PET|other", "only data of PET can be read"},
     {LR_KEY_WARNED, "pet data type", "Emission|AttenuationCorrection|Normalisation", "its bins are taken for counts"},
     {LR_KEY_WARNED, "applied corrections", "none",
-     "its counts are taken as they are, and those corrections are not to be given again (arc "
-     "correction is refused)"},
+     "its counts are taken as they are, and those corrections are not to be given again (arc correction is refused)"},
     {LR_KEY_WARNED, "calibration factor", "1|0|-1", "images are counts, and are not multiplied by it"},
     {LR_KEY_WARNED, "start horizontal bed position (mm)", "0",
      "images are where the scanner is: move them along z by it"},
@@ -74,14 +69,12 @@ static const struct lr_known_key data_keys[] = {
      "the axes of images are those of a patient who lies head first on the back: turn the image if "
      "they are to be the patient's own"},
     {LR_KEY_IDLE,
-     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|"
-     "process status|data format|data description|data set*|scan data type description|"
-     "image data type description|index nesting level|isotope name|isotope gamma halflife (sec)|"
-     "isotope branching factor|number of radionuclides|radionuclide name|"
-     "radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|"
-     "image duration (sec)|number of energy windows|energy window lower level*|"
-     "energy window upper level*|energy window pair|maximum pixel count|minimum pixel count|"
-     "comment|tof mashing factor|scaling factor (mm/pixel)",
+     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|process status|"
+     "data format|data description|data set*|scan data type description|image data type description|"
+     "index nesting level|isotope name|isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|"
+     "radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|"
+     "image duration (sec)|number of energy windows|energy window lower level*|energy window upper level*|"
+     "energy window pair|maximum pixel count|minimum pixel count|comment|tof mashing factor|scaling factor (mm/pixel)",
      NULL, NULL},
 };
 
@@ -286,8 +279,7 @@ static lr_status read_header(struct draft *draft)
 
     if (draft->layers > 1) {
         return lr_keyed_text_error(&draft->text, NULL,
-                                   "describes %g layers of detectors: give a crystal map, which "
-                                   "says where they stand",
+                                   "describes %g layers of detectors: give a crystal map, which says where they stand",
                                    draft->layers);
     }
     LR_TRY(lr_listed_crystals_check(draft->rings * draft->places, draft->text.path, draft->text.log));
@@ -306,8 +298,7 @@ static lr_status read_header(struct draft *draft)
     }
     if (fmod(draft->places, draft->per_block[0] * draft->per_bucket[0]) != 0) {
         return lr_keyed_text_error(&draft->text, NULL,
-                                   "%g detectors per ring are no whole number of buckets of %g x "
-                                   "%g crystals",
+                                   "%g detectors per ring are no whole number of buckets of %g x %g crystals",
                                    draft->places, draft->per_bucket[0], draft->per_block[0]);
     }
     /* If there are fewer rings than crystals of a block along the axis, each block has as many crystals along the axis
@@ -427,8 +418,7 @@ static lr_scanner *build(struct draft *draft)
     const bool buckets = strcmp(draft->geometry, "BlocksOnCylindrical") == 0;
     if (!buckets && strcmp(draft->geometry, "Cylindrical") != 0) {
         lr_keyed_text_error(&draft->text, NULL,
-                            "'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
-                            "Generic are known",
+                            "'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and Generic are known",
                             draft->geometry);
         return NULL;
     }
@@ -528,9 +518,8 @@ static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
         if (!(line->numbers[2] >= 0 && line->numbers[2] < LR_MAX_LAYERS &&
               line->numbers[2] == floor(line->numbers[2]))) {
             return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s:%d: layers of crystals are whole numbers from 0 to %d, found "
-                            "'%.60s'",
-                            draft->path, line->line, LR_MAX_LAYERS - 1, line->text);
+                            "%s:%d: layers of crystals are whole numbers from 0 to %d, found '%.60s'", draft->path,
+                            line->line, LR_MAX_LAYERS - 1, line->text);
         }
         crystal.layer = (int)line->numbers[2];
     }
@@ -602,10 +591,9 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
         list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
         list.detection_depth_mm = 0.5 * list.depth_mm;
         lr_warn(list.log,
-                "%s: does not say how long crystals are: they are taken as long as they are far from "
-                "each other, %.6g mm, and hits are read at the listed places; where these are middles "
-                "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
-                "(with the right number)",
+                "%s: does not say how long crystals are: they are taken as long as they are far from each other, "
+                "%.6g mm, and hits are read at the listed places; where these are middles of crystals and hits are "
+                "read on their fronts, add the comment '# depth_mm: 20' (with the right number)",
                 path, list.depth_mm);
     }
     scanner = create(&draft, &list);

@@ -58,9 +58,7 @@ static lr_status check_text(const char *what, const char *text, const lr_log *lo
     while (at != NULL && *at != '\0') {
         const size_t count = lr_character_bytes(at);
         if (count == 0) {
-            return lr_error(log, LR_USAGE,
-                            "a session cannot keep the path of the %s, which is no UTF-8: rename "
-                            "it",
+            return lr_error(log, LR_USAGE, "a session cannot keep the path of the %s, which is no UTF-8: rename it",
                             what);
         }
         at += count;
