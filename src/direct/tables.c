@@ -6,7 +6,6 @@
  * a view are LORmap, mSR and mSRval (section 4.1). */
 #include "direct/tables.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sized.h"

@@ -3,7 +3,6 @@
 #include "gl/program.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"

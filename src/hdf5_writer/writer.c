@@ -263,71 +263,58 @@ static bool put_numbers(lr_hdf5_id object, const char *name, enum lr_hdf5_number
     return done;
 }
 
-/* Makes a layout without the time of writing, so that equal numbers give equal files. */
-static hid_t plain_layout(void)
-{
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_obj_track_times(layout, false);
-    return layout;
-}
-
-static bool put_dataset(hid_t group, const char *name, hid_t native, hid_t space, hid_t layout, const void *numbers)
-{
-    const hid_t type = file_type(native);
-    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    bool done = dataset >= 0;
-    if (done && H5Sget_simple_extent_npoints(space) > 0)
-        done = H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0;
-    if (dataset >= 0) done = H5Dclose(dataset) >= 0 && done;
-    H5Tclose(type);
-    return done;
-}
-
-static bool put_array(lr_hdf5_id group, const char *name, enum lr_hdf5_number number, const int64_t shape[2],
-                      const void *numbers)
-{
-    const hsize_t extent[2] = {(hsize_t)shape[0], (hsize_t)shape[1]};
-    const hid_t space = H5Screate_simple(shape[1] == 0 ? 1 : 2, extent, NULL);
-    const hid_t layout = plain_layout();
-    const bool done = put_dataset(group, name, native_of(number), space, layout, numbers);
-    H5Pclose(layout);
-    H5Sclose(space);
-    return done;
-}
-
-/* Makes a layout of chunks whose bytes are shuffled and compressed. */
-static hid_t compressed_layout(int64_t count, int level)
+/* Makes a layout without the time of writing, so that equal numbers give equal files. level: 0 = contiguous; else chunks
+ * of a list of `count` numbers, whose bytes are shuffled and compressed. */
+static hid_t make_layout(int64_t count, int level)
 {
     const hsize_t chunk = count < lr_hdf5_chunk ? (hsize_t)count : (hsize_t)lr_hdf5_chunk;
-    const hid_t layout = plain_layout();
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(layout, false);
+    if (level == 0 || count == 0) return layout;
     H5Pset_chunk(layout, 1, &chunk);
     H5Pset_shuffle(layout);
     H5Pset_deflate(layout, (unsigned)level);
     return layout;
 }
 
+static bool put_dataset(hid_t group, const char *name, enum lr_hdf5_number number, const int64_t shape[2], int level,
+                        const void *numbers)
+{
+    const hsize_t extent[2] = {(hsize_t)shape[0], (hsize_t)shape[1]};
+    const hid_t space = H5Screate_simple(shape[1] == 0 ? 1 : 2, extent, NULL);
+    const hid_t layout = make_layout(shape[0], level);
+    const hid_t native = native_of(number), type = file_type(native);
+    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    bool done = dataset >= 0;
+    if (done && H5Sget_simple_extent_npoints(space) > 0)
+        done = H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0;
+    if (dataset >= 0) done = H5Dclose(dataset) >= 0 && done;
+    H5Tclose(type);
+    H5Pclose(layout);
+    H5Sclose(space);
+    return done;
+}
+
+static bool put_array(lr_hdf5_id group, const char *name, enum lr_hdf5_number number, const int64_t shape[2],
+                      const void *numbers)
+{
+    return put_dataset(group, name, number, shape, 0, numbers);
+}
+
 static bool put_values(lr_hdf5_id group, const char *name, const float *values, int64_t count)
 {
     /* Counts compress to a few percent within a second. Expected values do not compress, and trying would take most of
      * the time for writing. */
-    bool are_counts = true;
+    bool are_counts = count > lr_hdf5_chunk;
     for (int64_t i = 0; i < count && are_counts; i++) are_counts = values[i] == floorf(values[i]);
-    if (!are_counts || count <= lr_hdf5_chunk)
-        return put_array(group, name, LR_HDF5_FLOAT, (int64_t[2]){count, 0}, values);
-    const hsize_t extent = (hsize_t)count;
-    const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t layout = compressed_layout(count, 1);
-    const bool done = put_dataset(group, name, H5T_NATIVE_FLOAT, space, layout, values);
-    H5Pclose(layout);
-    H5Sclose(space);
-    return done;
+    return put_dataset(group, name, LR_HDF5_FLOAT, (int64_t[2]){count, 0}, are_counts ? 1 : 0, values);
 }
 
 static bool series_open(struct lr_hdf5_series *series, lr_hdf5_id group, const char *name, int64_t count, int level)
 {
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t layout = level > 0 && count > 0 ? compressed_layout(count, level) : plain_layout();
+    const hid_t layout = make_layout(count, level);
     const hid_t type = file_type(native_of(series->number));
     series->written = 0;
     series->dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
@@ -365,7 +352,7 @@ static bool put_placed(lr_hdf5_id group, const char *name, const struct lr_hdf5_
 {
     const hsize_t extent = (hsize_t)placed->count, chunk = (hsize_t)placed->chunk;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t list = plain_layout();
+    const hid_t list = make_layout(0, 0);
     const hid_t type = file_type(native_of(placed->number));
     H5Pset_chunk(list, 1, &chunk);
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "operator/matrix.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"

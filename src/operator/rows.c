@@ -6,7 +6,6 @@
 #include "operator/facade.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/elements.h"

@@ -29,16 +29,6 @@ struct name {
     const char *packages; /* packages that may be missing */
 };
 
-static bool is_of_this_build(const struct name *name, const struct lr_plugin *plugin, const lr_log *log)
-{
-    if (strcmp(plugin->build, lr_plugin_build) == 0) return true;
-    lr_error(log, LR_NO_DEVICE,
-             "no %s: the plugin %s, or another that it needs, is that of LORaster %s, and this is "
-             "LORaster %s: install both of one build",
-             name->what, name->file, plugin->build, lr_plugin_build);
-    return false;
-}
-
 /* Finds, loads and checks a plugin, and gives it the pool and the records of errors. */
 static const void *load(const struct name *name, const lr_log *log)
 {
@@ -65,9 +55,15 @@ static const void *load(const struct name *name, const lr_log *log)
     }
     /* The CUDA and viewer plugins link to the OpenGL plugin, which contains its own copy of the library code that it
      * uses. */
-    const struct lr_plugin *below = dlsym(library, "lr_gl_plugin");
-    if (!is_of_this_build(name, plugin, log) || (below != NULL && !is_of_this_build(name, below, log))) return NULL;
-    const struct lr_plugin *const loaded[] = {plugin, below};
+    const struct lr_plugin *const loaded[] = {plugin, dlsym(library, "lr_gl_plugin")};
+    for (int k = 0; k < 2 && loaded[k] != NULL; k++) {
+        if (strcmp(loaded[k]->build, lr_plugin_build) == 0) continue;
+        lr_error(log, LR_NO_DEVICE,
+                 "no %s: the plugin %s, or another that it needs, is that of LORaster %s, and this is LORaster %s: "
+                 "install both of one build",
+                 name->what, name->file, loaded[k]->build, lr_plugin_build);
+        return NULL;
+    }
     for (int k = 0; k < 2 && loaded[k] != NULL; k++) {
         loaded[k]->use_pool(lr_pool_in_use());
         loaded[k]->use_errors(lr_errors_in_use());

@@ -113,7 +113,7 @@ static lr_status try_header(const char *name, const lr_scanner *scanner, struct 
     if (test_data(path, name) == NULL) skip();
     test_log_init(log);
     const lr_status status = lr_projdata_read(projdata, &file, path, scanner, &log->log);
-    if (status == LR_OK) lr_projdata_file_finish(&file);
+    if (status == LR_OK) free(file.data_path);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include "cases.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"

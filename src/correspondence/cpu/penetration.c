@@ -3,7 +3,6 @@
 #include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "cuda_interop/listmode/plan.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "listmode/tube.h"

@@ -70,12 +70,6 @@ const struct lr_known_keys lr_castor_header_keys = {.format = "CASToR's data hea
 
 /* --- values --- */
 
-static const char *value_of(const struct lr_keyed_text *text, const char *key)
-{
-    const struct lr_keyed_line *line = lr_keyed_text_find(text, key);
-    return line != NULL ? line->value : "";
-}
-
 static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number, int64_t *value)
 {
     double read = (double)*value;
@@ -97,10 +91,11 @@ static bool is_one_of(const char *word, const char *const *words)
 static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
-    if (lr_keyed_text_find(text, "data filename") == NULL)
-        return lr_keyed_text_error(text, NULL, "is no CASToR data header, a text with 'Data filename'");
+    const struct lr_keyed_line *data = lr_keyed_text_find(text, "data filename");
+    const struct lr_keyed_line *scanner = lr_keyed_text_find(text, "scanner name");
+    if (data == NULL) return lr_keyed_text_error(text, NULL, "is no CASToR data header, a text with 'Data filename'");
     LR_TRY(lr_keyed_text_judge(text, &lr_castor_header_keys));
-    snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
+    snprintf(header->scanner, sizeof(header->scanner), "%.63s", scanner != NULL ? scanner->value : "");
     lr_clean_text(header->scanner);
     LR_TRY(whole(text, events, &header->num_events));
     struct lr_keyed_number any = {.key = "duration (s)", .least = -1e300, .most = 1e300};
@@ -151,9 +146,8 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
                                    header->num_tof_bins);
     }
 
-    const char *name = value_of(text, "data filename");
-    if (name[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
-    header->data_path = lr_path_beside(text->path, name, text->log);
+    if (data->value[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
+    header->data_path = lr_path_beside(text->path, data->value, text->log);
     return header->data_path != NULL ? LR_OK : LR_FAILED;
 }
 

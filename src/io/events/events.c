@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -5,7 +5,6 @@
  * energy + energies * (element + elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in mm. The
  * position is negative if the first crystal was hit first (model/DetectorInformation.yml, model/ScannerInformation.yml,
  * helpers/petsird_helpers.h). */
-#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -363,7 +362,7 @@ static lr_status take_numbers(void *user, struct lr_yardl_input *input, const st
 {
     struct coincidence *coincidence = &((struct reader *)user)->coincidence;
     struct lr_yardl_list list;
-    if (strcmp(lr_yardl_field_name(input), "tofIdx") == 0) return lr_yardl_integer(input, type, &coincidence->tof);
+    if (strcmp(input->field, "tofIdx") == 0) return lr_yardl_integer(input, type, &coincidence->tof);
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count != 2) return lr_yardl_error(input, "a coincidence has %lld ends", (long long)list.count);
     LR_TRY(lr_yardl_integer(input, list.item, &coincidence->bins[0]));
@@ -447,7 +446,7 @@ static lr_status finish_decoding(struct reader *reader)
     if (status == LR_OK && damaged >= 0) {
         /* Reads the spans again event by event, beginning with the damaged one. The spans after it may be good. */
         struct lr_yardl_input *input = reader->petsird.input;
-        const bool is_before = reader->buffer != lr_yardl_buffer(input);
+        const bool is_before = reader->buffer != input->now.buffer;
         if (is_before) lr_yardl_swap(input);
         reader->is_reading_again = true;
         for (int64_t k = damaged; k < batch->num_spans && status == LR_OK; k++) {
@@ -511,7 +510,7 @@ static lr_status next_batch(void *user)
     lr_parallel_begin(&batch->decoding);
 
     reader->decoding = batch;
-    reader->buffer = lr_yardl_buffer(reader->petsird.input);
+    reader->buffer = reader->petsird.input->now.buffer;
     reader->batch = batch == &reader->batches[0] ? &reader->batches[1] : &reader->batches[0];
     reader->batch->plan = batch->plan;
     return LR_OK;
@@ -614,7 +613,7 @@ static lr_status take_lists(void *user, struct lr_yardl_input *input, const stru
     struct lr_yardl_list rows, columns, list;
     uint64_t before = 0;
     int64_t row = -1, of = -1;
-    reader->list.is_delayed = strcmp(lr_yardl_field_name(input), "delayedEvents") == 0;
+    reader->list.is_delayed = strcmp(input->field, "delayedEvents") == 0;
     LR_TRY(lr_yardl_list(input, type, &rows));
     reader->may_repeat = rows.count > n;
     for (int64_t i = 0; i < rows.count; i++) {
@@ -658,7 +657,7 @@ static lr_status take_lists(void *user, struct lr_yardl_input *input, const stru
 static lr_status take_time(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
-    const bool is_start = strcmp(lr_yardl_field_name(input), "start") == 0;
+    const bool is_start = strcmp(input->field, "start") == 0;
     int64_t value;
     LR_TRY(lr_yardl_integer(input, type, &value));
     if (value > UINT32_MAX) value = UINT32_MAX;

@@ -119,7 +119,7 @@ static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *p
 static lr_status take_pairs(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird *petsird = user;
-    const char *name = lr_yardl_field_name(input);
+    const char *name = input->field;
     const int n = petsird->num_types;
     const bool are_edges = strcmp(name, "tofBinEdges") == 0;
     const bool are_resolutions = strcmp(name, "tofResolution") == 0;
@@ -294,7 +294,7 @@ lr_status lr_petsird_log_notes(struct lr_petsird *petsird)
 
 static lr_status note_field(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    const char *name = lr_yardl_field_name(input);
+    const char *name = input->field;
     char value[16] = "given";
     struct lr_yardl_part part = {"", type};
     while (part.type != NULL && part.type->kind == LR_YARDL_UNION) LR_TRY(lr_yardl_case(input, part.type, &part));
@@ -323,7 +323,7 @@ static lr_status note_field(void *user, struct lr_yardl_input *input, const stru
 /* Reads the numbers of a transformation, or the coordinates of a corner. */
 static lr_status take_vector(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    const bool is_matrix = strcmp(lr_yardl_field_name(input), "matrix") == 0;
+    const bool is_matrix = strcmp(input->field, "matrix") == 0;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (is_matrix && list.count != 12)

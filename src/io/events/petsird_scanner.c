@@ -63,24 +63,6 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 
 /* --- boxes --- */
 
-/* Largest distance between a corner and the nearest corner of the box that corner 0 and three edges span. */
-static double box_residual(const double corners[8][3], const double edges[3][3])
-{
-    double worst = 0;
-    for (int c = 0; c < 8; c++) {
-        double nearest = INFINITY;
-        for (int n = 0; n < 8; n++) {
-            double at[3];
-            memcpy(at, corners[0], sizeof(at));
-            for (int k = 0; k < 3; k++) vec_add_scaled(at, n >> k & 1, edges[k], at);
-            vec_sub(at, corners[c], at);
-            nearest = fmin(nearest, vec_length(at));
-        }
-        worst = fmax(worst, nearest);
-    }
-    return worst;
-}
-
 /* Finds the box of the type's crystals before both transformations. half: vectors from the centre to the middles of
  * three faces. */
 static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, double half[3][3])
@@ -100,7 +82,20 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
             const double *a = tried[k], *b = tried[(k + 1) % 3];
             skewness = fmax(skewness, fabs(vec_dot(a, b)) / fmax(vec_length(a), vec_length(b)));
         }
-        const double off = fmax(box_residual((const double(*)[3])corners, (const double(*)[3])tried), skewness);
+        /* The largest distance between a corner and the nearest corner of the box that corner 0 and the edges span. */
+        double off = 0;
+        for (int c = 0; c < 8; c++) {
+            double nearest = INFINITY;
+            for (int other = 0; other < 8; other++) {
+                double at[3];
+                memcpy(at, corners[0], sizeof(at));
+                for (int k = 0; k < 3; k++) vec_add_scaled(at, other >> k & 1, tried[k], at);
+                vec_sub(at, corners[c], at);
+                nearest = fmin(nearest, vec_length(at));
+            }
+            off = fmax(off, nearest);
+        }
+        off = fmax(off, skewness);
         if (off < best) {
             best = off;
             memcpy(edges, tried, sizeof(tried));

@@ -27,16 +27,11 @@
 
 enum { LONGEST = 63 };
 
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Returns the length of a word without the unit at its end. The unit says little about the meaning. */
 static size_t length_without_unit(const char *word)
 {
     static const char *const units[] = {"_mm", "_deg", "_ps"};
-    const size_t length = min_size(strlen(word), LONGEST);
+    const size_t length = strnlen(word, LONGEST);
     for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++) {
         const size_t unit = strlen(units[k]);
         if (length > unit && memcmp(word + length - unit, units[k], unit) == 0) return length - unit;
@@ -55,7 +50,8 @@ static size_t letters_to_change(const char *a, size_t a_length, const char *b, s
         for (size_t j = 1; j <= b_length; j++) {
             const size_t replaced = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
             diagonal = row[j];
-            row[j] = min_size(replaced, min_size(row[j], row[j - 1]) + 1);
+            const size_t other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            row[j] = replaced < other ? replaced : other;
         }
     }
     return row[b_length];
@@ -101,7 +97,7 @@ const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILU
         /* The name in the folder that is most like `name`. */
         double least = most_changed;
         DIR *open = opendir(folder);
-        const size_t length = min_size(strlen(name), LONGEST), stem = strcspn(name, ".");
+        const size_t length = strnlen(name, LONGEST), stem = strcspn(name, ".");
         int left = open != NULL && name[0] != '\0' ? MOST_NAMES : 0;
         for (const struct dirent *entry = NULL; left > 0; left--) {
             entry = readdir(open);
@@ -109,7 +105,7 @@ const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILU
             /* The number of letters to change, divided by the length of the longer name. A different ending counts
              * little. */
             const char *other = entry->d_name;
-            const size_t others = min_size(strlen(other), LONGEST), longer = length > others ? length : others;
+            const size_t others = strnlen(other, LONGEST), longer = length > others ? length : others;
             double share = longer > 0 ? (double)letters_to_change(name, length, other, others) / (double)longer : 1;
             if (stem >= 2 && strncmp(name, other, stem) == 0 && (other[stem] == '.' || other[stem] == '\0'))
                 share = 0.5 * share * most_changed;

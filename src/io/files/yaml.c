@@ -22,16 +22,6 @@
 
 enum { MAX_EXCERPT = 120, MAX_SENTENCE = 700 };
 
-struct lr_yaml {
-    char *name;
-    char *text; /* zero terminated */
-    int64_t text_bytes;
-    struct fy_diag *diag;
-    struct fy_parser *parser;
-    struct fy_document *document;
-    const lr_log *log;
-};
-
 /* Lines and columns count characters from 1. Line 0 means unknown. */
 struct place {
     int line, column, width;
@@ -150,11 +140,6 @@ lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const ch
     va_end(list);
     lr_yaml_say(yaml, at, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
     return LR_BAD_INPUT;
-}
-
-const lr_log *lr_yaml_log(const struct lr_yaml *yaml)
-{
-    return yaml->log;
 }
 
 /* --- text --- */
@@ -318,11 +303,6 @@ void lr_yaml_destroy(struct lr_yaml *yaml)
     free(yaml->text);
     free(yaml->name);
     free(yaml);
-}
-
-struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)
-{
-    return fy_document_root(yaml->document);
 }
 
 enum { MAX_FIELDS = 16, MAX_NUMBER = 63, MAX_QUOTE = 40 };
@@ -522,7 +502,7 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
                                  "something else: write \"%s\"",
                                  target.key, text, text);
         }
-        char *copy = lr_alloc((int64_t)length + 1, 1, "a text", lr_yaml_log(target.yaml));
+        char *copy = lr_alloc((int64_t)length + 1, 1, "a text", target.yaml->log);
         if (copy == NULL) return LR_FAILED;
         memcpy(copy, scalar, length);
         lr_clean_text_but(copy, "\n\t");

@@ -12,7 +12,15 @@
 #include <lr/log.h>
 
 /* A document and its text. Only one thread may use it. */
-struct lr_yaml;
+struct lr_yaml {
+    char *name;
+    char *text; /* zero terminated */
+    int64_t text_bytes;
+    struct fy_diag *diag;
+    struct fy_parser *parser;
+    struct fy_document *document;
+    const lr_log *log;
+};
 
 /* Largest file that is read. */
 #define LR_YAML_MAX_BYTES (INT64_C(64) << 20)
@@ -32,8 +40,6 @@ struct lr_yaml_entry {
     struct fy_node *key, *value;
 };
 
-struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
-
 /* Logs "file:line:column: message", then the line and a caret below the node. Returns LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
@@ -43,8 +49,6 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
 
 /* Returns the line of a node, from 1; 0 = unknown. */
 int lr_yaml_line(struct fy_node *node);
-
-const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
 
 /* --- values --- */
 

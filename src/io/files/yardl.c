@@ -7,7 +7,6 @@
 #include "io/files/yardl.h"
 
 #include "base/clean_text.h"
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/number_type.h"
@@ -24,31 +23,7 @@
 
 enum { BUFFER_BYTES = 1 << 16, MAGIC_BYTES = 9, MAX_SENTENCE = 600 };
 
-/* Some bytes of a file. */
-struct stretch {
-    unsigned char *buffer; /* owned [room] */
-    size_t filled, used;
-    int64_t at; /* bytes taken from the file so far */
-};
-
-struct lr_yardl_input {
-    char *path;
-    const lr_log *log;
-    FILE *file;
-    int64_t size; /* bytes of the file */
-    size_t room;
-    struct stretch now, other; /* other: for lr_yardl_swap; its buffer is NULL before lr_yardl_widen */
-    lr_status (*settle)(void *user), (*on_fetch)(void *user);
-    void *user; /* argument of both callbacks */
-    const char *field;
-};
-
 /* --- bytes --- */
-
-static lr_status settle(struct lr_yardl_input *input)
-{
-    return input->settle != NULL ? input->settle(input->user) : LR_OK;
-}
 
 lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
 {
@@ -57,7 +32,7 @@ lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
-    LR_TRY(settle(input));
+    if (input->settle != NULL) LR_TRY(input->settle(input->user));
     return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path, (long long)input->now.at, sentence);
 }
 
@@ -68,7 +43,7 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input)
 
 static lr_status fill(struct lr_yardl_input *input)
 {
-    LR_TRY(settle(input));
+    if (input->settle != NULL) LR_TRY(input->settle(input->user));
     input->now.used = 0;
     input->now.filled = fread(input->now.buffer, 1, input->room, input->file);
     if (input->now.filled > 0) return LR_OK;
@@ -140,14 +115,9 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status 
     return input->other.buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-const void *lr_yardl_buffer(const struct lr_yardl_input *input)
-{
-    return input->now.buffer;
-}
-
 void lr_yardl_swap(struct lr_yardl_input *input)
 {
-    const struct stretch now = input->now;
+    const struct lr_yardl_stretch now = input->now;
     input->now = input->other;
     input->other = now;
 }
@@ -417,11 +387,6 @@ lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_ty
             LR_TRY(field->take != NULL ? field->take(user, input, part->type) : lr_yardl_skip(input, part->type));
     }
     return LR_OK;
-}
-
-const char *lr_yardl_field_name(const struct lr_yardl_input *input)
-{
-    return input->field;
 }
 
 /* --- skipping values --- */
@@ -821,7 +786,7 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
     }
     if (schema->yaml == NULL) goto failed;
 
-    struct fy_node *root = lr_yaml_root(schema->yaml);
+    struct fy_node *root = fy_document_root(schema->yaml->document);
     struct fy_node *protocol = child(root, "protocol"), *steps = child(protocol, "sequence");
     schema->name = text_of(child(protocol, "name"));
     if (schema->name == NULL || count_of(steps) == 0) {

@@ -13,6 +13,7 @@
 #include <lr/log.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- the schema --- */
@@ -74,8 +75,25 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 
 /* --- values --- */
 
+/* Some bytes of a file. */
+struct lr_yardl_stretch {
+    unsigned char *buffer; /* owned [room] */
+    size_t filled, used;
+    int64_t at; /* bytes taken from the file so far */
+};
+
 /* A file being read from its begin to its end. */
-struct lr_yardl_input;
+struct lr_yardl_input {
+    char *path;
+    const lr_log *log;
+    FILE *file;
+    int64_t size; /* bytes of the file */
+    size_t room;
+    struct lr_yardl_stretch now, other; /* other: for lr_yardl_swap; its buffer is NULL before lr_yardl_widen */
+    lr_status (*settle)(void *user), (*on_fetch)(void *user);
+    void *user;        /* argument of both callbacks */
+    const char *field; /* name of the field that lr_yardl_record passes to `take` */
+};
 
 /* Opens a file and reads its magic, version and schema. The first value comes next in the file. errors: NULL, logged,
  * if the file is not a regular file in yardl's encoding. */
@@ -106,9 +124,6 @@ const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64
 /* Fetches the bytes that follow the buffered bytes. *any: false at the end of the file or if reading failed; the next
  * attempt to read a value logs the reason. errors: the status of `on_fetch`. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
-
-/* Returns the address of the buffer in use. A caller can tell the two buffers apart by it. */
-const void *lr_yardl_buffer(const struct lr_yardl_input *input);
 
 /* Makes the other buffer current, at the position where its reading stopped. The next call of lr_yardl_swap undoes
  * this. No bytes may be fetched between the two calls. */
@@ -155,9 +170,6 @@ struct lr_yardl_field {
  * is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
-
-/* Returns the name of the field whose `take` is being called. */
-const char *lr_yardl_field_name(const struct lr_yardl_input *input);
 
 /* --- writing --- */
 

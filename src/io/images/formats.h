@@ -6,7 +6,7 @@
 #ifndef LR_IO_IMAGE_FORMATS_H
 #define LR_IO_IMAGE_FORMATS_H
 
-#include "base/grow.h"
+#include "base/mem.h"
 #include "io/files/keyed_text.h"
 #include "io/files/number_type.h"
 #include "io/files/output.h"

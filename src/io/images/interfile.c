@@ -12,7 +12,6 @@
  *
  * CASToR (.hdr + .img): left-handed, with LORaster's y and z and the opposite x. The offset is the position of the
  * image's middle, from the scanner's centre; 0 if the key is missing. */
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"

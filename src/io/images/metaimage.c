@@ -4,7 +4,6 @@
  * ITK's MetaImage: "Key = value" lines, then the voxels (.mha) or the name of the file that holds them
  * (.mhd + .raw). ITK's frame is LPS+ in mm: x and y point opposite to LORaster's axes. Row i of TransformMatrix is the
  * direction of the file's axis i. Offset is the centre of the first voxel. */
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"

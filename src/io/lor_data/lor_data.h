@@ -11,24 +11,10 @@
 /* Words for reports of readers. */
 #define LR_READING_LOR_DATA "reading LOR data"
 
-/* Readers return checked data. Writers get checked data. */
-lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log);
-lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log);
-lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
-
+/* STIR's projection data. The reader returns checked data; the writer gets checked data. */
 lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_progress *progress,
                                   const lr_log *log);
 lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
-
-/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name
- * of the data, for messages. */
-struct lr_lor_file_place {
-    const char *what;
-    int64_t first, before;
-};
-/* Checks that a piece's LORs are in range and in order, and that values are finite. errors: LR_BAD_INPUT. */
-lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
-                                 const lr_log *log);
 
 /* A LOR, and a weight that is to be added to it. */
 struct lr_lor_weight {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks of LOR data; LOR data and histo-images in HDF5. Layouts: docs/formats/lor-data.md and histo-images.md. */
+ * Checks of LOR data, and the choice of their format; LOR data and histo-images in HDF5. Layouts: docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/hdf5_file.h"
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/lor_data.h"
@@ -17,8 +18,15 @@
 
 /* --- checks --- */
 
-lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
-                                 const lr_log *log)
+/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name
+ * of the data, for messages. */
+struct place {
+    const char *what;
+    int64_t first, before;
+};
+
+/* Checks that a piece's LORs are in range and in order, and that values are finite. */
+static lr_status check_piece(const struct place *place, const lr_lors *lors, const lr_lor_data *some, const lr_log *log)
 {
     int64_t before = place->before;
     for (int64_t n = 0; n < some->count; n++) {
@@ -43,7 +51,7 @@ lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr
 
 /* --- writing --- */
 
-lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
+static lr_status write_hdf5(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
 {
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "LOR data", log));
@@ -107,7 +115,7 @@ static lr_status read_pieces(const struct lr_hdf5_input *in, const lr_lors *lors
                              const lr_lor_data_sink *sink, int64_t count, const lr_lor_data *data)
 {
     const int64_t most = sink != NULL ? AT_ONCE : VALUES_PER_REPORT;
-    struct lr_lor_file_place place = {.what = in->path, .before = -1};
+    struct place place = {.what = in->path, .before = -1};
     lr_lor_data some = *data;
     for (; place.first < count; place.first += some.count) {
         const int64_t left = count - place.first, at = sink != NULL ? 0 : place.first;
@@ -118,14 +126,14 @@ static lr_status read_pieces(const struct lr_hdf5_input *in, const lr_lors *lors
         LR_TRY(lr_progress_report(progress, LR_READING_LOR_DATA, (double)place.first, (double)count));
         LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, 1, some.values));
         if (some.index != NULL) LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, 1, some.index));
-        LR_TRY(lr_lor_file_check_some(&place, lors, &some, in->log));
+        LR_TRY(check_piece(&place, lors, &some, in->log));
         if (sink != NULL) LR_TRY(sink->take(sink->user, &some, place.first));
         place.before = some.index != NULL ? some.index[some.count - 1] : place.before;
     }
     return LR_OK;
 }
 
-lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log)
+static lr_lor_data *read_hdf5(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
@@ -147,7 +155,7 @@ lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_pr
     return data;
 }
 
-lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
+static lr_status scan_hdf5(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
 {
     struct lr_hdf5_input in;
     lr_lor_data some = {.count = 0};
@@ -165,6 +173,58 @@ lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_d
     free(some.index);
     lr_hdf5_input_close(&in);
     return status;
+}
+
+/* --- the choice of a format --- */
+
+/* Only the ending of the name decides. */
+static bool is_projdata(const char *path)
+{
+    return path != NULL && lr_path_ends(path, ".hs");
+}
+
+static lr_status refuse_bins(const char *path, const lr_log *log)
+{
+    return path != NULL && lr_path_ends(path, ".s")
+               ? lr_error(log, LR_BAD_INPUT, "%s holds bins without saying which: name the header, which ends in .hs",
+                          path)
+               : LR_OK;
+}
+
+lr_lor_data *lr_lor_data_read_watched(const char *path, const lr_lors *lors, const lr_progress *progress,
+                                      const lr_log *log)
+{
+    if (refuse_bins(path, log) != LR_OK) return NULL;
+    return is_projdata(path) ? lr_lor_projdata_read(path, lors, progress, log) : read_hdf5(path, lors, progress, log);
+}
+
+lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log)
+{
+    return lr_lor_data_read_watched(path, lors, NULL, log);
+}
+
+lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
+{
+    LR_TRY(refuse_bins(path, log));
+    if (!is_projdata(path)) return scan_hdf5(path, lors, sink, log);
+    struct lr_watched_log watch;
+    lr_log_watch(&watch, log);
+    watch.status = LR_CANCELLED; /* LR_CANCELLED is the only status without a message */
+    lr_lor_data *all = lr_lor_projdata_read(path, lors, sink->progress, &watch.log);
+    const lr_status status = all != NULL ? sink->take(sink->user, all, 0) : watch.status;
+    lr_lor_data_destroy(all);
+    return status;
+}
+
+lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
+{
+    const struct place whole = {.what = "the LOR data to be written", .before = -1};
+    if (data->index == NULL && data->count != lors->count) {
+        return lr_error(log, LR_BAD_INPUT, "%s has %lld values, the scanner %s has %lld LORs", whole.what,
+                        (long long)data->count, lors->scanner->name, (long long)lors->count);
+    }
+    LR_TRY(check_piece(&whole, lors, data, log));
+    return is_projdata(path) ? lr_lor_projdata_write(path, lors, data, log) : write_hdf5(path, lors, data, log);
 }
 
 /* === histo-images; layout: docs/formats/histo-images.md === */

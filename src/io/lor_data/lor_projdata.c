@@ -178,28 +178,6 @@ static lr_status report(const struct reader *reader)
     return LR_OK;
 }
 
-/* Reads the file twice: first to count LORs, then to fill in counts. */
-static lr_lor_data *read_data(struct reader *reader)
-{
-    if (take_all(reader) != LR_OK || report(reader) != LR_OK) return NULL;
-    if (lr_byte_order_is_wrong(&reader->order)) {
-        (void)lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, reader->file.data_path);
-        return NULL;
-    }
-    if (reader->num_lors > reader->lors->count / 6) {
-        reader->dense = lr_lor_data_create(reader->lors, reader->log);
-        if (reader->dense != NULL && take_all(reader) != LR_OK) {
-            lr_lor_data_destroy(reader->dense);
-            reader->dense = NULL;
-        }
-        return reader->dense;
-    }
-
-    reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
-    if (reader->list == NULL || take_all(reader) != LR_OK) return NULL;
-    return lr_lor_weights_add_up(reader->list, reader->listed, reader->log);
-}
-
 lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log)
 {
     struct reader reader = {.path = path, .lors = lors, .progress = progress, .log = log};
@@ -225,11 +203,23 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
     reader.line = lr_alloc(projdata->num_t, sizeof(*reader.line), "bins", log);
     reader.pairs = lr_alloc(pairs, sizeof(*reader.pairs), "ring pairs", log);
     reader.found = lr_alloc(pairs * projdata->mashing, sizeof(*reader.found), "LORs", log);
-    if (reader.raw != NULL && reader.line != NULL && reader.pairs != NULL && reader.found != NULL) {
-        struct lr_discreet_log discreet;
-        lr_log_discreet(&discreet, file->data_path, path, log);
-        reader.log = &discreet.log;
-        data = read_data(&reader);
+    if (reader.raw == NULL || reader.line == NULL || reader.pairs == NULL || reader.found == NULL) goto end;
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, file->data_path, path, log);
+    reader.log = &discreet.log;
+    if (take_all(&reader) != LR_OK || report(&reader) != LR_OK) goto end;
+    if (lr_byte_order_is_wrong(&reader.order)) {
+        (void)lr_error(reader.log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, file->data_path);
+    } else if (reader.num_lors > lors->count / 6) {
+        reader.dense = lr_lor_data_create(lors, reader.log);
+        if (reader.dense != NULL && take_all(&reader) == LR_OK)
+            data = reader.dense;
+        else
+            lr_lor_data_destroy(reader.dense);
+    } else {
+        reader.list = lr_alloc(reader.num_lors, sizeof(*reader.list), "LOR data", reader.log);
+        if (reader.list != NULL && take_all(&reader) == LR_OK)
+            data = lr_lor_weights_add_up(reader.list, reader.listed, reader.log);
     }
 
 end:
@@ -239,7 +229,7 @@ end:
     free(reader.found);
     free(reader.list);
     lr_projdata_finish(&reader.projdata);
-    lr_projdata_file_finish(&reader.file);
+    free(reader.file.data_path);
     return data;
 }
 

@@ -4,7 +4,6 @@
  * STIR's projection data: the LORs of each bin, and headers. */
 #include "io/lor_data/projdata.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -323,37 +322,6 @@ static lr_status find_rings(struct draft *draft)
 
 /* --- bins --- */
 
-/* Takes the smallest and largest ring differences and the numbers of axial positions, in the order of the data. */
-static lr_status take_segments(const struct draft *draft, int64_t *const lists[3], const int64_t counts[3])
-{
-    struct lr_projdata *projdata = draft->projdata;
-    const int64_t count = counts[0], rings = projdata->rings.rings;
-    if (count < 1 || counts[1] != count || counts[2] != count || count > 2 * rings) {
-        return lr_error(draft->file->log, LR_BAD_INPUT,
-                        "%s: lists %lld least and %lld largest ring differences and %lld numbers "
-                        "of axial positions: there must be as many of each, one a segment",
-                        draft->file->path, (long long)counts[0], (long long)counts[1], (long long)counts[2]);
-    }
-    projdata->num_segments = (int)count;
-    projdata->segments = lr_alloc(count, sizeof(*projdata->segments), "segments", draft->file->log);
-    if (projdata->segments == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t least = lists[0][k], most = lists[1][k], axial = lists[2][k];
-        const bool sane = least <= most && -rings < least && most < rings && axial >= 1;
-        const int64_t nearest = least > 0 ? least : most < 0 ? -most : 0;
-        const int64_t room = least == most ? rings - nearest : 2 * (rings - nearest) - 1;
-        if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) || (least != most && axial % 2 == 0)) {
-            return lr_error(draft->file->log, LR_BAD_INPUT,
-                            "%s: segment %lld of the file has ring differences %lld to %lld and %lld "
-                            "axial positions: %lld rings have no such segment",
-                            draft->file->path, (long long)k + 1, (long long)least, (long long)most, (long long)axial,
-                            (long long)rings);
-        }
-        projdata->segments[k] = (struct lr_projdata_segment){(int)least, (int)most, (int)axial, 0};
-    }
-    return LR_OK;
-}
-
 static lr_status find_bins(const struct draft *draft)
 {
     const struct lr_keyed_text *file = draft->file;
@@ -395,7 +363,33 @@ static lr_status find_bins(const struct draft *draft)
     lr_status status = LR_OK;
     for (int k = 0; k < 3 && status == LR_OK; k++)
         status = lr_interfile_integers(file, keys[k].key, keys[k].axis, &lists[k], &counts[k]);
-    if (status == LR_OK) status = take_segments(draft, lists, counts);
+    /* The smallest and largest ring differences and the numbers of axial positions, in the order of the data. */
+    const int64_t count = counts[0], rings = projdata->rings.rings;
+    if (status == LR_OK && (count < 1 || counts[1] != count || counts[2] != count || count > 2 * rings)) {
+        status = lr_keyed_text_error(file, NULL,
+                                     "lists %lld least and %lld largest ring differences and %lld numbers of axial "
+                                     "positions: there must be as many of each, one a segment",
+                                     (long long)counts[0], (long long)counts[1], (long long)counts[2]);
+    }
+    if (status == LR_OK) {
+        projdata->num_segments = (int)count;
+        projdata->segments = lr_alloc(count, sizeof(*projdata->segments), "segments", file->log);
+        status = projdata->segments != NULL ? LR_OK : LR_FAILED;
+    }
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        const int64_t least = lists[0][k], most = lists[1][k], axial = lists[2][k];
+        const bool sane = least <= most && -rings < least && most < rings && axial >= 1;
+        const int64_t nearest = least > 0 ? least : most < 0 ? -most : 0;
+        const int64_t room = least == most ? rings - nearest : 2 * (rings - nearest) - 1;
+        projdata->segments[k] = (struct lr_projdata_segment){(int)least, (int)most, (int)axial, 0};
+        if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) || (least != most && axial % 2 == 0)) {
+            status = lr_keyed_text_error(file, NULL,
+                                         "segment %lld of the file has ring differences %lld to %lld and %lld axial "
+                                         "positions: %lld rings have no such segment",
+                                         (long long)k + 1, (long long)least, (long long)most, (long long)axial,
+                                         (long long)rings);
+        }
+    }
     for (int k = 0; k < 3; k++) free(lists[k]);
     return status;
 }
@@ -461,16 +455,11 @@ lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file
     const lr_status status = read_draft(&draft, file);
     if (status != LR_OK) {
         lr_projdata_finish(projdata);
-        lr_projdata_file_finish(file);
+        free(file->data_path);
+        file->data_path = NULL;
     }
     lr_keyed_text_finish(&header);
     return status;
-}
-
-void lr_projdata_file_finish(struct lr_projdata_file *file)
-{
-    free(file->data_path);
-    *file = (struct lr_projdata_file){0};
 }
 
 /* --- writing --- */

@@ -28,7 +28,7 @@ struct lr_projdata {
 
 /* The data file that a header describes. */
 struct lr_projdata_file {
-    char *data_path; /* owned */
+    char *data_path; /* owned by the caller */
     struct lr_number_type type;
     int64_t offset_bytes;
     double scale;
@@ -45,7 +45,6 @@ lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file
 
 /* Frees what it owns. All zero is allowed. */
 void lr_projdata_finish(struct lr_projdata *projdata);
-void lr_projdata_file_finish(struct lr_projdata_file *file);
 
 /* Returns the text of a header for float32 data in the file data_name; NULL if memory runs out. The caller frees the
  * text. */

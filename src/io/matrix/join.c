@@ -11,13 +11,20 @@
 #include "io/matrix/writer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The line by which a file identifies itself as a part of a matrix. */
+struct share {
+    int64_t number, parts, rows_before, whole_rows;
+    const char *key; /* points into the file's line */
+};
 
 /* A part's file before its rows are read. */
 struct piece {
     const char *path;
-    struct lr_matrix_share share;
+    struct share share;
     int64_t num_rows, elements;
 };
 
@@ -26,7 +33,7 @@ struct join {
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
     lr_matrix_file *first; /* one of the parts, open until the end; it describes the properties that all parts share */
     const char *first_path;
-    struct lr_matrix_share first_share; /* share of the first file, which holds its key */
+    struct share first_share; /* share of the first file, which holds its key */
     int64_t num_rows, elements;
     lr_scanner *scanner; /* NULL = the parts do not describe a scanner */
     lr_lors *lors;
@@ -47,7 +54,7 @@ struct join {
 
 static lr_status check_piece(const struct join *join, const struct piece *piece, const lr_matrix_file_info *info)
 {
-    const struct lr_matrix_share *share = &piece->share, *first = &join->first_share;
+    const struct share *share = &piece->share, *first = &join->first_share;
     const lr_log *log = join->params->log;
     if (share->parts != first->parts) {
         return lr_error(log, LR_BAD_INPUT, "%s is one of %lld parts, and %s one of %lld", join->first_path,
@@ -197,10 +204,19 @@ static lr_status find_parts(struct join *join)
         if (file == NULL) return LR_BAD_INPUT;
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
         *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
-        lr_status status =
-            info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
-                ? LR_OK
-                : lr_error(params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
+        /* The line by which writer.c makes a part say which it is. */
+        long long numbers[4];
+        const char *key = info->share != NULL ? strchr(info->share, ';') : NULL;
+        bool is_part = key != NULL && sscanf(info->share, "part %lld of %lld, from row %lld of %lld;", &numbers[0],
+                                             &numbers[1], &numbers[2], &numbers[3]) == 4;
+        if (is_part) {
+            key += 1 + strspn(key + 1, " ");
+            piece->share = (struct share){numbers[0], numbers[1], numbers[2], numbers[3], key};
+            is_part = numbers[0] >= 1 && numbers[0] <= numbers[1] && numbers[2] >= 0;
+        }
+        lr_status status = LR_OK;
+        if (!is_part)
+            status = lr_error(params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
         if (status == LR_OK && k == 0) { /* the first file stays open */
             join->first = file;
             join->first_path = path;
@@ -217,7 +233,7 @@ static lr_status find_parts(struct join *join)
     qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
 
     /* Each part must occur once. Each part must begin with the row after the last row of the preceding part. */
-    const struct lr_matrix_share *first = &join->first_share;
+    const struct share *first = &join->first_share;
     int64_t rows = 0;
     for (int64_t k = 0; k < params->num_parts; k++) {
         const struct piece *piece = &join->pieces[k];

@@ -6,7 +6,6 @@
  * store. */
 #include "io/matrix/writer.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -123,17 +122,6 @@ static int64_t matrix_num_rows(const lr_matrix_writer_params *params)
     if (params->by_lor) return lr_selection_count(params->lors, params->part);
     if (params->grid == NULL) return params->num_points;
     return params->voxels != NULL ? params->num_voxels : params->end - params->begin;
-}
-
-bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
-{
-    long long numbers[4];
-    const char *key = strchr(text, ';');
-    if (key == NULL || sscanf(text, "part %lld of %lld, from row %lld of %lld;", &numbers[0], &numbers[1], &numbers[2],
-                              &numbers[3]) != 4)
-        return false;
-    *share = (struct lr_matrix_share){numbers[0], numbers[1], numbers[2], numbers[3], key + 1 + strspn(key + 1, " ")};
-    return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
 }
 
 /* --- size --- */

@@ -56,13 +56,6 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
  * logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
-/* Data of the line by which a file identifies itself as a part of a matrix. */
-struct lr_matrix_share {
-    int64_t number, parts, rows_before, whole_rows;
-    const char *key; /* points into the text that was parsed */
-};
-bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
-
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit);
 

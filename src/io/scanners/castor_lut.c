@@ -12,6 +12,7 @@
 #include "io/files/number_type.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
+#include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/scanner.h"
 
@@ -423,4 +424,80 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
     LR_TRY(lr_output_finish_all((struct lr_output *[]){&table, &header}, 2));
     lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
     return LR_OK;
+}
+
+/* --- finding the crystals of a file in a scanner, by their positions --- */
+
+/* Largest distance between a crystal of a list and the same crystal in the modules made from the list. */
+static const double reach_mm = 0.1;
+
+enum { MAX_CRYSTALS = 10000000 };
+
+lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count, const lr_log *log)
+{
+    const bool is_geometry = lr_path_ends(path, ".geom");
+    lr_scanner *listed = is_geometry ? lr_geom_read(path, log) : NULL;
+    double(*places_mm)[3] = NULL; /* centres of crystals, by CASToR's numbers, in our frame */
+    int *order_of_listed = NULL;
+    int64_t num_bytes = 0;
+    char *bytes = NULL;
+    lr_status status = listed != NULL ? LR_OK : LR_BAD_INPUT;
+    *order = NULL;
+    *count = 0;
+    if (!is_geometry) status = lr_file_bytes("", path, (int64_t)MAX_CRYSTALS * ROW_BYTES, &num_bytes, &bytes, log);
+    if (status == LR_OK && !is_geometry && (num_bytes == 0 || num_bytes % ROW_BYTES != 0)) {
+        status = lr_error(log, LR_BAD_INPUT,
+                          "%s: has %lld bytes, and a crystal of a CASToR look-up table %d: it is "
+                          "truncated, or no such table",
+                          path, (long long)num_bytes, ROW_BYTES);
+    }
+    if (status != LR_OK) goto done;
+    *count = is_geometry ? listed->num_crystals : (int)(num_bytes / ROW_BYTES);
+    places_mm = lr_alloc(*count, sizeof(*places_mm), "crystal places", log);
+    order_of_listed = is_geometry ? lr_alloc(*count, sizeof(int), "crystal numbers", log) : NULL;
+    *order = lr_alloc(*count, sizeof(int), "crystal numbers", log);
+    status = places_mm != NULL && (order_of_listed != NULL || !is_geometry) && *order != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK && is_geometry) status = lr_castor_order(listed, order_of_listed, log);
+    for (int c = 0; status == LR_OK && c < *count; c++) {
+        for (int k = 0; k < 3 && !is_geometry; k++) {
+            const float value = lr_float_at((const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k);
+            places_mm[c][k] = k == 0 ? -(double)value : (double)value;
+        }
+        if (is_geometry) lr_scanner_crystal_centre(listed, order_of_listed[c], places_mm[c]);
+    }
+
+    struct lr_centre_index index = {0};
+    if (status == LR_OK) status = lr_centre_index_init(&index, scanner, log);
+    if (status != LR_OK) goto done;
+    int lost = 0, first = -1;
+    for (int k = 0; k < *count; k++) {
+        const double *place_mm = places_mm[k];
+        const bool finite = isfinite(place_mm[0]) && isfinite(place_mm[1]) && isfinite(place_mm[2]);
+        (*order)[k] = finite ? lr_centre_index_find(&index, place_mm, reach_mm) : -1;
+        first = (*order)[k] < 0 && lost == 0 ? k : first;
+        lost += (*order)[k] < 0;
+    }
+    if (lost > 0) {
+        const double *place_mm = places_mm[first];
+        const bool all = lost == *count;
+        status = all ? LR_BAD_INPUT : LR_OK;
+        lr_log_write(log, all ? LR_LOG_ERROR : LR_LOG_WARNING, status,
+                     "%s: %d of its %d crystals are none of %s's, first the one at (%g, %g, %g) mm in "
+                     "our frame, from which the nearest is %.4g mm away: %s",
+                     path, lost, *count, scanner->name, place_mm[0], place_mm[1], place_mm[2],
+                     lr_centre_index_distance(&index, place_mm),
+                     all ? "it is another scanner's" : "their events are left out");
+    }
+    lr_centre_index_finish(&index);
+
+done:
+    if (status != LR_OK) {
+        free(*order);
+        *order = NULL;
+    }
+    free(places_mm);
+    free(order_of_listed);
+    free(bytes);
+    lr_scanner_destroy(listed);
+    return status;
 }

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "io/scanners/crystal_map.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"

@@ -175,10 +175,10 @@ static lr_status read_profiles(const struct lr_yaml *yaml, lr_radial_profiles *p
         {"offset_step_mm", NULL, LR_YAML_POSITIVE, true, &profiles->offset_step_mm, NULL},
         {"profiles", NULL, LR_YAML_NODE, true, &rows, &rows_key},
     };
-    const struct lr_yaml_mapping mapping = {lr_yaml_root(yaml), NULL, "measured profiles"};
+    const struct lr_yaml_mapping mapping = {fy_document_root(yaml->document), NULL, "measured profiles"};
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, sizeof(fields) / sizeof(fields[0])));
 
-    const lr_log *log = lr_yaml_log(yaml);
+    const lr_log *log = yaml->log;
     const int num = count_items(yaml, distances, distances_key, MOST_PROFILES);
     LR_TRY(num > 0 ? LR_OK : LR_BAD_INPUT);
     profiles->num_distances = num;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -50,7 +49,7 @@ static lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct 
             return lr_yaml_error(yaml, node, "an axis must have from 1 to %d blocks, found %d", LR_MAX_FILE_MODULES,
                                  count);
         }
-        crystals->blocks[axis] = lr_alloc(count, sizeof(int), "blocks", lr_yaml_log(yaml));
+        crystals->blocks[axis] = lr_alloc(count, sizeof(int), "blocks", yaml->log);
         if (crystals->blocks[axis] == NULL) return LR_FAILED;
         crystals->count[axis] = count;
         const char *key = axis ? "crystals along v" : "crystals along u";
@@ -340,7 +339,7 @@ static lr_status read_modules(struct draft *draft)
     }
 
     const struct lr_yaml_layers *layers = &draft->layers;
-    const struct lr_items items = {sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml)};
+    const struct lr_items items = {sizeof(*draft->list), "modules", draft->yaml->log};
     int64_t num_crystals = 0;
     void *iterator = NULL;
     for (int k = 0; k < count; k++) {
@@ -455,8 +454,8 @@ static lr_status read_draft(struct draft *draft)
         {"castor_order", NULL, LR_YAML_NODE, false, &draft->castor.value, &draft->castor.key},
     };
     draft->text.what = "a text";
-    draft->text.log = lr_yaml_log(draft->yaml);
-    struct fy_node *root = lr_yaml_root(draft->yaml);
+    draft->text.log = draft->yaml->log;
+    struct fy_node *root = fy_document_root(draft->yaml->document);
     const struct lr_yaml_mapping mapping = {root, root, "a scanner"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
     LR_TRY(lr_yaml_material_read(draft->yaml, &material, mu_key, &draft->params.crystal_mu_per_mm));
@@ -498,7 +497,8 @@ static lr_status read_draft(struct draft *draft)
                              "'num_positions' goes with 'modules'; a 'ring' has its own: remove it");
     }
     if (ring == NULL)
-        return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
+        return lr_yaml_error(yaml, fy_document_root(yaml->document),
+                             "a scanner needs either 'ring' with 'module', or 'modules'");
     if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
     return read_ring(draft);
 }
@@ -528,7 +528,7 @@ static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanne
         return lr_yaml_error(yaml, draft->castor.key,
                              "'castor_order' must be a list of crystal numbers, the first and the last of each run");
     }
-    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", lr_yaml_log(yaml));
+    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", yaml->log);
     lr_status status = order != NULL ? LR_OK : LR_FAILED;
     while (status == LR_OK && (item = fy_node_sequence_iterate(list, &iterator)) != NULL) {
         status = lr_yaml_read_value(yaml, num_ends == 0 ? &field : &last, item, draft->castor.key);
@@ -548,7 +548,7 @@ static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanne
         free(order);
         status = LR_BAD_INPUT;
     } else {
-        status = lr_castor_order_keep(scanner, order, lr_yaml_log(yaml));
+        status = lr_castor_order_keep(scanner, order, yaml->log);
     }
     return status != LR_BAD_INPUT ? status
                                   : lr_yaml_error(yaml, draft->castor.key,
@@ -583,7 +583,7 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
     if (draft.positions != NULL) {
         int *found = NULL;
         if (places <= count) {
-            found = lr_alloc(places, sizeof(*found), "places", lr_yaml_log(yaml));
+            found = lr_alloc(places, sizeof(*found), "places", yaml->log);
             if (found == NULL) goto done;
         }
         bool even = found != NULL && count % places == 0;
@@ -624,7 +624,7 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
                                     &draft.params.num_modules, &placed.log);
         draft.params.num_positions = draft.description.modules;
     }
-    if (draft.list != NULL) result = lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(yaml));
+    if (draft.list != NULL) result = lr_alloc(1, sizeof(*result), "a scanner", yaml->log);
     if (result == NULL) goto done;
     result->params = draft.params;
     result->params.name = draft.name;

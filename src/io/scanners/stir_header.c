@@ -178,24 +178,18 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
-/* True if the list contains the name, ignoring case. */
-static bool is_named(const char *names, const char *name)
-{
-    const size_t length = strlen(name);
-    for (const char *at = names; at != NULL && length > 0; at = strchr(at, '|')) {
-        at += *at == '|';
-        if (strncasecmp(at, name, length) == 0 && (at[length] == '|' || at[length] == '\0')) return true;
-    }
-    return false;
-}
-
-/* Finds a scanner by name, if possible one with this number of rings. rings: 0 = not known. */
+/* Finds a scanner by one of its names, ignoring case, if possible one with this number of rings. rings: 0 = not known. */
 static const struct known_scanner *find_known(const char *name, double rings)
 {
     const struct known_scanner *found = NULL;
-    for (size_t k = 0; k < sizeof(known_scanners) / sizeof(known_scanners[0]); k++) {
+    const size_t length = strlen(name);
+    for (size_t k = 0; k < sizeof(known_scanners) / sizeof(known_scanners[0]) && length > 0; k++) {
         const struct known_scanner *known = &known_scanners[k];
-        if (is_named(known->names, name) && (found == NULL || known->rings == rings)) found = known;
+        for (const char *at = known->names; at != NULL; at = strchr(at, '|')) {
+            at += *at == '|';
+            const bool is_named = strncasecmp(at, name, length) == 0 && (at[length] == '|' || at[length] == '\0');
+            if (is_named && (found == NULL || known->rings == rings)) found = known;
+        }
     }
     return found;
 }

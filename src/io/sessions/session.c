@@ -438,7 +438,7 @@ static lr_status read_document(const struct lr_yaml *yaml, struct lr_view_sessio
         {"shown", NULL, LR_YAML_NODE, false, &shown.value, &shown.key},
         {"window", NULL, LR_YAML_COUNT_PAIR, false, session->window, NULL},
     };
-    struct fy_node *root = lr_yaml_root(yaml);
+    struct fy_node *root = fy_document_root(yaml->document);
     const struct lr_yaml_mapping mapping = {root, root, "a session"};
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
     if (status == LR_OK && version != SESSION_VERSION) {

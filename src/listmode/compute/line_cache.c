@@ -3,7 +3,6 @@
  *
  * Projections over lines that the device keeps. Groups take jobs, which have about the same work. The longest jobs
  * come first, so that no group works alone at the end. */
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"

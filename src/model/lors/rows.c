@@ -6,7 +6,6 @@
 #include "base/order.h"
 #include "model/lors/elements.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/rows.h"

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "model/scanner/coincidence.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"

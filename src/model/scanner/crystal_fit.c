@@ -5,7 +5,6 @@
 #include "base/order.h"
 #include "model/scanner/crystal_panels.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"

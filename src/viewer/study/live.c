@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "viewer/study/live.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "viewer/study/operators.h"

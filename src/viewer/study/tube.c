@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "viewer/study/tube.h"
 
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"

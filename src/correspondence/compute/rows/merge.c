@@ -5,8 +5,8 @@
  * significant digit. */
 #include "correspondence/compute/rows/merge.h"
 
-#include "base/grow.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/parallel.h"
 #include "common/bindings.h"
 #include "gl/pass.h"
