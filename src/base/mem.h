@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Allocation that logs failures, arrays and texts that grow, and the limits of memory and processors for this process. */
+ * Allocation that logs failures, arrays and texts that grow, and the limits of memory and processors of a process. */
 #ifndef LR_BASE_MEM_H
 #define LR_BASE_MEM_H
 

@@ -109,10 +109,10 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 /* --- many bytes at once --- */
 
 /* Enlarges the buffer from 64 KiB to `bytes`, or to the length of the file if that is less, makes the second buffer of
- * lr_yardl_swap, and sets callbacks. It is called once, before the other functions of this section except
- * lr_yardl_buffered and lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged, so that the caller
- * can first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were buffered at that time
- * stay until the next call of `on_fetch`. If a callback fails, the function that called it logs nothing and returns the
+ * lr_yardl_swap, and sets callbacks. It is called once, before the functions below except lr_yardl_buffered and
+ * lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged, so that the caller can
+ * first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were buffered at that time stay
+ * until the next call of `on_fetch`. If a callback fails, the function that called it logs nothing and returns the
  * callback's status. errors: LR_FAILED if memory runs out. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status (*settle)(void *user),
                          lr_status (*on_fetch)(void *user), void *user);

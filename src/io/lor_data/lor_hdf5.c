@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks of LOR data, and the choice of their format; LOR data and histo-images in HDF5. Layouts: docs/formats/lor-data.md and histo-images.md. */
+ * Checks of LOR data, and the choice of their format; LOR data and histo-images in HDF5. Layouts:
+ * docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"

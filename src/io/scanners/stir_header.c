@@ -178,7 +178,7 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
-/* Finds a scanner by one of its names, ignoring case, if possible one with this number of rings. rings: 0 = not known. */
+/* Finds a scanner by a name, ignoring case, if possible one with this number of rings. rings: 0 = not known. */
 static const struct known_scanner *find_known(const char *name, double rings)
 {
     const struct known_scanner *found = NULL;
