@@ -63,8 +63,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts numbers, removes repeated ones, and returns how many are left. */
-static int64_t sort_numbers(int64_t *numbers, int64_t count)
+int64_t matrix_sort_numbers(int64_t *numbers, int64_t count)
 {
     int64_t kept = 0;
     qsort(numbers, (size_t)count, sizeof(*numbers), compare_numbers);
@@ -203,15 +202,12 @@ static lr_status parse_lors(const struct setup *setup, const char *text, int64_t
 
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args)
 {
-    if (choice->region == NULL ||
-        (strncmp(choice->region, "box:", 4) == 0 || strncmp(choice->region, "sphere:", 7) == 0))
-        return LR_OK;
-    choice->mask = setup_read_image(setup, args, choice->region);
-    return choice->mask != NULL ? LR_OK : report_reason(args->report);
-}
-
-lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup)
-{
+    if (choice->region != NULL && strncmp(choice->region, "box:", 4) != 0 &&
+        strncmp(choice->region, "sphere:", 7) != 0) {
+        choice->mask = setup_read_image(setup, args, choice->region);
+        if (choice->mask == NULL) return report_reason(args->report);
+    }
+    CLI_TRY(setup_grid(setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
     if (choice->pairs != NULL) {
         int64_t *pairs = NULL, count = 0;
         char *text = open_list(setup->report, choice->pairs, "-,");
@@ -219,7 +215,7 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
         if (status == LR_OK && count == 0)
             status = report_error(setup->report, LR_USAGE, "--pairs %s names no pair", choice->pairs);
         if (status == LR_OK) {
-            count = sort_numbers(pairs, count);
+            count = matrix_sort_numbers(pairs, count);
             choice->part_pairs = malloc((size_t)count * sizeof(*choice->part_pairs));
             if (choice->part_pairs == NULL)
                 status = report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
@@ -236,7 +232,7 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
         lr_status status = text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
         if (status == LR_OK && count == 0)
             status = report_error(setup->report, LR_USAGE, "--lors %s names no LOR", choice->lors);
-        if (status == LR_OK) count = sort_numbers(choice->part_lors, count);
+        if (status == LR_OK) count = matrix_sort_numbers(choice->part_lors, count);
         choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = count};
         free(text);
         CLI_TRY(status);

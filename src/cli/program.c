@@ -86,7 +86,7 @@ static int start_program(struct report *report, const struct cli_verb *verb, cha
 {
     char path[PATH_MAX];
     if (lr_helper_find(verb->program, path)) {
-        stop_hold_signals();
+        stop_hold_signals(true); /* until the other program catches them */
         if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
         execv(path, argv);
         report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));

@@ -143,13 +143,6 @@ void report_join_ranks(struct report *report, int rank, int size)
     report->terminal = report->terminal && rank == 0;
 }
 
-void report_name_rank(struct report *report, int rank, int size, const char *machine)
-{
-    report->ranks.rank = rank;
-    report->ranks.size = size;
-    snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
-}
-
 /* Prints this rank's first error if the rank is the speaker. Rank 0 prints that the work was stopped. */
 static void print_first_error(struct report *report, lr_status status)
 {

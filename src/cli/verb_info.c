@@ -258,7 +258,7 @@ static void trial_json(struct json *json, const char *key, const struct trial *t
 
 static void print_json(const struct findings *found)
 {
-    struct json json = common_json_begin("info");
+    struct json json = common_json_begin(stdout, "info");
     json_open(&json, "devices", '[');
     for (int k = 0; k < found->num_devices; k++) {
         const lr_device *device = &found->devices[k];

@@ -37,7 +37,7 @@ static lr_status run(struct cli_args *args)
 
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin("matrix join");
+        struct json json = common_json_begin(stdout, "matrix join");
         json_text(&json, "output", params.path);
         json_text(&json, "format", formats[word]);
         json_int(&json, "parts", params.num_parts);
@@ -122,26 +122,22 @@ static struct sample *find_sample(const struct verify *verify, int64_t place)
     return bsearch(&key, verify->samples, (size_t)verify->num_samples, sizeof(key), compare_places);
 }
 
-/* The LOR of a row. Calls must be made with ascending rows. */
-static int64_t lor_of(struct verify *verify, int64_t row)
-{
-    const lr_selection *part = &verify->given.part;
-    const int64_t *offsets = verify->setup.lors->offsets;
-    if (part->lors != NULL) return part->lors[row];
-    if (part->pairs == NULL) return row;
-    for (;; verify->entry++) {
-        const int32_t pair = part->pairs[verify->entry];
-        const int64_t inside = row - verify->entry_begin;
-        if (inside < offsets[pair + 1] - offsets[pair]) return offsets[pair] + inside;
-        verify->entry_begin += offsets[pair + 1] - offsets[pair];
-    }
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     struct verify *verify = user;
     const bool by_lor = verify->given.by_lor;
-    const int64_t lor = by_lor && row->count > 0 ? lor_of(verify, row->row) : 0;
+    int64_t lor = row->row; /* if rows are LORs */
+    const lr_selection *part = &verify->given.part;
+    if (by_lor && part->lors != NULL) {
+        lor = part->lors[row->row];
+    } else if (by_lor && part->pairs != NULL && row->count > 0) {
+        const int64_t *offsets = verify->setup.lors->offsets + part->pairs[verify->entry]; /* rows come in order */
+        while (row->row - verify->entry_begin >= offsets[1] - offsets[0]) {
+            verify->entry_begin += offsets[1] - offsets[0];
+            offsets = verify->setup.lors->offsets + part->pairs[++verify->entry];
+        }
+        lor = offsets[0] + row->row - verify->entry_begin;
+    }
     struct sample *sample = by_lor ? NULL : find_sample(verify, row->row);
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[by_lor ? row->lor[k] : row->row] += row->probability[k];
@@ -336,8 +332,6 @@ static lr_status open_model(struct verify *verify, struct cli_args *args)
     given->threshold = matrix_read_threshold(args);
     CLI_TRY(args->status);
     CLI_TRY(matrix_choice_open(choice, setup, args));
-    CLI_TRY(setup_grid(setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
-    CLI_TRY(matrix_choice_complete(choice, setup));
     given->grid = setup->grid;
     given->row_begin = choice->begin;
     given->voxels = choice->voxels;
@@ -365,7 +359,7 @@ static void report_good(const struct verify *verify)
     const char *rows = info->points_mm != NULL ? "points" : info->by_lor ? "LORs" : "voxels";
     report_clear(report);
     if (report->json) {
-        struct json json = common_json_begin("matrix verify");
+        struct json json = common_json_begin(stdout, "matrix verify");
         json_bool(&json, "good", true);
         json_text(&json, "file", verify->path);
         json_text(&json, "scanner", verify->setup.scanner->name);
@@ -427,14 +421,13 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
     if (verify->samples == NULL || verify->sums == NULL)
         return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
+    int64_t places[MOST_SAMPLES];
     for (int64_t n = 0; n < count; n++) {
         const int64_t drawn = (int64_t)(common_random(verify->seed, n) * (double)verify->num_sums);
-        verify->samples[n].place = count == verify->num_sums ? n : drawn;
+        places[n] = count == verify->num_sums ? n : drawn;
     }
-    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
-    for (int64_t n = 0; n < count; n++) /* remove repeats */
-        if (n == 0 || verify->samples[n].place != verify->samples[verify->num_samples - 1].place)
-            verify->samples[verify->num_samples++] = verify->samples[n];
+    verify->num_samples = (int)matrix_sort_numbers(places, count);
+    for (int n = 0; n < verify->num_samples; n++) verify->samples[n].place = places[n];
 
     const lr_row_sink sink = {take, verify};
     CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));

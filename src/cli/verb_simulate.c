@@ -47,7 +47,7 @@ static lr_status run(struct cli_args *args)
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->verb->name);
+        struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "output", output);
         json_text(&json, "phantom", name);
         common_json_grid(&json, "grid", &image->grid);
@@ -306,7 +306,7 @@ static lr_status simulate_run(struct cli_args *args)
 
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin("simulate");
+        struct json json = common_json_begin(stdout, "simulate");
         if (setup.op != NULL) {
             setup_json(&setup, &json);
         } else {

@@ -42,7 +42,7 @@ static lr_status run(struct cli_args *args)
                speed.size[0], speed.size[1]);
         return LR_OK;
     }
-    struct json json = common_json_begin("view");
+    struct json json = common_json_begin(stdout, "view");
     json_number(&json, "first_frame_s", speed.first_frame_s);
     json_number(&json, "opened_s", speed.opened_s);
     json_number(&json, "frames_per_second", speed.frames_per_second);

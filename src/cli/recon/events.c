@@ -33,7 +33,7 @@ static lr_status read_corrections(struct measurement *measured)
     /* The file's entries are assigned to events only by their order. */
     const lr_event_counts *counts = &measured->events;
     const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
-    const bool is_part = request->until_damage && count < corrections->count;
+    const bool is_part = request->source.until_damage && count < corrections->count;
     if (measured->events_format != LR_EVENTS_GE) {
         return report_error(report, LR_USAGE, "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
                             request->events, lr_events_format_name(measured->events_format));
@@ -460,11 +460,6 @@ static void close_frame(struct measurement *measured)
     measurement_drop_data(measured);
 }
 
-static lr_status wait_for_sensitivity(struct measurement *measured)
-{
-    return early_sensitivity_wait(&measured->early, measured->progress, &measured->setup.report->log);
-}
-
 static int describe(const struct measurement *measured, char *text, size_t size)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
@@ -476,22 +471,5 @@ static int describe(const struct measurement *measured, char *text, size_t size)
                     (long long)measured->listmode.sensitivity_lines);
 }
 
-static void finish(struct measurement *measured)
-{
-    lr_operator_destroy(measured->first_op);
-    early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
-    event_share_finish(&measured->share);
-    lr_background_wait(&measured->freeing);
-    lr_event_list_destroy(measured->list);
-    lr_event_list_destroy(measured->all_events);
-    lr_event_corrections_destroy(measured->corrections);
-    free(measured->ranges);
-    free(measured->frame_prompts);
-}
-
-const struct measurement_kind events_kind = {.open = open,
-                                             .open_frame = open_frame,
-                                             .close_frame = close_frame,
-                                             .wait = wait_for_sensitivity,
-                                             .describe = describe,
-                                             .finish = finish};
+const struct measurement_kind events_kind = {
+    .open = open, .open_frame = open_frame, .close_frame = close_frame, .describe = describe};

@@ -34,14 +34,6 @@ static void say_binned(struct measurement *measured, const lr_events_info *info)
     measurement_say_events(measured);
 }
 
-/* The last step of SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* Digests the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does not
  * depend on how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's LORs. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
@@ -65,7 +57,7 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
                 before = pair;
             }
             memcpy(&bits, &data->values[k], sizeof(bits));
-            sum += mix(mix((uint64_t)(lor + shift) + 1) + bits);
+            sum += common_mix(common_mix((uint64_t)(lor + shift) + 1) + bits);
         }
         /* The sum modulo 2^64 over ranks is added up in pieces: a double holds sums of 22-bit numbers exactly. */
         double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};

@@ -155,19 +155,10 @@ void measurement_say_events(const struct measurement *measured)
 
 lr_events_source measurement_events_source(const struct measurement *measured)
 {
-    const struct recon_request *request = measured->request;
-    const bool is_map = request->crystal_map != NULL && lr_events_recognise(request->events) != LR_EVENTS_CASTOR;
-    return (lr_events_source){
-        .path = request->events,
-        .format = request->header != NULL ? LR_EVENTS_SIEMENS
-                  : is_map                ? LR_EVENTS_SAFIR
-                                          : LR_EVENTS_UNKNOWN,
-        .companion = request->header != NULL ? request->header : request->crystal_map,
-        .scanner = measured->setup.scanner,
-        .until_damage = request->until_damage,
-        .threads = measured->setup.params.threads,
-        .log = &measured->setup.report->log,
-    };
+    lr_events_source source = measured->request->source;
+    source.scanner = measured->setup.scanner;
+    source.threads = measured->setup.params.threads;
+    return source;
 }
 
 bool measurement_interleaves_events(const struct measurement *measured)
@@ -364,8 +355,18 @@ void measurement_finish(struct measurement *measured)
 {
     lr_operator_destroy(measured->setup.op); /* the operator refers to factors and events, so it is destroyed first */
     measured->setup.op = NULL;
-    if (measured->kind != NULL && measured->kind->finish != NULL) measured->kind->finish(measured);
+    lr_operator_destroy(measured->first_op);
+    early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
+    event_share_finish(&measured->share);
+    lr_background_wait(&measured->freeing);
+    lr_event_list_destroy(measured->list);
+    lr_event_list_destroy(measured->all_events);
+    lr_event_corrections_destroy(measured->corrections);
+    lr_histo_images_destroy(measured->direct_factors);
+    direct_finish(&measured->direct);
     measurement_drop_data(measured);
+    free(measured->ranges);
+    free(measured->frame_prompts);
     free(measured->subset_of);
     lr_image_destroy(measured->initial);
     lr_image_destroy(measured->kappa);

@@ -56,15 +56,9 @@ struct measurement_kind {
     lr_status (*open_frame)(struct measurement *measured, int k);
     void (*close_frame)(struct measurement *measured);
 
-    /* Waits until iterations may begin. NULL: they may begin at once. */
-    lr_status (*wait)(struct measurement *measured);
-
     /* Writes the kernel's settings for the key of checkpoints, like snprintf. NULL: the operator already describes all
      * of them. */
     int (*describe)(const struct measurement *measured, char *text, size_t size);
-
-    /* Frees the kind's data after the operator. NULL: there are none. */
-    void (*finish)(struct measurement *measured);
 };
 extern const struct measurement_kind histogram_kind, views_kind, events_kind;
 

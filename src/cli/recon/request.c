@@ -137,14 +137,10 @@ const struct cli_option recon_ranks_options[] = {
 
 /* --- options that contradict each other --- */
 
-static void refuse(struct cli_args *args, const char *option, const char *family)
-{
-    if (args_has(args, option)) args_complain(args, "%s belongs to --operator %s", option, family);
-}
-
 static void refuse_all(struct cli_args *args, const char *const *options, const char *family)
 {
-    for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
+    for (int k = 0; options[k] != NULL; k++)
+        if (args_has(args, options[k])) args_complain(args, "%s belongs to --operator %s", options[k], family);
 }
 
 /* Reports options that belong to another family. but_for: options that the chosen family has, too; NULL at the end. */
@@ -152,9 +148,10 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
                          const char *family)
 {
     for (int k = 0; options[k].name != NULL; k++) {
+        const char *const one[] = {options[k].name, NULL};
         int n = 0;
-        while (but_for[n] != NULL && strcmp(options[k].name, but_for[n]) != 0) n++;
-        if (but_for[n] == NULL) refuse(args, options[k].name, family);
+        while (but_for[n] != NULL && strcmp(one[0], but_for[n]) != 0) n++;
+        if (but_for[n] == NULL) refuse_all(args, one, family);
     }
 }
 
@@ -164,7 +161,7 @@ static void check_family(struct cli_args *args, enum recon_family family)
     static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
                                           "--penetration", "--layers-alone", "--deterministic",
                                           "--store",       "--dry-run",      NULL};
-    static const char *const of_scanners[] = {"--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
+    static const char *const of_scanners[] = {"--samples", "--max-memory", "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
                                               "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
     static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
     static const char *const none[] = {NULL}, *const tof[] = {"--tof-ps", NULL},
@@ -172,8 +169,6 @@ static void check_family(struct cli_args *args, enum recon_family family)
     const bool is_direct = family == RECON_DIRECT, is_listmode = family == RECON_LISTMODE;
     if (family != RECON_CORRESPONDENCE) refuse_all(args, of_lors, "correspondence");
     if (is_direct) {
-        refuse(args, "--samples", "correspondence");
-        refuse(args, "--max-memory", "correspondence");
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");
@@ -246,7 +241,7 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
                  .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
                  .as_paper = args_has(args, "--as-paper")},
         .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
-        .variant = common_listmode_variant(args),
+        .variant = (lr_listmode_variant)(args_word(args, "--variant", common_listmode_variants, -1) + 1),
     };
     static const char *const of_kernels[] = {"--kernel", "--tube-mm", "--tube-fwhm-mm", "--as-paper", NULL};
     static const char *const corrected[] = {"--mu",     "--efficiencies", "--additive", "--randoms",
@@ -349,7 +344,7 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
 {
     static const int64_t range[2] = {1, 1000000};
     request->combine = (enum recon_combine)args_word(args, "--combine", NULL, 0);
-    request->exchange = cluster_read_exchange(args);
+    request->exchange = (lr_exchange)args_word(args, "--exchange", NULL, LR_EXCHANGE_AUTO);
     request->local_iterations =
         (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, range);
     if (request->combine == RECON_EXACT && args_has(args, "--local-iterations"))
@@ -381,8 +376,6 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         .data = args_text(args, "--data"),
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
-        .header = args_text(args, "--header"),
-        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
         .additive = args_text(args, "--additive"),
         .efficiencies = args_text(args, "--efficiencies"),
         .corrections = args_text(args, "--corrections"),
@@ -418,15 +411,10 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
             args_complain(args, "--operator listmode needs --events FILE, and no --data");
         if ((request->data != NULL) == (request->events != NULL))
             args_complain(args, "recon needs either --data FILE or --events FILE");
-        if (request->crystal_map != NULL && request->events == NULL)
-            args_complain(args, "--crystal-map belongs to --events");
-        if (request->header != NULL && request->events == NULL) args_complain(args, "--header belongs to --events");
-        if (request->until_damage && request->events == NULL)
-            args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
-        if (request->header != NULL && request->crystal_map != NULL) {
-            args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
-                                "one of them");
-        }
+        static const char *const of_events[] = {"--crystal-map", "--header", COMMON_UNTIL_DAMAGE};
+        for (int k = 0; request->events == NULL && k < 3; k++)
+            if (args_has(args, of_events[k])) args_complain(args, "%s belongs to --events", of_events[k]);
+        if (request->events != NULL) request->source = common_events_source(args, request->events);
     }
     const bool has_steps = recon_has_steps(request->algorithm), is_mlem = request->algorithm == RECON_MLEM;
     if (is_mlem && args_has(args, "--subsets"))

@@ -80,9 +80,6 @@ struct recon_run {
 /* Makes run->image by the scheme that --combine names. */
 lr_status recon_iterate(struct recon_run *run);
 
-/* Reports one iteration in one line. */
-void recon_report_iteration(struct recon_run *run, const lr_iteration *done);
-
 /* Refuses useless images; warns of images that are not converged or have an unexpected scale. */
 lr_status recon_check_image(const struct recon_run *run);
 

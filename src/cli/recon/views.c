@@ -220,10 +220,4 @@ static int describe(const struct measurement *measured, char *text, size_t size)
                     measured->direct_factors != NULL ? "yes" : "none");
 }
 
-static void finish(struct measurement *measured)
-{
-    lr_histo_images_destroy(measured->direct_factors);
-    direct_finish(&measured->direct);
-}
-
-const struct measurement_kind views_kind = {.open = open, .describe = describe, .finish = finish};
+const struct measurement_kind views_kind = {.open = open, .describe = describe};
