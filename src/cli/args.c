@@ -190,7 +190,8 @@ static int take_option(struct cli_args *args, char *const *argv)
         return 1;
     }
     const bool has_value = option->metavar != NULL, may_lack = has_value && option->metavar[0] == '[';
-    const bool is_next = has_value && equals == NULL && argv[1] != NULL && strncmp(argv[1], "--", may_lack ? 1 : 2) != 0;
+    const bool is_next =
+        has_value && equals == NULL && argv[1] != NULL && strncmp(argv[1], "--", may_lack ? 1 : 2) != 0;
     const char *value = is_next ? argv[1] : has_value && equals != NULL ? equals + 1 : NULL;
     const char *repeated = args->verb->repeated;
     if (!has_value && equals != NULL) {
@@ -226,14 +227,13 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
         args->help = args->help || (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0);
     char *const *stray = NULL; /* a word that belongs to no option, and the words after it */
     const int most = verb->most_positionals > 0 ? verb->most_positionals : FEW_POSITIONALS;
-    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK && stray == NULL;) {
+    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK && stray == NULL;)
         if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k]))
             k += take_option(args, argv + k);
         else if (verb->positionals == NULL || args->num_positional == most)
             stray = argv + k;
         else
             args->positional[args->num_positional++] = argv[k++];
-    }
     if (stray == NULL) return args->status;
 
     /* It is often part of a list written with blanks ("--at 5 0 2"), or a file whose option was forgotten. */
@@ -505,8 +505,8 @@ bool args_triple_text(struct cli_args *args, const char *name, const char *text,
     const int count = read_list(text, values);
     if (spread && count == 1) values[1] = values[2] = values[0];
     if (count == 3 || (spread && count == 1)) return true;
-    snprintf(needed, sizeof(needed), "three numbers are needed, %ssuch as %s %s", spread ? "or one for all, " : "", name,
-             spread ? "2,2,2.5" : "1,2.5,-3");
+    snprintf(needed, sizeof(needed), "three numbers are needed, %ssuch as %s %s", spread ? "or one for all, " : "",
+             name, spread ? "2,2,2.5" : "1,2.5,-3");
     complain_list(args, name, text, needed);
     return false;
 }

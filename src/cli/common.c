@@ -137,8 +137,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
         return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
                    ? LR_OK
                    : report_error(report, LR_USAGE,
-                                  "HDF5 cannot be written to %s: it is a device or a pipe: give the "
-                                  "name of a file",
+                                  "HDF5 cannot be written to %s: it is a device or a pipe: give the name of a file",
                                   path);
     }
     common_folder_of(path, folder);
@@ -227,8 +226,8 @@ lr_status common_folder_end(const struct common_folder *folder, struct report *r
 void common_numbered_path(char path[PATH_MAX], const char *output, const char *mark, int number)
 {
     static const char deflated[] = ".nii.gz";
-    const char *ending = common_ends_with(output, deflated) ? output + strlen(output) - strlen(deflated)
-                                                            : strrchr(output, '.');
+    const char *ending =
+        common_ends_with(output, deflated) ? output + strlen(output) - strlen(deflated) : strrchr(output, '.');
     snprintf(path, PATH_MAX, "%.*s%s%d%s", (int)(ending - output), output, mark, number, ending);
 }
 
@@ -251,9 +250,8 @@ lr_status common_check_result(struct report *report, const struct common_result 
         const float value = result->values[k];
         if (!isfinite(value) || fabsf(value) > absurd) {
             return report_error(report, LR_FAILED,
-                                "%s would hold %g at place %lld, and is not written: likely causes "
-                                "are inputs in another unit (--mu, efficiencies, factors) or values "
-                                "that are no counts",
+                                "%s would hold %g at place %lld, and is not written: likely causes are inputs in "
+                                "another unit (--mu, efficiencies, factors) or values that are no counts",
                                 result->output, (double)value, (long long)k);
         }
         has_any = has_any || value != 0.0f;
@@ -442,9 +440,8 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     const bool has_cuda = family != NULL && strcasecmp(family, "listmode") == 0;
     if (backend != NULL && strcasecmp(backend, "cuda") == 0 && !has_cuda) {
         args_complain(args,
-                      "--backend %s: only the families direct and listmode have it (loraster "
-                      "direct project, recon --operator): take compute, which uses the "
-                      "graphics processor by OpenGL",
+                      "--backend %s: only the families direct and listmode have it (loraster direct project, recon "
+                      "--operator): take compute, which uses the graphics processor by OpenGL",
                       backend);
     }
     if (backend != NULL && (strcasecmp(backend, "gpu") == 0 || strcasecmp(backend, "opengl") == 0)) {
@@ -480,9 +477,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
         setup->params.samples[1] = setup->params.samples[2] = 0;
 
     if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
-        report_warn(setup->report,
-                    "--rays %s has no effect: --mode exact has no lines, and --mode "
-                    "sampled has them",
+        report_warn(setup->report, "--rays %s has no effect: --mode exact has no lines, and --mode sampled has them",
                     args_text(args, "--rays"));
     }
     if (args_text(args, "--mu") == NULL && (args_has(args, "--mu-unit") || args_has(args, "--mu-steps")))

@@ -24,10 +24,8 @@ void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
         args_complain(args, "--rows and --region choose rows of voxels, and --by lor has rows of "
                             "LORs: choose those with --pairs or --lors");
     }
-    if (has_points && (has_rows || choice->by_lor || choice->pairs != NULL)) {
-        args_complain(args, "--at gives rows of points: leave out --rows, --region, --pairs, --lors "
-                            "and --by");
-    }
+    if (has_points && (has_rows || choice->by_lor || choice->pairs != NULL))
+        args_complain(args, "--at gives rows of points: leave out --rows, --region, --pairs, --lors and --by");
 }
 
 double matrix_read_threshold(struct cli_args *args)
@@ -37,9 +35,7 @@ double matrix_read_threshold(struct cli_args *args)
     if (text == NULL) return 0;
     const double threshold = strtod(text, &end);
     if (end == text || *end != '\0' || !(threshold >= 0 && threshold <= 1)) {
-        args_complain(args,
-                      "--threshold %s: a share of each row's largest element is needed, 0 to 1, "
-                      "such as 0.01",
+        args_complain(args, "--threshold %s: a share of each row's largest element is needed, 0 to 1, such as 0.01",
                       text);
         return 0;
     }
@@ -102,9 +98,8 @@ static char *open_list(struct report *report, const char *text, const char *mark
     FILE *file = fopen(text, "rb");
     if (file == NULL) {
         report_error(report, LR_BAD_INPUT,
-                     "cannot open %s: %s: it is neither a list such as %s nor the name of a file "
-                     "that holds one",
-                     text, strerror(errno), strchr(marks, '-') != NULL ? "0-18,3-20" : "12,40,100:200");
+                     "cannot open %s: %s: it is neither a list such as %s nor the name of a file that holds one", text,
+                     strerror(errno), strchr(marks, '-') != NULL ? "0-18,3-20" : "12,40,100:200");
         return NULL;
     }
     int64_t room = 0;

@@ -93,9 +93,8 @@ static int start_program(struct report *report, const struct cli_verb *verb, cha
         return CLI_FAILED;
     }
     report_error(report, LR_FAILED,
-                 "%s is done by the program %s, which is not installed and %s: build it with cmake "
-                 "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
-                 "folder BUILD",
+                 "%s is done by the program %s, which is not installed and %s: build it with cmake --build BUILD "
+                 "--target %s, and set LORASTER_LIBEXEC to the whole path of that folder BUILD",
                  verb->name, verb->program, path, verb->program);
     return CLI_FAILED;
 }

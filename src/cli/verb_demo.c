@@ -64,11 +64,9 @@ static lr_status demo_report(const struct demo *demo)
     const size_t size = sizeof(line);
     char memory[32];
     snprintf(line, size,
-             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
-             "log-likelihood "
-             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
-             "s (%lld "
-             "elements), iterations %.1f s, in all %.1f s; peak memory %s",
+             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); log-likelihood %.9g; "
+             "%.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f s (%lld elements), "
+             "iterations %.1f s, in all %.1f s; peak memory %s",
              demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed, demo->last.number,
              demo->scale->subsets, demo->info.backend, demo->info.device, demo->last.log_likelihood,
              common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)), demo->pictures_seconds,

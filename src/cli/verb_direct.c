@@ -30,15 +30,15 @@ static lr_status run_lut(struct cli_args *args)
     tables = lr_direct_tables_create(&(lr_direct_tables_params){
         .grid = &setup.grid.grid, .view = view, .kernel = setup.kernel, .log = &args->report->log});
     if (tables != NULL) picture = lr_picture_direct_tables(tables, &args->report->log);
-    status = picture != NULL ? lr_png_write(output, picture->rgb, picture->size, &args->report->log) : report_reason(args->report);
+    status = picture != NULL ? lr_png_write(output, picture->rgb, picture->size, &args->report->log)
+                             : report_reason(args->report);
     if (status != LR_OK) goto finish;
 
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     report_clear(args->report);
     if (!args->report->json) {
-        printf("%s: %d identifiers of %g mm, %d kernels of %lld offsets, within %d x %d x %d "
-               "voxels\n",
-               output, info->num_identifiers, info->epsilon_mm, info->num_kernels, (long long)info->num_offsets,
+        printf("%s: %d identifiers of %g mm, %d kernels of %lld offsets, within %d x %d x %d voxels\n", output,
+               info->num_identifiers, info->epsilon_mm, info->num_kernels, (long long)info->num_offsets,
                2 * info->half[0] + 1, 2 * info->half[1] + 1, 2 * info->half[2] + 1);
         goto finish;
     }
@@ -114,7 +114,8 @@ static lr_status project(struct cli_args *args, struct direct_setup *setup, cons
                                          .count = (images != NULL ? num_views : 1) * num_voxels,
                                          .causes = "the input is 0 everywhere: is it the right file?"};
     lr_vector to = lr_vector_of_floats(result.values, result.count);
-    status = goes_back ? lr_operator_back(setup->op, NULL, &from, &to) : lr_operator_forward(setup->op, NULL, &from, &to);
+    status =
+        goes_back ? lr_operator_back(setup->op, NULL, &from, &to) : lr_operator_forward(setup->op, NULL, &from, &to);
     if (status == LR_OK) status = common_check_result(args->report, &result);
     if (status == LR_OK)
         status = images != NULL ? lr_histo_images_write(output, images, log) : lr_image_write(output, target, log);
@@ -153,8 +154,7 @@ static lr_status run_project(struct cli_args *args)
         image = setup_read_image(&setup.grid, args, image_path);
     else
         histo = lr_histo_images_read(histo_path, &args->report->log);
-    status = image == NULL && histo == NULL ? report_reason(args->report)
-                                            : project(args, &setup, image, histo, &sum);
+    status = image == NULL && histo == NULL ? report_reason(args->report) : project(args, &setup, image, histo, &sum);
     if (status != LR_OK) goto finish;
 
     report_clear(args->report);
@@ -288,9 +288,8 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
     const lr_histo_images *images = lr_deposit_get_images(deposit);
     if (counts->deposited <= 0) {
         return report_error(args->report, LR_BAD_INPUT,
-                            "%s would hold no event: %lld were tilted too much (--acceptance-deg), "
-                            "%lld outside of the grid (--grid, --origin-mm), %lld of the other kind "
-                            "(--delayeds)",
+                            "%s would hold no event: %lld were tilted too much (--acceptance-deg), %lld outside of the "
+                            "grid (--grid, --origin-mm), %lld of the other kind (--delayeds)",
                             output, (long long)counts->too_tilted, (long long)counts->outside_grid,
                             (long long)counts->other_kind);
     }
@@ -405,8 +404,7 @@ static const struct cli_option deposit_options[] = {
 const struct cli_verb verb_direct_deposit = {
     .name = "direct deposit",
     .summary = "Puts events with time of flight into one histo-image per view.",
-    .example = "loraster direct deposit --events scan.petsird --grid 144,144,48 --voxel-mm 4 "
-               "-o y.h5",
+    .example = "loraster direct deposit --events scan.petsird --grid 144,144,48 --voxel-mm 4 -o y.h5",
     .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"events and output", deposit_options},
                {"simulation", photon_options},
@@ -504,8 +502,7 @@ static const struct cli_option factors_options[] = {
 const struct cli_verb verb_direct_factors = {
     .name = "direct factors",
     .summary = "Writes what a scanner measures of each view, for recon --factors.",
-    .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 "
-               "-o n.h5",
+    .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 -o n.h5",
     .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"factors and output", factors_options},
                {DIRECT_VIEW_GROUP},

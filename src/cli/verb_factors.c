@@ -107,14 +107,10 @@ static lr_status run(struct cli_args *args)
     const char *efficiencies = args_text(args, "--efficiencies");
     const bool has_events = args_has(args, "--events"), has_delayeds = args_has(args, "--delayeds");
     const bool multiplies = efficiencies != NULL || args_has(args, "--mu"), adds = has_events || has_delayeds;
-    if (!multiplies && !adds) {
-        args_complain(args, "factors needs --mu or --efficiencies, or for randoms --events or "
-                            "--delayeds");
-    }
-    if (multiplies && adds) {
-        args_complain(args, "randoms are added and the other factors multiplied: write them to "
-                            "files of their own");
-    }
+    if (!multiplies && !adds)
+        args_complain(args, "factors needs --mu or --efficiencies, or for randoms --events or --delayeds");
+    if (multiplies && adds)
+        args_complain(args, "randoms are added and the other factors multiplied: write them to files of their own");
     if (has_events && has_delayeds) args_complain(args, "--events brings its own delayeds: leave out --delayeds");
     if (!has_events && (args_has(args, "--crystal-map") || args_has(args, "--header")))
         args_complain(args, "--crystal-map and --header belong to --events");

@@ -196,16 +196,13 @@ static void print_findings(const struct findings *found)
         }
         printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", usable++, device->way, device->renderer, device->vendor,
                device->version, device->software ? ", software renderer" : "");
-        printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
-               "%s\n",
+        printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers %s\n",
                (long long)device->max_texture_size, common_bytes(storage, device->max_storage_bytes),
                device->memory_bytes > 0 ? common_bytes(memory, device->memory_bytes) : "not reported",
                device->float_atomics ? "yes" : "no", device->viewport_layers ? "yes" : "no");
     }
-    if (usable == 0) {
-        puts("  none works: install a driver, or the software renderer: apt-get install "
-             "libegl1 libgl1-mesa-dri");
-    }
+    if (usable == 0)
+        puts("  none works: install a driver, or the software renderer: apt-get install libegl1 libgl1-mesa-dri");
     puts("\nbackends");
     for (int k = 0; k < NUM_BACKENDS; k++) print_trial(&found->backends[k]);
     const struct trial *automatic = &found->automatic;

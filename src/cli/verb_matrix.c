@@ -79,9 +79,7 @@ static int64_t matrix_find_lor(const struct setup *setup, const char *text)
         const long number = strtol(rest, &end, 10);
         if (end == rest || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) {
             report_error(setup->report, LR_USAGE,
-                         "--lor %s: six numbers are needed, module,p,q,module,r,s, such as "
-                         "0,6,6,18,6,6",
-                         text);
+                         "--lor %s: six numbers are needed, module,p,q,module,r,s, such as 0,6,6,18,6,6", text);
             return -1;
         }
         numbers[k] = (int)number;
@@ -388,8 +386,7 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
                     request->output, (long long)written->rows);
     } else if (status == LR_OK && request->num_points > 0 && written->empty_rows > 0) {
         report_warn(setup->report,
-                    "%lld of %lld points have no element: no line through them joins two modules "
-                    "in coincidence",
+                    "%lld of %lld points have no element: no line through them joins two modules in coincidence",
                     (long long)written->empty_rows, (long long)written->rows);
     }
     if (status != LR_OK) {
@@ -467,8 +464,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
                                 request->tube != NULL ? common_image_endings : endings[request->format]));
     if (request->format != LR_MATRIX_TSV && common_is_device(request->output)) {
         return report_error(args->report, LR_USAGE,
-                            "%s is a device or a pipe, to which only text can go (tsv): give the "
-                            "name of a file",
+                            "%s is a device or a pipe, to which only text can go (tsv): give the name of a file",
                             request->output);
     }
 

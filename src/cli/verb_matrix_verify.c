@@ -382,8 +382,7 @@ static void report_good(const struct verify *verify)
                info->threshold > 0 ? ", where they exceed it" : "");
     }
     if (verify->compares) {
-        printf("%d %s, drawn with --seed %llu, differ from backend cpu, mode %s, by %.2g at most "
-               "(relative L2)\n",
+        printf("%d %s, drawn with --seed %llu, differ from backend cpu, mode %s, by %.2g at most (relative L2)\n",
                verify->num_samples, info->points_mm != NULL ? "points" : "voxels", (unsigned long long)verify->seed,
                info->mode == LR_MODE_EXACT ? "exact" : "sampled", verify->worst_row);
     }

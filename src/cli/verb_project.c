@@ -44,13 +44,13 @@ static lr_status run(struct cli_args *args)
     const int64_t count = is_forward ? setup.lors->count : num_voxels;
     const double bytes = sizeof(float);
     const bool is_deflated = common_ends_with(output, ".gz");
-    status = forecast_projections(
-        &setup,
-        &(struct forecast_projections){.projections = 1,
-                                       .array_bytes = bytes * ((double)count + (double)num_voxels),
-                                       .output = output,
-                                       .output_bytes = is_deflated ? 0 : bytes * (double)count},
-        &goes_on);
+    status =
+        forecast_projections(&setup,
+                             &(struct forecast_projections){.projections = 1,
+                                                            .array_bytes = bytes * ((double)count + (double)num_voxels),
+                                                            .output = output,
+                                                            .output_bytes = is_deflated ? 0 : bytes * (double)count},
+                             &goes_on);
     if (status != LR_OK || !goes_on) goto finish;
     if (is_forward)
         data = lr_lor_data_create(setup.lors, log);

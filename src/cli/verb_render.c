@@ -135,8 +135,7 @@ static lr_status write_picture(const struct compare *compare)
         snprintf(where, sizeof(where), "point (%g, %g, %g) mm", at[0], at[1], at[2]);
     }
     snprintf(subtitle, size,
-             "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, "
-             "pieces %s",
+             "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, pieces %s",
              setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend, sampled_by,
              compare->note.text);
 
@@ -550,9 +549,8 @@ static const struct cli_option compare_options[] = {
 
 const struct cli_verb verb_render = {
     .name = "render",
-    .summary = "Draws the correspondence images of a point: which crystals its lines meet; or how far "
-               "sampled elements are from exact ones. The projector's shaders draw (raster); without "
-               "OpenGL cpu does.",
+    .summary = "Draws the correspondence images of a point: which crystals its lines meet; or how far sampled elements "
+               "are from exact ones. The projector's shaders draw (raster); without OpenGL cpu does.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
     .groups = {{"point and output", options},
                {"sampled against exact (compare.png, .npy of the elements)", compare_options},

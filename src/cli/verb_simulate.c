@@ -74,8 +74,7 @@ const struct cli_verb verb_phantom = {
     .name = "phantom",
     .positionals = "NAME",
     .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
-    .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
-               "-o activity.nii.gz",
+    .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 -o activity.nii.gz",
     .outputs = {{"-o", common_image_endings}},
     .groups = {{"phantom and output", options}, {COMMON_GRID_GROUP}},
     .run = run,
@@ -245,9 +244,8 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
     }
     if (sum < least_share * emitted) {
         return report_error(setup->report, LR_BAD_INPUT,
-                            "of %g emissions %g would be counted, and as many would be needed for "
-                            "each count: check the units of --mu (--mu-unit), and where the "
-                            "activity lies",
+                            "of %g emissions %g would be counted, and as many would be needed for each count: check "
+                            "the units of --mu (--mu-unit), and where the activity lies",
                             emitted, sum);
     }
     if (request->counts > 0) {

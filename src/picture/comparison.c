@@ -450,9 +450,7 @@ static lr_status check_params(const lr_comparison_params *params)
     }
     for (int k = 0; k < params->num_sampled; k++) {
         if (params->rays[k] <= (k > 0 ? params->rays[k - 1] : 0)) {
-            return lr_error(log, LR_USAGE,
-                            "R = %d cannot be compared: the numbers of rays must be positive and "
-                            "ascend",
+            return lr_error(log, LR_USAGE, "R = %d cannot be compared: the numbers of rays must be positive and ascend",
                             params->rays[k]);
         }
     }

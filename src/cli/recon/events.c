@@ -40,9 +40,8 @@ static lr_status read_corrections(struct measurement *measured)
     }
     if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
         return report_error(report, LR_BAD_INPUT,
-                            "%s: has corrections of %lld events, and %s has %lld, of which the "
-                            "scanner lacks the crystals of %lld: give the file that belongs to the "
-                            "list, and the list's scanner",
+                            "%s: has corrections of %lld events, and %s has %lld, of which the scanner lacks the "
+                            "crystals of %lld: give the file that belongs to the list, and the list's scanner",
                             request->corrections, (long long)corrections->count, request->events,
                             (long long)(count + counts->unknown_crystals), (long long)counts->unknown_crystals);
     }
@@ -272,9 +271,8 @@ static lr_status check_frames(struct measurement *measured)
     const double end_s = fmax(times_s[1], duration_s), left_s = last->end_s - end_s;
     if (left_s > 0.02 * (last->end_s - last->begin_s)) {
         report_warn(report,
-                    "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
-                    "last %.3g s",
-                    count, last->begin_s, last->end_s, end_s, left_s);
+                    "frame %d is from %g s to %g s, and events end at %g s: it has no events of its last %.3g s", count,
+                    last->begin_s, last->end_s, end_s, left_s);
     }
     measured->frame_range[0] = 0;
     measured->frame_range[1] = count;
@@ -463,12 +461,10 @@ static void close_frame(struct measurement *measured)
 static int describe(const struct measurement *measured, char *text, size_t size)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
-    return snprintf(text, size,
-                    "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
-                    "lines",
-                    (int)info->kernel, info->tube.as_paper ? " as in the paper" : "", info->tube.width_mm,
-                    info->tube.fwhm_mm, info->blobs.radius_mm, measured->has_tof ? "yes" : "no",
-                    (long long)measured->listmode.sensitivity_lines);
+    return snprintf(
+        text, size, "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld lines",
+        (int)info->kernel, info->tube.as_paper ? " as in the paper" : "", info->tube.width_mm, info->tube.fwhm_mm,
+        info->blobs.radius_mm, measured->has_tof ? "yes" : "no", (long long)measured->listmode.sensitivity_lines);
 }
 
 const struct measurement_kind events_kind = {

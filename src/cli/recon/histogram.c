@@ -16,9 +16,7 @@ static lr_status estimate_randoms(struct measurement *measured, const double *en
     measured->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
                                      : lr_randoms_estimate(lors, measured->delayeds, &report->log);
     if (measured->randoms == NULL) return report_reason(report);
-    report_info(report,
-                "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of "
-                "the prompts",
+    report_info(report, "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of the prompts",
                 measured->randoms->pooled, measured->randoms->delayeds,
                 prompts > 0 ? 100 * measured->randoms->delayeds / prompts : 0);
     return LR_OK;

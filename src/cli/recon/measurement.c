@@ -144,10 +144,8 @@ void measurement_say_events(const struct measurement *measured)
     const double share = (double)counts->not_in_coincidence / fmax(1.0, (double)counts->prompts);
     if (share > 0.1) {
         report_warn(measured->setup.report,
-                    "%s: %.3g %% of the prompts join crystals that are not in coincidence: are "
-                    "they of this scanner, "
-                    "and are its rules (field_of_view_mm, min_module_difference, "
-                    "max_ring_difference) those of the "
+                    "%s: %.3g %% of the prompts join crystals that are not in coincidence: are they of this scanner, "
+                    "and are its rules (field_of_view_mm, min_module_difference, max_ring_difference) those of the "
                     "measurement?",
                     measured->request->events, 100.0 * share);
     }
@@ -238,8 +236,7 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     if (*image == NULL) return report_reason(setup->report);
     if (!setup_same_grid(&setup->grid, &(*image)->grid)) {
         return report_error(setup->report, LR_BAD_INPUT,
-                            "%s: its grid is not the one to reconstruct on: take its grid with "
-                            "--like, or resample it",
+                            "%s: its grid is not the one to reconstruct on: take its grid with --like, or resample it",
                             path);
     }
     return LR_OK;
@@ -263,8 +260,7 @@ lr_status measurement_read_images(struct measurement *measured)
         CLI_TRY(lr_checkpoint_read(initial, NULL, &checkpoint, &report->log));
         if (!setup_same_grid(grid, &checkpoint.grid)) {
             status = report_error(report, LR_BAD_INPUT,
-                                  "%s: its grid is not the one to reconstruct on: give the same --grid "
-                                  "and --voxel-mm",
+                                  "%s: its grid is not the one to reconstruct on: give the same --grid and --voxel-mm",
                                   initial);
         } else if (checkpoint.num_images != 1 || checkpoint.num_values != lr_grid_num_voxels(&checkpoint.grid)) {
             status = report_error(report, LR_BAD_INPUT,
@@ -336,8 +332,7 @@ lr_status measurement_count(struct measurement *measured)
     for (int64_t k = 0; k < data->count; k++)
         if (data->values[k] != 0.0f) return LR_OK; /* the algorithm reports negative values */
     return report_error(measured->setup.report, LR_BAD_INPUT,
-                        "%s: holds no counts: every LOR has 0, of which no image comes: is it the "
-                        "right file?",
+                        "%s: holds no counts: every LOR has 0, of which no image comes: is it the right file?",
                         request->data != NULL ? request->data : request->events);
 }
 

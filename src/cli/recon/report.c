@@ -27,10 +27,9 @@ lr_status recon_check_image(const struct recon_run *run)
         report, &(struct common_result){.output = run->output,
                                         .values = run->image->values,
                                         .count = lr_grid_num_voxels(&run->image->grid),
-                                        .causes = "the data have no counts that the grid's voxels could "
-                                                  "have caused: are they the right data, is the grid in "
-                                                  "the scanner, and is --additive no more than a part of "
-                                                  "them?"}));
+                                        .causes = "the data have no counts that the grid's voxels could have caused: "
+                                                  "are they the right data, is the grid in the scanner, and is "
+                                                  "--additive no more than a part of them?"}));
 
     /* After every iteration of EM, the estimated counts add up to the measured counts. RAMLA needs several iterations
      * for this. */
@@ -52,9 +51,8 @@ lr_status recon_check_image(const struct recon_run *run)
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
     if (is_scaled && !has_additive && !recon_has_steps(request->algorithm) && found < counts) {
         report_warn(report,
-                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
-                    "exceed 1: are efficiencies or factors in percent, or their inverses "
-                    "(normalisation)?",
+                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors exceed 1: are "
+                    "efficiencies or factors in percent, or their inverses (normalisation)?",
                     counts, found);
     }
     return LR_OK;

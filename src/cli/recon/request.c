@@ -161,8 +161,9 @@ static void check_family(struct cli_args *args, enum recon_family family)
     static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
                                           "--penetration", "--layers-alone", "--deterministic",
                                           "--store",       "--dry-run",      NULL};
-    static const char *const of_scanners[] = {"--samples", "--max-memory", "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
-                                              "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
+    static const char *const of_scanners[] = {"--samples", "--max-memory", "--events",       "--crystal-map",
+                                              "--header",  "--randoms",    "--efficiencies", "--mu-as",
+                                              "--mu",      "--mu-unit",    "--scanner",      NULL};
     static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
     static const char *const none[] = {NULL}, *const tof[] = {"--tof-ps", NULL},
                              *const tof_variant[] = {"--tof-ps", "--variant", NULL};
@@ -270,9 +271,8 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
     for (int k = 0; args_has(args, "--corrections") && corrected[k] != NULL; k++) {
         if (args_has(args, corrected[k])) {
             args_complain(args,
-                          "%s and --corrections exclude each other: the file has attenuation, "
-                          "efficiencies, and randoms and scatter per bin of time of flight, of the "
-                          "whole list",
+                          "%s and --corrections exclude each other: the file has attenuation, efficiencies, and "
+                          "randoms and scatter per bin of time of flight, of the whole list",
                           corrected[k]);
         }
     }
@@ -330,10 +330,8 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
         at = end + 1;
     }
     if (!is_good) {
-        args_complain(args,
-                      "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or "
-                      "10x60,5x300",
-                      text, MOST_FRAMES);
+        args_complain(args, "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or 10x60,5x300", text,
+                      MOST_FRAMES);
     } else if (request->part[1] > request->num_intervals) {
         args_complain(args, "%d frames cannot be cut into %lld parts", request->num_intervals,
                       (long long)request->part[1]);
@@ -350,9 +348,8 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
     if (request->combine == RECON_EXACT && args_has(args, "--local-iterations"))
         args_complain(args, "--local-iterations belongs to --combine paper or distributed");
     if (request->combine == RECON_PAPER && request->family == RECON_LISTMODE) {
-        args_complain(args, "--combine paper weighs guesses by the counts of all LORs, also those "
-                            "without any, and list mode has only events: take --combine exact or "
-                            "distributed");
+        args_complain(args, "--combine paper weighs guesses by the counts of all LORs, also those without any, and "
+                            "list mode has only events: take --combine exact or distributed");
     }
     if (request->combine == RECON_PAPER && request->algorithm == RECON_BSREM) {
         args_complain(args, "--combine paper composes guesses of mlem, osem or ramla: the least "

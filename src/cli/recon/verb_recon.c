@@ -235,9 +235,8 @@ static lr_status run(struct cli_args *args)
 const struct cli_verb verb_recon = {
     .name = "recon",
     .summary = "Reconstructs an image from LOR data, histo-images or list mode.",
-    .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l "
-               "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
-               "--iterations 3 -o head.nii.gz --png head.png",
+    .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l --grid 90,90,32 --voxel-mm "
+               "6.6,6.6,8.1 --algorithm osem --subsets 7 --iterations 3 -o head.nii.gz --png head.png",
     .takes_ranks = true,
     .outputs = {{"-o", common_image_endings}, {"--png", common_picture_endings}, {"--checkpoint", common_hdf5_endings}},
     .groups = {{"input and output", recon_input_options},

@@ -59,8 +59,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         return report_error(measured->setup.report, LR_USAGE, "%d ranks for %d views: start fewer ranks", ranks, count);
     if (measured->request->views_per_block == 0 && measured->subsets > count) {
         return report_error(measured->setup.report, LR_USAGE,
-                            "%d subsets: they are made of views, of which there are %d; give 1 to "
-                            "that many",
+                            "%d subsets: they are made of views, of which there are %d; give 1 to that many",
                             measured->subsets, count);
     }
     free(measured->subset_of);
