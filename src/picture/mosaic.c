@@ -60,9 +60,8 @@ lr_picture *lr_picture_mosaic_sized(size_t given_bytes, const lr_mosaic_params *
     const int headed = lr_larger(lr_font_width_within(params->title, &title_style, widest_title),
                                  lr_font_width_within(params->subtitle, &subtitle_style, narrowest_subtitle));
     const int64_t wanted = 2 * (int64_t)gap + headed, panel = wanted > x[columns] ? wanted : x[columns];
-    const int most_px = (int)(panel - 2 * gap);
     lr_text_style title = title_style, subtitle = subtitle_style;
-    title.most_px = subtitle.most_px = most_px;
+    title.most_px = subtitle.most_px = (int)(panel - 2 * gap);
     const int lines = lr_font_lines(NULL, NULL, params->subtitle, &subtitle, line_height);
     const int heading =
         (params->title != NULL ? title_height : 0) + (lines > 0 ? lines * line_height + after_subtitle : 0);
