@@ -405,7 +405,7 @@ const char *args_required(struct cli_args *args, const char *name)
 
 /* --- numbers and words --- */
 
-const int64_t args_from_0[2] = {0, INT_MAX}, args_from_1[2] = {1, INT_MAX};
+const int64_t args_from_0[2] = {0, INT_MAX}, args_from_1[2] = {1, INT_MAX}, args_seeds[2] = {0, INT64_MAX};
 
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2])
 {

@@ -117,8 +117,8 @@ const char *args_required(struct cli_args *args, const char *name);
 int args_count(const struct cli_args *args, const char *name);
 const char *args_nth(const struct cli_args *args, const char *name, int k);
 
-/* Ranges of whole numbers: from 0 or from 1 to INT_MAX. */
-extern const int64_t args_from_0[2], args_from_1[2];
+/* Ranges of whole numbers: from 0 or from 1 to INT_MAX, and from 0 to INT64_MAX. */
+extern const int64_t args_from_0[2], args_from_1[2], args_seeds[2];
 
 /* A whole number in [least, most]. */
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2]);

@@ -357,12 +357,11 @@ static lr_status run_demo(struct demo *demo)
 static lr_status run(struct cli_args *args)
 {
     struct demo demo = {0};
-    static const int64_t seeds[2] = {0, INT64_MAX};
     const char *folder = args_text(args, "-o");
     demo.folder = folder != NULL ? folder : "demo-out";
     demo.quick = args_has(args, "--quick");
     demo.scale = demo.quick ? &quick_scale : &full_scale;
-    demo.seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    demo.seed = (uint64_t)args_int(args, "--seed", 1, args_seeds);
     demo.panel.report = demo.setup.report = args->report;
     demo.setup.params = (lr_operator_params){
         .mode = LR_MODE_SAMPLED,

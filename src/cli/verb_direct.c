@@ -320,7 +320,6 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
 
 static lr_status deposit_run(struct cli_args *args)
 {
-    static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     struct direct_setup setup = {.grid.report = args->report};
     struct source source = {0};
     lr_deposit *deposit = NULL;
@@ -332,8 +331,8 @@ static lr_status deposit_run(struct cli_args *args)
                                        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
                                        .log = &args->report->log};
     source.photons = (lr_photon_params){
-        .count = args_int(args, "--count", 100000, counts),
-        .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
+        .count = args_int(args, "--count", 100000, (const int64_t[]){1, INT64_C(1) << 40}),
+        .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
         .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
         .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .log = &args->report->log,
@@ -418,12 +417,11 @@ const struct cli_verb verb_direct_deposit = {
 
 static lr_status factors_run(struct cli_args *args)
 {
-    static const int64_t directions[2] = {1, 1 << 20};
     struct direct_setup setup = {.grid.report = args->report};
     lr_histo_images *histo = NULL;
     const char *output = args_required(args, "-o");
     const char *efficiencies = args_text(args, "--efficiencies");
-    const int num_directions = (int)args_int(args, "--directions", 32, directions);
+    const int num_directions = (int)args_int(args, "--directions", 32, (const int64_t[]){1, 1 << 20});
     const bool names_grid = args_has(args, "--grid") || args_has(args, "--like");
     lr_status status = direct_read_views(&setup, args);
     if (status == LR_OK) status = setup_scanner(&setup.grid, args, LR_STORE_NO, NULL);
@@ -442,10 +440,8 @@ static lr_status factors_run(struct cli_args *args)
                                                                  .threads = setup.grid.params.threads,
                                                                  .log = &args->report->log,
                                                                  .progress = &args->report->progress});
-    if (histo == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = histo != NULL ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
     const double seconds = report_seconds() - begin;
     const int64_t count = histo->num_views * lr_grid_num_voxels(&histo->grid);
     status = common_check_result(args->report,

@@ -220,10 +220,8 @@ static lr_status run_convert(struct cli_args *args)
     }
     if (status != LR_OK) goto finish;
     opened.lors = lr_lors_create_watched(opened.scanner, &args->report->progress, log);
-    if (opened.lors == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = opened.lors != NULL ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
 
     if (histogram) {
         lr_prompts_delayeds data;
@@ -247,10 +245,8 @@ static lr_status run_convert(struct cli_args *args)
         if (status != LR_OK) goto finish;
         lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){
             .path = output, .lors = opened.lors, .info = &before, .petsird_minor = minors[version], .log = log});
-        if (writer == NULL) {
-            status = report_reason(args->report);
-            goto finish;
-        }
+        status = writer != NULL ? LR_OK : report_reason(args->report);
+        if (status != LR_OK) goto finish;
         const lr_event_sink sink = lr_events_writer_sink(writer);
         status = lr_events_read(&opened.source, &sink, &opened.info);
         if (status == LR_OK)

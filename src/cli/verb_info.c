@@ -319,10 +319,9 @@ static void warn_of_passed_over(const struct trial *automatic, const struct tria
 
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t range[2] = {0, MAX_DEVICES};
     struct findings found = {0};
     const char *backend = args_chosen(args, "--backend");
-    const int device = (int)args_int(args, "--device", 0, range);
+    const int device = (int)args_int(args, "--device", 0, (const int64_t[]){0, MAX_DEVICES});
     CLI_TRY(args->status);
     found.num_devices = lr_device_list(found.devices, MAX_DEVICES, &args->report->log);
     if (found.num_devices > MAX_DEVICES) found.num_devices = MAX_DEVICES;

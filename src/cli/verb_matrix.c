@@ -208,12 +208,11 @@ static bool is_stream(lr_matrix_format format)
 
 static lr_status read_request(struct cli_args *args, struct request *request)
 {
-    static const int64_t levels[2] = {0, 9};
     request->start_s = report_seconds();
     request->output = args_required(args, "-o");
     request->tube = args_text(args, "--lor");
     request->format = (lr_matrix_format)args_word(args, "--format", NULL, (int)matrix_format_of(request->output));
-    request->compress = (int)args_int(args, "--compress", 0, levels);
+    request->compress = (int)args_int(args, "--compress", 0, (const int64_t[]){0, 9});
     request->resumes = args_has(args, "--resume");
     matrix_choice_read(args, &request->whole.choice);
     args_share(args, "--part", &request->share.number, &request->share.parts);

@@ -15,12 +15,11 @@ static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ,
 
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t levels[2] = {0, 9};
     lr_matrix_written written = {0};
     lr_matrix_join_params params = {.parts = args->positional,
                                     .num_parts = args->num_positional,
                                     .path = args_required(args, "-o"),
-                                    .compress = (int)args_int(args, "--compress", 0, levels),
+                                    .compress = (int)args_int(args, "--compress", 0, (const int64_t[]){0, 9}),
                                     .progress = &args->report->progress,
                                     .log = &args->report->log};
     int named = -1; /* index of the format that the ending names */
@@ -390,9 +389,8 @@ static void report_good(const struct verify *verify)
 
 static lr_status verify_file(struct verify *verify, struct cli_args *args)
 {
-    static const int64_t range[2] = {1, MOST_SAMPLES}, seeds[2] = {0, INT64_MAX};
-    const int wanted = (int)args_int(args, "--compare", DEFAULT_SAMPLES, range);
-    verify->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    const int wanted = (int)args_int(args, "--compare", DEFAULT_SAMPLES, (const int64_t[]){1, MOST_SAMPLES});
+    verify->seed = (uint64_t)args_int(args, "--seed", 1, args_seeds);
     CLI_TRY(args->status);
     verify->file = lr_matrix_file_open(verify->path, &args->report->log);
     if (verify->file == NULL) return report_reason(args->report);

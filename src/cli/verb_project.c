@@ -56,10 +56,8 @@ static lr_status run(struct cli_args *args)
         data = lr_lor_data_create(setup.lors, log);
     else
         image = lr_image_create(&setup.grid, log);
-    if (image == NULL || (is_forward && data == NULL)) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = image != NULL && (data != NULL || !is_forward) ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
     lr_vector x = lr_image_vector(image), y = {0};
     if (data != NULL) y = lr_lor_data_vector(data);
     status = is_forward ? lr_operator_forward(setup.op, NULL, &x, &y)

@@ -252,10 +252,8 @@ static lr_status run_check(struct cli_args *args)
     check.draft = lr_scanner_draft_read(name, log);
     if (check.draft != NULL)
         check.diagnosis = lr_scanner_examine(check.draft, has_grid ? &check.setup.grid : NULL, log);
-    if (check.diagnosis == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = check.diagnosis != NULL ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
     if (png != NULL) { /* the picture is also drawn for a scanner that looks wrong, to show the fault */
         lr_picture *picture = lr_picture_diagnosis(&(lr_diagnosis_params){
             .draft = check.draft, .diagnosis = check.diagnosis, .grid = check.setup.params.grid, .log = log});

@@ -97,19 +97,17 @@ struct request {
 
 static struct request read_request(struct cli_args *args)
 {
-    static const int64_t counts_range[2] = {1, 1000000000000};
-    static const int64_t seed_range[2] = {0, INT64_MAX};
     struct request request = {
         .phantom = args_text(args, "--phantom"),
         .image = args_text(args, "--image"),
         .labels = args_text(args, "--labels"),
         .output = args_required(args, "-o"),
         .truth = args_text(args, "--truth"),
-        .counts = (double)args_int(args, "--counts", 0, counts_range),
+        .counts = (double)args_int(args, "--counts", 0, (const int64_t[]){1, 1000000000000}),
         .tof_ps = args_number(args, "--tof-ps", 0, true),
         .expected = args_has(args, "--expected"),
         .mu_as = lor_factors_mu_as(args, MU_LINES),
-        .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
+        .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
     };
     /* There must be exactly one source of activity, with only its own options. */
     const bool is_labels = request.phantom != NULL && strcmp(request.phantom, labels_phantom) == 0;
@@ -130,10 +128,9 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
     /* List mode is requested by the output's ending. */
-    static const int64_t range[2] = {1, 4000000};
     request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
                       common_ends_with(request.output, ".tsv");
-    request.duration_s = (double)args_int(args, "--duration", 60, range);
+    request.duration_s = (double)args_int(args, "--duration", 60, (const int64_t[]){1, 4000000});
     if (request.is_list && request.expected)
         args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);
     if (!request.is_list && args_has(args, "--duration"))

@@ -219,7 +219,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     return LR_OK;
 }
 
-lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frames *frames,
+lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frame *frames,
                                 int64_t *first)
 {
     const struct measurement *measured = checkpoint->measured;
@@ -243,11 +243,11 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
 
     /* Images of earlier frames must exist already. */
     for (int64_t k = range[0]; k < frame && measured->cluster.rank == 0; k++) {
-        if (access(frames->list[k].output, F_OK) != 0) {
+        if (access(frames[k].output, F_OK) != 0) {
             return report_error(measured->setup.report, LR_BAD_INPUT,
                                 "%s is amid frame %d, and the image of frame %lld, %s, is missing: "
                                 "put it back, or begin anew without --resume",
-                                path, frame + 1, (long long)k + 1, frames->list[k].output);
+                                path, frame + 1, (long long)k + 1, frames[k].output);
         }
     }
     *first = frame;

@@ -379,10 +379,8 @@ static lr_status read_own_pairs(struct measurement *measured)
         costs[pair] = data.is_surveyed && !data.is_sparse ? all : counted + 1e-3 * all;
     }
     lr_lors *part = choose_pairs(measured, costs, places);
-    if (part == NULL) {
-        status = report_reason(setup->report);
-        goto finish;
-    }
+    status = part != NULL ? LR_OK : report_reason(setup->report);
+    if (status != LR_OK) goto finish;
     data.places = additive.places = places;
     status = keep_data(&data, measured->data, part);
     if (status == LR_OK) status = keep_data(&additive, NULL, part);

@@ -160,7 +160,7 @@ static void end_json(struct json *json, const struct recon_run *run)
     common_json_end(json);
 }
 
-void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped)
+void recon_report_frames(const struct recon_run *run, const struct recon_frame *frames, bool stopped)
 {
     const struct measurement *measured = run->measured;
     struct json json = common_json_begin(stdout, "recon");
@@ -168,7 +168,7 @@ void recon_report_frames(const struct recon_run *run, const struct recon_frames 
     json_bool(&json, "stopped", stopped);
     json_open(&json, "frames", '[');
     for (int64_t k = measured->frame_range[0]; k < measured->frame_range[1]; k++) {
-        const struct recon_frame *frame = &frames->list[k];
+        const struct recon_frame *frame = &frames[k];
         const struct recon_interval *interval = &measured->request->intervals[k];
         if (frame->num_done == 0) continue;
         json_open(&json, NULL, '{');

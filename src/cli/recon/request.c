@@ -181,6 +181,9 @@ static void check_family(struct cli_args *args, enum recon_family family)
 
 /* --- algorithm --- */
 
+/* The range of numbers of iterations, subsets and views. */
+static const int64_t counts[2] = {1, 1000000};
+
 bool recon_has_steps(enum recon_algorithm algorithm)
 {
     return algorithm == RECON_RAMLA || algorithm == RECON_BSREM;
@@ -201,16 +204,15 @@ static double at_least_0(struct cli_args *args, const char *name, double fallbac
 
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
-    static const int64_t range[2] = {1, 1000000};
     request->algorithm = (enum recon_algorithm)args_word(args, "--algorithm", NULL, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const bool is_direct = request->family == RECON_DIRECT;
     const int usual = is_direct ? 10 : 7;
-    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
-    request->iterations_before = (int)args_int(args, "--after", 0, range);
-    request->views_per_block = (int)args_int(args, "--views-per-block", 0, range);
-    request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
-    request->save_every = (int)args_int(args, "--save-every", 0, range);
+    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, counts);
+    request->iterations_before = (int)args_int(args, "--after", 0, counts);
+    request->views_per_block = (int)args_int(args, "--views-per-block", 0, counts);
+    request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, counts);
+    request->save_every = (int)args_int(args, "--save-every", 0, counts);
     request->relaxation = args_number(args, "--relaxation", 0, true);
     if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
         args_complain(args, "--steps belongs to --algorithm ramla");
@@ -235,13 +237,12 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
 
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
 {
-    static const int64_t lines[2] = {1, INT64_MAX};
     request->listmode = (lr_listmode_params){
         .kernel = (lr_listmode_kernel)args_word(args, "--kernel", NULL, LR_LISTMODE_TUBE),
         .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
                  .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
                  .as_paper = args_has(args, "--as-paper")},
-        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
+        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, (const int64_t[]){1, INT64_MAX}),
         .variant = (lr_listmode_variant)(args_word(args, "--variant", common_listmode_variants, -1) + 1),
     };
     static const char *const of_kernels[] = {"--kernel", "--tube-mm", "--tube-fwhm-mm", "--as-paper", NULL};
@@ -340,11 +341,10 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
 
 static void read_ranks(struct cli_args *args, struct recon_request *request)
 {
-    static const int64_t range[2] = {1, 1000000};
     request->combine = (enum recon_combine)args_word(args, "--combine", NULL, 0);
     request->exchange = (lr_exchange)args_word(args, "--exchange", NULL, LR_EXCHANGE_AUTO);
     request->local_iterations =
-        (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, range);
+        (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, counts);
     if (request->combine == RECON_EXACT && args_has(args, "--local-iterations"))
         args_complain(args, "--local-iterations belongs to --combine paper or distributed");
     if (request->combine == RECON_PAPER && request->family == RECON_LISTMODE) {
@@ -367,7 +367,6 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
 
 void recon_request_read(struct recon_request *request, struct cli_args *args)
 {
-    static const int64_t seeds[2] = {0, INT64_MAX};
     *request = (struct recon_request){
         .family = (enum recon_family)args_word(args, "--operator", NULL, 0),
         .data = args_text(args, "--data"),
@@ -390,11 +389,10 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         if (!(request->psf_mm[axis] >= 0))
             args_complain(args, "--psf-mm %s: FWHMs must not be negative", args_text(args, "--psf-mm"));
     request->bootstraps = args_has(args, "--bootstrap");
-    request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, seeds);
+    request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, args_seeds);
     read_ranks(args, request);
-    static const int64_t range[2] = {1, 1000000};
     request->checkpoint = args_text(args, "--checkpoint");
-    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, range);
+    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, counts);
     request->resumes = args_has(args, "--resume");
     if (request->checkpoint == NULL && (request->resumes || args_has(args, "--checkpoint-every")))
         args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");

@@ -16,7 +16,7 @@
 struct recon {
     struct recon_request request;
     struct measurement measured;
-    struct recon_frames frames;
+    struct recon_frame *frames; /* owned [num_intervals]; NULL = no frames */
     struct recon_run run;
     struct run_bar bar;
 };
@@ -140,19 +140,18 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         return reconstruct_one(recon, "recon");
     }
 
-    struct recon_frame *frames = recon->frames.list = calloc((size_t)num_frames, sizeof(*frames));
+    struct recon_frame *frames = recon->frames = calloc((size_t)num_frames, sizeof(*frames));
     bool has_room = frames != NULL;
     for (int k = 0; has_room && k < num_frames; k++) {
         char path[PATH_MAX];
         common_numbered_path(path, recon->request.output, "-", k + 1);
         frames[k].output = strdup(path);
         frames[k].history = calloc(count, sizeof(*frames[k].history));
-        recon->frames.count = k + 1;
         has_room = frames[k].output != NULL && frames[k].history != NULL;
     }
     if (!has_room) return report_error(args->report, LR_FAILED, "no memory for %d frames", num_frames);
     int64_t *range = measured->frame_range, first = range[0];
-    lr_status status = checkpoint_find_frame(&run->checkpoint, &recon->frames, &first);
+    lr_status status = checkpoint_find_frame(&run->checkpoint, frames, &first);
     range[0] = first;
     bool any = false;
     for (int k = (int)range[0]; status == LR_OK && k < (int)range[1]; k++) {
@@ -175,7 +174,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     }
     if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
         measured->setup.op = measured->first_op; /* the JSON output describes this operator */
-        recon_report_frames(run, &recon->frames, status == LR_CANCELLED);
+        recon_report_frames(run, frames, status == LR_CANCELLED);
         measured->setup.op = NULL;
     }
     return status;
@@ -223,11 +222,11 @@ static lr_status run(struct cli_args *args)
     free(recon.run.history);
     lr_image_destroy(recon.run.image);
     measurement_finish(&recon.measured);
-    for (int k = 0; k < recon.frames.count; k++) {
-        free(recon.frames.list[k].output);
-        free(recon.frames.list[k].history);
+    for (int k = 0; recon.frames != NULL && k < recon.request.num_intervals; k++) {
+        free(recon.frames[k].output);
+        free(recon.frames[k].history);
     }
-    free(recon.frames.list);
+    free(recon.frames);
     free(recon.request.intervals);
     return status;
 }
