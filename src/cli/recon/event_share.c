@@ -348,16 +348,3 @@ lr_status event_share_open(struct measurement *measured)
     measured->interleave = 1;
     return LR_OK;
 }
-
-void event_share_finish(struct event_share *own)
-{
-    for (int k = 0; own->frames != NULL && k < own->num_frames; k++) {
-        free(own->frames[k].ranges);
-        free(own->frames[k].begins);
-        free(own->frames[k].from);
-        free(own->frames[k].ends);
-    }
-    free(own->frames);
-    free(own->batches);
-    *own = (struct event_share){0};
-}

@@ -397,8 +397,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     /* The kernels describe lines between crystals and ignore crystals in between. */
     const lr_scanner *scanner = measured->setup.scanner;
     bool has_layers = false;
-    for (int m = 0; m < scanner->num_modules; m++)
-        has_layers = has_layers || scanner->modules[m].layer > 0;
+    for (int m = 0; m < scanner->num_modules; m++) has_layers = has_layers || scanner->modules[m].layer > 0;
     if (has_layers) {
         report_warn(measured->setup.report,
                     "list mode counts each layer of crystals as if it were the only one: give what "

@@ -352,7 +352,15 @@ void measurement_finish(struct measurement *measured)
     measured->setup.op = NULL;
     lr_operator_destroy(measured->first_op);
     early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
-    event_share_finish(&measured->share);
+    struct event_share *share = &measured->share;
+    for (int k = 0; share->frames != NULL && k < share->num_frames; k++) {
+        free(share->frames[k].ranges);
+        free(share->frames[k].begins);
+        free(share->frames[k].from);
+        free(share->frames[k].ends);
+    }
+    free(share->frames);
+    free(share->batches);
     lr_background_wait(&measured->freeing);
     lr_event_list_destroy(measured->list);
     lr_event_list_destroy(measured->all_events);

@@ -183,6 +183,4 @@ lr_status event_share_take(struct measurement *measured);
  * subsets in this rank's list. */
 lr_status event_share_open(struct measurement *measured);
 
-void event_share_finish(struct event_share *own);
-
 #endif
