@@ -310,7 +310,7 @@ static lr_status compute(struct cli_args *args, struct compare *compare, const d
         return LR_OK;
     }
 
-    /* In the correspondence image, each crystal is divided into pieces that are on different LORs. */
+    /* The correspondence image divides each crystal into pieces that are on different LORs. */
     const int *crystals = setup->scanner->modules[compare->module].crystals;
     const int longer = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
     int rays = PANEL_SIDE / longer;

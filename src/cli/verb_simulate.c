@@ -227,7 +227,7 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
 /* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
-    /* For any body that fits into a scanner, the detected fraction of emissions is far larger than this. */
+    /* The detected fraction of emissions is far larger than this for any body that fits into a scanner. */
     static const double least_share = 1e-12;
     const lr_log *log = &setup->report->log;
     const lr_vector x = lr_image_vector(activity);

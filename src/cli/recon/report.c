@@ -31,7 +31,7 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "are they the right data, is the grid in the scanner, and is "
                                                   "--additive no more than a part of them?"}));
 
-    /* After every iteration of EM, the estimated counts add up to the measured counts. RAMLA needs several iterations
+    /* The estimated counts add up to the measured counts after every iteration of EM. RAMLA needs several iterations
      * for this. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
