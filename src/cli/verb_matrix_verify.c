@@ -487,7 +487,7 @@ static const struct cli_option verify_options[] = {
 };
 
 static const struct cli_option npz_options[] = {
-    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", NULL},
+    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", CLI_WORDS("voxel", "lor")},
     {"--rows", "FIRST:LAST", "voxel rows FIRST to LAST - 1", NULL},
     {"--region", "REGION", "voxels above 0 in an image, or in a box or sphere", NULL},
     {"--pairs", "LIST|FILE", "module pairs", NULL},
