@@ -300,7 +300,7 @@ static lr_status run(struct cli_args *args)
 {
     struct cluster_bench bench = {.report = args->report};
     read_wish(&bench, args);
-    const lr_exchange exchange = cluster_read_exchange(args);
+    const lr_exchange exchange = (lr_exchange)args_word(args, "--exchange", NULL, LR_EXCHANGE_AUTO);
     lr_status status = args->status;
     status = status == LR_OK ? cluster_open(&bench.cluster, args->report, exchange) : status;
     status = status == LR_OK ? measure_all(&bench, args) : status;

@@ -112,7 +112,7 @@ enum { BOTH = 2 /* both storages */ };
 static void choose_variants(struct direct_bench *bench, struct cli_args *args)
 {
     const char *named = args_chosen(args, "--backend");
-    const lr_direct_variant way = direct_read_variant(args);
+    const lr_direct_variant way = (lr_direct_variant)(args_word(args, "--variant", direct_variant_names, -1) + 1);
     const bool takes_all = strcmp(named, "all") == 0;
     const int storage = args_word(args, "--storage", NULL, takes_all ? BOTH : LR_DIRECT_BUFFERS);
     const bool is_on_buffers = way >= LR_DIRECT_BANDS && way <= LR_DIRECT_COLUMNS; /* these variants need buffers */

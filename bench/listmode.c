@@ -799,7 +799,7 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
     bench->backend = backend >= 0 && !bench->is_all ? backends[backend] : NULL;
     bench->without_tof = !args_has(args, "--only-tof");
     bench->with_tof = !args_has(args, "--without-tof");
-    bench->variant = common_listmode_variant(args);
+    bench->variant = (lr_listmode_variant)(args_word(args, "--variant", common_listmode_variants, -1) + 1);
     if (bench->variant != LR_LISTMODE_FASTEST && (bench->backend == NULL || strcmp(bench->backend, "cuda") != 0))
         args_complain(args, "--variant is for --backend cuda");
     if (!bench->with_tof && !bench->without_tof)

@@ -131,11 +131,10 @@ void bench_json_ceilings(struct json *json, const struct bench_ceiling *ceilings
 
 static void write_object(const struct cli_args *args, bench_figures *figures, const void *bench, FILE *stream)
 {
-    struct json json = {stream, false};
+    struct json json = common_json_begin(stream, args->verb->name);
     char text[1024], line[256];
     const time_t now = time(NULL);
     struct tm utc;
-    common_json_open(&json, args->verb->name);
     json_text(&json, "commit", bench_commit);
     const bool has_date = gmtime_r(&now, &utc) != NULL && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) > 0;
     json_text(&json, "date", has_date ? text : NULL);

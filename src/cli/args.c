@@ -159,21 +159,6 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
-static void add_given(struct cli_args *args, const struct cli_option *option, const char *value)
-{
-    const char *repeated = args->verb->repeated;
-    if (args_has(args, option->name) && (repeated == NULL || strcmp(repeated, option->name) != 0)) {
-        args_complain(args, "%s is given twice", option->name);
-    } else if (args->num_given == CLI_MAX_GIVEN) {
-        args_complain(args, "more than %d options", CLI_MAX_GIVEN);
-    } else if (value != NULL && value[0] == '\0') {
-        args_complain(args, "%s is followed by nothing: give %s %s (is a variable of the shell empty?)", option->name,
-                      option->name, option->metavar);
-    } else {
-        args->given[args->num_given++] = (struct cli_given){option, value};
-    }
-}
-
 /* Reads one option and its value from argv and returns how many words it took. An unknown option is an error, with the
  * name that was probably meant. */
 static int take_option(struct cli_args *args, char *const *argv)
@@ -204,26 +189,26 @@ static int take_option(struct cli_args *args, char *const *argv)
             args_complain(args, "%s has no option %s: see loraster %s --help", verb, name, verb);
         return 1;
     }
-    if (option->metavar == NULL) {
-        if (equals != NULL) args_complain(args, "%s takes no value", option->name);
-        add_given(args, option, NULL);
-        return 1;
-    }
-    if (equals != NULL) {
-        add_given(args, option, equals + 1);
-        return 1;
-    }
-    const bool may_lack = option->metavar[0] == '[';
-    if (may_lack && (argv[1] == NULL || argv[1][0] == '-')) {
-        add_given(args, option, NULL);
-        return 1;
-    }
-    if (argv[1] == NULL || strncmp(argv[1], "--", 2) == 0) {
+    const bool has_value = option->metavar != NULL, may_lack = has_value && option->metavar[0] == '[';
+    const bool is_next =
+        has_value && equals == NULL && argv[1] != NULL && strncmp(argv[1], "--", may_lack ? 1 : 2) != 0;
+    const char *value = is_next ? argv[1] : has_value && equals != NULL ? equals + 1 : NULL;
+    const char *repeated = args->verb->repeated;
+    if (!has_value && equals != NULL) {
+        args_complain(args, "%s takes no value", option->name);
+    } else if (has_value && !may_lack && value == NULL) {
         args_complain(args, "%s needs a value: %s %s", option->name, option->name, option->metavar);
-        return 1;
+    } else if (args_has(args, option->name) && (repeated == NULL || strcmp(repeated, option->name) != 0)) {
+        args_complain(args, "%s is given twice", option->name);
+    } else if (args->num_given == CLI_MAX_GIVEN) {
+        args_complain(args, "more than %d options", CLI_MAX_GIVEN);
+    } else if (value != NULL && value[0] == '\0') {
+        args_complain(args, "%s is followed by nothing: give %s %s (is a variable of the shell empty?)", option->name,
+                      option->name, option->metavar);
+    } else {
+        args->given[args->num_given++] = (struct cli_given){option, value};
     }
-    add_given(args, option, argv[1]);
-    return 2;
+    return is_next ? 2 : 1;
 }
 
 static bool is_number(const char *text)
@@ -233,44 +218,6 @@ static bool is_number(const char *text)
     return end != text && (*end == '\0' || (*end == ',' && end[1] == '\0'));
 }
 
-/* Reports a word that belongs to no option. It is often part of a list written with blanks ("--at 5 0 2"), or a file
- * whose option was forgotten. */
-static void complain_stray(struct cli_args *args, char *const *rest)
-{
-    static const struct {
-        const char *ending, *option;
-    } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
-                 {".petsird", "--events"}, {".Cdh", "--events"},  {".l", "--events"},     {".safir", "--events"},
-                 {".BLF", "--events"},     {".nii", "--image"},   {".nii.gz", "--image"}, {".h5", "--data"},
-                 {".h5", "--histo"},       {".hs", "--data"}};
-    const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
-    if (last != NULL && last->value != NULL && is_number(rest[0]) && is_number(last->value) &&
-        strchr(last->option->metavar, ',') != NULL) {
-        char list[160];
-        size_t used = (size_t)snprintf(list, sizeof(list), "%.30s", last->value);
-        for (int k = 0; k < 3 && rest[k] != NULL && is_number(rest[k]); k++) {
-            const bool has_comma = list[used - 1] == ',';
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",", rest[k]);
-        }
-        args_complain(args, "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
-                      last->option->name, last->value, rest[0], last->option->name, list);
-        return;
-    }
-
-    const char *option = NULL;
-    const size_t length = strlen(rest[0]);
-    for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++) {
-        const size_t tail = strlen(known[k].ending);
-        if (length > tail && strcmp(rest[0] + length - tail, known[k].ending) == 0 &&
-            find_option(args->verb, known[k].option, strlen(known[k].option)) != NULL)
-            option = known[k].option;
-    }
-    if (option != NULL && !args_has(args, option))
-        args_complain(args, "what is \"%s\" for? Did you mean %s %s?", rest[0], option, rest[0]);
-    else
-        args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0], args->verb->name);
-}
-
 lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct report *report, char *const *argv)
 {
     *args = (struct cli_args){.verb = verb, .report = report};
@@ -278,34 +225,58 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
     if (args->given == NULL) return args->status = report_error(report, LR_FAILED, "no memory for the command line");
     for (int k = 0; argv[k] != NULL; k++)
         args->help = args->help || (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0);
-    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK;)
+    char *const *stray = NULL; /* a word that belongs to no option, and the words after it */
+    const int most = verb->most_positionals > 0 ? verb->most_positionals : FEW_POSITIONALS;
+    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK && stray == NULL;)
         if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k]))
             k += take_option(args, argv + k);
-        else {
-            char *const *rest = argv + k++;
-            const int asked = args->verb->most_positionals;
-            const int most = asked > 0 && asked <= CLI_MAX_POSITIONAL ? asked : FEW_POSITIONALS;
-            if (args->verb->positionals == NULL || args->num_positional == most)
-                complain_stray(args, rest);
-            else
-                args->positional[args->num_positional++] = rest[0];
-        }
+        else if (verb->positionals == NULL || args->num_positional == most)
+            stray = argv + k;
+        else
+            args->positional[args->num_positional++] = argv[k++];
+    if (stray == NULL) return args->status;
 
+    /* It is often part of a list written with blanks ("--at 5 0 2"), or a file whose option was forgotten. */
+    static const struct {
+        const char *ending, *option;
+    } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
+                 {".petsird", "--events"}, {".Cdh", "--events"},  {".l", "--events"},     {".safir", "--events"},
+                 {".BLF", "--events"},     {".nii", "--image"},   {".nii.gz", "--image"}, {".h5", "--data"},
+                 {".h5", "--histo"},       {".hs", "--data"}};
+    const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
+    if (last != NULL && last->value != NULL && is_number(stray[0]) && is_number(last->value) &&
+        strchr(last->option->metavar, ',') != NULL) {
+        char list[160];
+        size_t used = (size_t)snprintf(list, sizeof(list), "%.30s", last->value);
+        for (int k = 0; k < 3 && stray[k] != NULL && is_number(stray[k]); k++) {
+            const bool has_comma = list[used - 1] == ',';
+            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",", stray[k]);
+        }
+        args_complain(args, "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
+                      last->option->name, last->value, stray[0], last->option->name, list);
+        return args->status;
+    }
+    const char *option = NULL;
+    const size_t length = strlen(stray[0]);
+    for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++) {
+        const size_t tail = strlen(known[k].ending);
+        if (length > tail && strcmp(stray[0] + length - tail, known[k].ending) == 0 &&
+            find_option(verb, known[k].option, strlen(known[k].option)) != NULL)
+            option = known[k].option;
+    }
+    if (option != NULL && !args_has(args, option))
+        args_complain(args, "what is \"%s\" for? Did you mean %s %s?", stray[0], option, stray[0]);
+    else
+        args_complain(args, "what is \"%s\" for? See loraster %s --help", stray[0], verb->name);
     return args->status;
 }
 
 /* --- help, manual pages and completion --- */
 
-/* An option as pages name it: "--rays R". */
-static const char *write_option(char text[64], const struct cli_option *option)
+/* An option as pages name it ("--rays R"), and words that follow its sentence. */
+static const char *write_option(char text[64], const struct cli_verb *verb, const struct cli_option *option)
 {
     snprintf(text, 64, "%s%s%s", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");
-    return text;
-}
-
-/* Words that follow the sentence of an option. */
-static const char *after_sentence(const struct cli_verb *verb, const struct cli_option *option)
-{
     return verb->repeated != NULL && strcmp(verb->repeated, option->name) == 0 ? " (may be repeated)" : "";
 }
 
@@ -317,8 +288,10 @@ void args_print_help(const struct cli_verb *verb)
     const struct cli_group *group;
     for (int k = 0; (group = find_group(verb, k)) != NULL; k++) {
         printf("\n%s\n", group->title);
-        for (const struct cli_option *option = group->options; option->name != NULL; option++)
-            printf("  %-26s %s%s\n", write_option(left, option), option->help, after_sentence(verb, option));
+        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
+            const char *after = write_option(left, verb, option);
+            printf("  %-26s %s%s\n", left, option->help, after);
+        }
     }
     printf("\nexample\n  %s\n", verb->example);
 }
@@ -355,9 +328,10 @@ void args_print_manual(FILE *stream, const struct cli_verb *verb)
         fputs(".SS ", stream);
         put_troff(stream, group->title, "");
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {
+            const char *after = write_option(text, verb, option);
             fputs(".TP\n.B ", stream);
-            put_troff(stream, write_option(text, option), "");
-            put_troff(stream, option->help, after_sentence(verb, option));
+            put_troff(stream, text, "");
+            put_troff(stream, option->help, after);
         }
     }
     fputs(".SH EXAMPLE\n", stream);
@@ -424,17 +398,14 @@ int args_count(const struct cli_args *args, const char *name)
 const char *args_required(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
-    if (text == NULL) {
-        const struct cli_option *option = find_option(args->verb, name, strlen(name));
-        args_complain(args, "%s needs %s %s", args->verb->name, name, option->metavar);
-        return "";
-    }
-    return text;
+    if (text != NULL) return text;
+    args_complain(args, "%s needs %s %s", args->verb->name, name, find_option(args->verb, name, strlen(name))->metavar);
+    return "";
 }
 
 /* --- numbers and words --- */
 
-const int64_t args_from_0[2] = {0, INT_MAX}, args_from_1[2] = {1, INT_MAX};
+const int64_t args_from_0[2] = {0, INT_MAX}, args_from_1[2] = {1, INT_MAX}, args_seeds[2] = {0, INT64_MAX};
 
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2])
 {
@@ -455,16 +426,14 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
                       range[1] > INT_MAX ? " or 2e6" : "");
         return fallback;
     }
+    if (value >= range[0] && value <= range[1]) return value;
     if (value < range[0] && range[1] >= INT_MAX) {
         args_complain(args, "%s %s: must be at least %lld", name, text, (long long)range[0]);
-        return fallback;
-    }
-    if (value < range[0] || value > range[1]) {
+    } else {
         args_complain(args, "%s %s: must be at least %lld and at most %lld", name, text, (long long)range[0],
                       (long long)range[1]);
-        return fallback;
     }
-    return value;
+    return fallback;
 }
 
 double args_number(struct cli_args *args, const char *name, double fallback, bool positive)
@@ -473,15 +442,13 @@ double args_number(struct cli_args *args, const char *name, double fallback, boo
     char *end = NULL;
     if (text == NULL) return fallback;
     const double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value)) {
+    if (end == text || *end != '\0' || !isfinite(value))
         args_complain(args, "%s %s: a number without a unit is needed", name, text);
-        return fallback;
-    }
-    if (positive && !(value > 0)) {
+    else if (positive && !(value > 0))
         args_complain(args, "%s %s: it must be positive", name, text);
-        return fallback;
-    }
-    return value;
+    else
+        return value;
+    return fallback;
 }
 
 /* Reads one to three numbers separated by commas and returns their count, or -1 if the text is no such list. */
@@ -532,11 +499,14 @@ static void complain_list(struct cli_args *args, const char *name, const char *t
         args_complain(args, "%s %s: %s", name, text, needed);
 }
 
-bool args_triple_text(struct cli_args *args, const char *name, const char *text, double values[3])
+bool args_triple_text(struct cli_args *args, const char *name, const char *text, bool spread, double values[3])
 {
     char needed[96];
-    if (read_list(text, values) == 3) return true;
-    snprintf(needed, sizeof(needed), "three numbers are needed, such as %s 1,2.5,-3", name);
+    const int count = read_list(text, values);
+    if (spread && count == 1) values[1] = values[2] = values[0];
+    if (count == 3 || (spread && count == 1)) return true;
+    snprintf(needed, sizeof(needed), "three numbers are needed, %ssuch as %s %s", spread ? "or one for all, " : "",
+             name, spread ? "2,2,2.5" : "1,2.5,-3");
     complain_list(args, name, text, needed);
     return false;
 }
@@ -544,15 +514,7 @@ bool args_triple_text(struct cli_args *args, const char *name, const char *text,
 bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3])
 {
     const char *text = args_text(args, name);
-    char needed[96];
-    if (text == NULL) return false;
-    const int count = read_list(text, values);
-    if (spread && count == 1) values[1] = values[2] = values[0];
-    if (count == 3 || (spread && count == 1)) return true;
-    if (!spread) return args_triple_text(args, name, text, values);
-    snprintf(needed, sizeof(needed), "three numbers are needed, or one for all, such as %s 2,2,2.5", name);
-    complain_list(args, name, text, needed);
-    return false;
+    return text != NULL && args_triple_text(args, name, text, spread, values);
 }
 
 int args_sizes(struct cli_args *args, const char *name, int values[3])
@@ -627,15 +589,13 @@ int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
         const bool is_unit = letter != NULL && (*rest == '\0' || strcmp(rest, "B") == 0 || strcmp(rest, "iB") == 0);
         bytes = is_unit ? ldexp(bytes, 10 * (int)(letter - units + 1)) : 0;
     }
-    if (!(bytes >= 1 && bytes < 0x1p62)) {
+    if (!(bytes >= 1 && bytes < 0x1p62))
         args_complain(args, "%s %s: an amount of memory is needed, such as 512M or 4G", name, text);
-        return fallback;
-    }
-    if (bytes < 1024) {
+    else if (bytes < 1024)
         args_complain(args, "%s %s: that is %.0f bytes: give a unit, such as %sG", name, text, bytes, text);
-        return fallback;
-    }
-    return (int64_t)bytes;
+    else
+        return (int64_t)bytes;
+    return fallback;
 }
 
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback)

@@ -117,8 +117,8 @@ const char *args_required(struct cli_args *args, const char *name);
 int args_count(const struct cli_args *args, const char *name);
 const char *args_nth(const struct cli_args *args, const char *name, int k);
 
-/* Ranges of whole numbers: from 0 or from 1 to INT_MAX. */
-extern const int64_t args_from_0[2], args_from_1[2];
+/* Ranges of whole numbers: from 0 or from 1 to INT_MAX, and from 0 to INT64_MAX. */
+extern const int64_t args_from_0[2], args_from_1[2], args_seeds[2];
 
 /* A whole number in [least, most]. */
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2]);
@@ -129,7 +129,7 @@ double args_number(struct cli_args *args, const char *name, double fallback, boo
 /* Exactly three finite numbers "1,2,3". If `spread` is true, a single number is used for all three. Returns true if
  * `values` was filled in. */
 bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3]);
-bool args_triple_text(struct cli_args *args, const char *name, const char *text, double values[3]);
+bool args_triple_text(struct cli_args *args, const char *name, const char *text, bool spread, double values[3]);
 
 /* Three whole numbers in [1, 2^31 - 1]; the result is 1 or 3, the number of values given. */
 int args_sizes(struct cli_args *args, const char *name, int values[3]);

@@ -16,11 +16,6 @@ const char *const cluster_exchanges[] = {[LR_EXCHANGE_AUTO] = "auto",
                                          [LR_EXCHANGE_HOST] = "host",
                                          NULL};
 
-lr_exchange cluster_read_exchange(struct cli_args *args)
-{
-    return (lr_exchange)args_word(args, "--exchange", NULL, LR_EXCHANGE_AUTO);
-}
-
 /* Prints this rank's error before all ranks are ended. The other ranks cannot print it. */
 static void print_error_now(void *user)
 {
@@ -36,10 +31,11 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
         .kind = LR_COMM_MPI, .exchange = exchange, .log = &report->log, .stranded = print_error_now, .user = report});
     if (cluster->comm == NULL) return report_reason(report);
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
-    report_name_rank(report, info.rank, info.size, info.machine);
+    struct report_ranks *ranks = &report->ranks;
+    ranks->rank = cluster->rank = info.rank;
+    ranks->size = cluster->size = info.size;
+    snprintf(ranks->name, sizeof(ranks->name), "rank %d of %d on %.60s: ", info.rank, info.size, info.machine);
     report_info(report, "%d ranks by %s, %d of them on %s", info.size, info.way, info.local_size, info.machine);
-    cluster->rank = info.rank;
-    cluster->size = info.size;
     return info.failed_status;
 }
 

@@ -29,7 +29,6 @@ extern const char *const cluster_exchanges[];
         "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "                          \
         "default auto, the first that works",                                                                          \
         cluster_exchanges
-lr_exchange cluster_read_exchange(struct cli_args *args);
 
 /* Collects the status of all ranks, returns the combined status, and closes the communicator. */
 lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status);

@@ -25,10 +25,21 @@ const char *const common_listmode_variants[] = {"simple", "coalesced", "cached",
                                                 "sorted", "fastmath",  NULL};
 const char *const common_mu_ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
 
-lr_listmode_variant common_listmode_variant(struct cli_args *args)
+lr_events_source common_events_source(struct cli_args *args, const char *path)
 {
-    const int word = args_word(args, "--variant", common_listmode_variants, -1);
-    return word < 0 ? LR_LISTMODE_FASTEST : (lr_listmode_variant)(LR_LISTMODE_SIMPLE + word);
+    const char *map = args_text(args, "--crystal-map"), *header = args_text(args, "--header");
+    const bool is_map = map != NULL && lr_events_recognise(path) != LR_EVENTS_CASTOR;
+    if (map != NULL && header != NULL)
+        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give one of them");
+    return (lr_events_source){
+        .path = path,
+        .format = header != NULL ? LR_EVENTS_SIEMENS
+                  : is_map       ? LR_EVENTS_SAFIR
+                                 : LR_EVENTS_UNKNOWN,
+        .companion = header != NULL ? header : map,
+        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
+        .log = &args->report->log,
+    };
 }
 
 void common_text_begin(struct common_text *text)
@@ -47,17 +58,12 @@ lr_status common_text_write(struct common_text *text, struct report *report, con
     return status;
 }
 
-void common_json_open(struct json *json, const char *verb)
+struct json common_json_begin(FILE *stream, const char *verb)
 {
-    json_open(json, NULL, '{');
-    json_text(json, "verb", verb);
-    json_text(json, "version", lr_version());
-}
-
-struct json common_json_begin(const char *verb)
-{
-    struct json json = {stdout, false};
-    common_json_open(&json, verb);
+    struct json json = {stream, false};
+    json_open(&json, NULL, '{');
+    json_text(&json, "verb", verb);
+    json_text(&json, "version", lr_version());
     return json;
 }
 
@@ -131,8 +137,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
         return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
                    ? LR_OK
                    : report_error(report, LR_USAGE,
-                                  "HDF5 cannot be written to %s: it is a device or a pipe: give the "
-                                  "name of a file",
+                                  "HDF5 cannot be written to %s: it is a device or a pipe: give the name of a file",
                                   path);
     }
     common_folder_of(path, folder);
@@ -218,16 +223,12 @@ lr_status common_folder_end(const struct common_folder *folder, struct report *r
     return status;
 }
 
-const char *common_image_ending(const char *path)
+void common_numbered_path(char path[PATH_MAX], const char *output, const char *mark, int number)
 {
     static const char deflated[] = ".nii.gz";
-    return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated) : strrchr(path, '.');
-}
-
-void common_iteration_path(char path[PATH_MAX], const char *output, int number)
-{
-    const char *ending = common_image_ending(output);
-    snprintf(path, PATH_MAX, "%.*s.iter%d%s", (int)(ending - output), output, number, ending);
+    const char *ending =
+        common_ends_with(output, deflated) ? output + strlen(output) - strlen(deflated) : strrchr(output, '.');
+    snprintf(path, PATH_MAX, "%.*s%s%d%s", (int)(ending - output), output, mark, number, ending);
 }
 
 float *common_floats(struct report *report, int64_t count, const char *what)
@@ -249,9 +250,8 @@ lr_status common_check_result(struct report *report, const struct common_result 
         const float value = result->values[k];
         if (!isfinite(value) || fabsf(value) > absurd) {
             return report_error(report, LR_FAILED,
-                                "%s would hold %g at place %lld, and is not written: likely causes "
-                                "are inputs in another unit (--mu, efficiencies, factors) or values "
-                                "that are no counts",
+                                "%s would hold %g at place %lld, and is not written: likely causes are inputs in "
+                                "another unit (--mu, efficiencies, factors) or values that are no counts",
                                 result->output, (double)value, (long long)k);
         }
         has_any = has_any || value != 0.0f;
@@ -295,18 +295,17 @@ int64_t common_peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-/* A step of the generator SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014). */
-static uint64_t mix(uint64_t state)
+uint64_t common_mix(uint64_t z)
 {
-    state += UINT64_C(0x9e3779b97f4a7c15);
-    state = (state ^ (state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    state = (state ^ (state >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return state ^ (state >> 31);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
 }
 
 double common_random(uint64_t seed, int64_t index)
 {
-    return (double)(mix(mix(seed) + (uint64_t)index) >> 11) * 0x1p-53;
+    static const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
+    return (double)(common_mix(common_mix(seed + step) + (uint64_t)index + step) >> 11) * 0x1p-53;
 }
 
 /* --- factors per LOR --- */
@@ -441,9 +440,8 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     const bool has_cuda = family != NULL && strcasecmp(family, "listmode") == 0;
     if (backend != NULL && strcasecmp(backend, "cuda") == 0 && !has_cuda) {
         args_complain(args,
-                      "--backend %s: only the families direct and listmode have it (loraster "
-                      "direct project, recon --operator): take compute, which uses the "
-                      "graphics processor by OpenGL",
+                      "--backend %s: only the families direct and listmode have it (loraster direct project, recon "
+                      "--operator): take compute, which uses the graphics processor by OpenGL",
                       backend);
     }
     if (backend != NULL && (strcasecmp(backend, "gpu") == 0 || strcasecmp(backend, "opengl") == 0)) {
@@ -479,9 +477,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
         setup->params.samples[1] = setup->params.samples[2] = 0;
 
     if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
-        report_warn(setup->report,
-                    "--rays %s has no effect: --mode exact has no lines, and --mode "
-                    "sampled has them",
+        report_warn(setup->report, "--rays %s has no effect: --mode exact has no lines, and --mode sampled has them",
                     args_text(args, "--rays"));
     }
     if (args_text(args, "--mu") == NULL && (args_has(args, "--mu-unit") || args_has(args, "--mu-steps")))
@@ -679,7 +675,7 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 {
     char path[PATH_MAX];
     for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1]; k++) {
-        common_iteration_path(path, output, k * every);
+        common_numbered_path(path, output, ".iter", k * every);
         CLI_TRY(outputs_check_name(args, path));
     }
     return LR_OK;

@@ -57,6 +57,10 @@ extern const struct cli_option common_operator_options[];
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
     COMMON_UNTIL_DAMAGE, NULL, "of list mode that is truncated or damaged take the events before that", NULL
 
+/* The list mode `path` with --crystal-map, --header (a map or a header says which format it is) and
+ * --events-until-damage. */
+lr_events_source common_events_source(struct cli_args *args, const char *path);
+
 /* Returns the call's status from the surrounding function if the call fails. */
 #define CLI_TRY(call)                                                                                                  \
     do {                                                                                                               \
@@ -115,11 +119,8 @@ extern const char *const common_mu_units[];
     "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
         common_mu_units
 
-/* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
+/* Indexed by lr_listmode_variant less 1, because LR_LISTMODE_FASTEST is the default; NULL at the end. */
 extern const char *const common_listmode_variants[];
-
-/* Reads --variant; by default LR_LISTMODE_FASTEST. */
-lr_listmode_variant common_listmode_variant(struct cli_args *args);
 
 /* A text that is collected in memory and written to its file when complete. stream is NULL if memory runs out. */
 struct common_text {
@@ -130,11 +131,8 @@ struct common_text {
 void common_text_begin(struct common_text *text);
 lr_status common_text_write(struct common_text *text, struct report *report, const char *path);
 
-/* Opens a verb's JSON object on standard output, with the keys "verb" and "version". */
-struct json common_json_begin(const char *verb);
-
-/* Opens a verb's JSON object on the stream of `json`. */
-void common_json_open(struct json *json, const char *verb);
+/* Opens a verb's JSON object, with the keys "verb" and "version". */
+struct json common_json_begin(FILE *stream, const char *verb);
 
 /* Closes a verb's JSON object and ends the line. */
 void common_json_end(struct json *json);
@@ -155,12 +153,9 @@ extern const char *const common_json_endings[];
 /* True for a device or a pipe. */
 bool common_is_device(const char *path);
 
-/* The ending of an image's name, such as ".nii" or ".nii.gz". The name must have an ending. */
-const char *common_image_ending(const char *path);
-
-/* The name of the image of one iteration, which is written next to the output: OUT.nii.gz and 5 give
- * OUT.iter5.nii.gz. */
-void common_iteration_path(char path[PATH_MAX], const char *output, int number);
+/* The name of an image that is written next to the output, or instead of it: OUT.nii.gz, ".iter" and 5 give
+ * OUT.iter5.nii.gz. The output's name must have an ending. */
+void common_numbered_path(char path[PATH_MAX], const char *output, const char *mark, int number);
 
 /* True if `path` is the file to which standard output goes, such as /dev/stdout. */
 bool common_is_standard_output(const char *path);
@@ -210,6 +205,10 @@ struct common_folder {
 lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path);
 lr_status common_folder_end(const struct common_folder *folder, struct report *report, lr_status status);
 
+/* The last step of the generator SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators,
+ * 2014). */
+uint64_t common_mix(uint64_t z);
+
 /* A uniform random number, 0 <= x < 1: number `index` of the sequence that starts from the seed. */
 double common_random(uint64_t seed, int64_t index);
 
@@ -222,7 +221,7 @@ lr_status outputs_check(const struct cli_args *args);
  * always allowed. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Checks the names (common_iteration_path) of iterations' images. They are written for every `every`-th iteration
+/* Checks the names (common_numbered_path) of iterations' images. They are written for every `every`-th iteration
  * (0 = none) after range[0] and up to range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 

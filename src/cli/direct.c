@@ -95,12 +95,6 @@ lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
     return LR_OK;
 }
 
-lr_direct_variant direct_read_variant(struct cli_args *args)
-{
-    const int word = args_word(args, "--variant", direct_variant_names, -1);
-    return word < 0 ? LR_DIRECT_FASTEST : (lr_direct_variant)(LR_DIRECT_BANDS + word);
-}
-
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const lr_histo_images *factors = user;
@@ -123,7 +117,7 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const s
         .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .device = (int)args_int(args, "--device", 0, args_from_0),
         .storage = (lr_direct_storage)args_word(args, "--storage", NULL, 0),
-        .variant = direct_read_variant(args),
+        .variant = (lr_direct_variant)(args_word(args, "--variant", direct_variant_names, -1) + 1),
         .factors = work->factors != NULL ? &factors : NULL,
         .log = log,
         .progress = work->progress,

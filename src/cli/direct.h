@@ -21,11 +21,8 @@ extern const struct cli_option direct_device_options[]; /* backend, device, thre
 
 extern const char *const direct_models[]; /* indexed by lr_radial_model; the models that --model names */
 
-/* Indexed by lr_direct_variant; NULL at the end. */
-extern const char *const direct_variant_names[]; /* the first is LR_DIRECT_BANDS */
-
-/* Reads --variant; by default LR_DIRECT_FASTEST. */
-lr_direct_variant direct_read_variant(struct cli_args *args);
+/* Indexed by lr_direct_variant less 1, because LR_DIRECT_FASTEST is the default; NULL at the end. */
+extern const char *const direct_variant_names[];
 
 #define DIRECT_VIEW_GROUP "views", direct_view_options
 #define DIRECT_KERNEL_GROUP "kernel", direct_kernel_options

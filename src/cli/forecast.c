@@ -47,7 +47,7 @@ static void announce(const struct setup *setup, const char *output, const struct
 {
     char what[96] = "", disk[128] = "", memory[32], needed[32], there[32];
     if (setup->dry_run && setup->report->json) {
-        struct json json = common_json_begin(setup->verb);
+        struct json json = common_json_begin(stdout, setup->verb);
         setup_json(setup, &json);
         json_text(&json, "output", output);
         json_open(&json, "forecast", '{');
@@ -91,30 +91,6 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
     return LR_OK;
 }
 
-static lr_status refuse_rows(const struct setup *setup, const struct forecast_rows *rows, const struct total *total)
-{
-    char needed[32], there[32], plain[32], instead[96] = "";
-    const double share = filled_share * total->free_bytes / total->disk_bytes;
-    const double fitting = floor(share * total->rows);
-    lr_matrix_writer_params hdf5 = rows->file;
-    hdf5.format = LR_MATRIX_HDF5;
-    hdf5.compress = 0;
-    const lr_matrix_size size = lr_matrix_expect_size(&hdf5, total->rows, total->elements);
-    if (size.disk_bytes < total->disk_bytes) {
-        snprintf(instead, sizeof(instead), "; HDF5 (.h5) without --compress takes %s",
-                 size_in_words(plain, size.disk_bytes));
-    }
-    return report_error(setup->report, LR_FAILED,
-                        "%s would take about %s on the disk for %.3g elements in %.0f rows, and %s are free there: "
-                        "what fits is about %.0f rows (%s), or edges of voxels %.2g times as long%s; nothing has "
-                        "been written",
-                        rows->file.path, size_in_words(needed, total->disk_bytes), total->elements, total->rows,
-                        size_in_words(there, total->free_bytes), fitting,
-                        rows->work.by_lor ? "--lors FIRST:LAST or --pairs"
-                                          : "--rows FIRST:LAST, --region or, of each row, --pairs",
-                        cbrt(1.0 / share) + 0.05, instead);
-}
-
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
     enum { FEW = 1000 };
@@ -150,14 +126,35 @@ lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, d
     total.memory_bytes = forecast.memory_bytes + (double)common_peak_memory();
     const lr_matrix_size size = lr_matrix_expect_size(&rows->file, total.rows, total.elements);
     total.disk_bytes = size.disk_bytes;
+    char needed[32];
     if (rows->file.format == LR_MATRIX_NPZ && size.file_bytes > surely) {
-        char needed[32];
         return report_error(setup->report, LR_USAGE,
                             "%s would take about %s for %.3g elements in %.0f rows, more than the "
                             "4 GiB that a plain zip archive holds: write HDF5 (.h5) instead",
                             rows->file.path, size_in_words(needed, size.file_bytes), total.elements, total.rows);
     }
-    if (total.disk_bytes - rows->bytes_there > total.free_bytes) return refuse_rows(setup, rows, &total);
-    announce(setup, rows->file.path, &total);
-    return LR_OK;
+    if (!(total.disk_bytes - rows->bytes_there > total.free_bytes)) {
+        announce(setup, rows->file.path, &total);
+        return LR_OK;
+    }
+
+    char there[32], plain[32], instead[96] = "";
+    const double share = filled_share * total.free_bytes / total.disk_bytes;
+    lr_matrix_writer_params hdf5 = rows->file;
+    hdf5.format = LR_MATRIX_HDF5;
+    hdf5.compress = 0;
+    const lr_matrix_size other = lr_matrix_expect_size(&hdf5, total.rows, total.elements);
+    if (other.disk_bytes < total.disk_bytes) {
+        snprintf(instead, sizeof(instead), "; HDF5 (.h5) without --compress takes %s",
+                 size_in_words(plain, other.disk_bytes));
+    }
+    return report_error(setup->report, LR_FAILED,
+                        "%s would take about %s on the disk for %.3g elements in %.0f rows, and %s are free there: "
+                        "what fits is about %.0f rows (%s), or edges of voxels %.2g times as long%s; nothing has "
+                        "been written",
+                        rows->file.path, size_in_words(needed, total.disk_bytes), total.elements, total.rows,
+                        size_in_words(there, total.free_bytes), floor(share * total.rows),
+                        rows->work.by_lor ? "--lors FIRST:LAST or --pairs"
+                                          : "--rows FIRST:LAST, --region or, of each row, --pairs",
+                        cbrt(1.0 / share) + 0.05, instead);
 }

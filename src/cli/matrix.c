@@ -24,10 +24,8 @@ void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
         args_complain(args, "--rows and --region choose rows of voxels, and --by lor has rows of "
                             "LORs: choose those with --pairs or --lors");
     }
-    if (has_points && (has_rows || choice->by_lor || choice->pairs != NULL)) {
-        args_complain(args, "--at gives rows of points: leave out --rows, --region, --pairs, --lors "
-                            "and --by");
-    }
+    if (has_points && (has_rows || choice->by_lor || choice->pairs != NULL))
+        args_complain(args, "--at gives rows of points: leave out --rows, --region, --pairs, --lors and --by");
 }
 
 double matrix_read_threshold(struct cli_args *args)
@@ -37,9 +35,7 @@ double matrix_read_threshold(struct cli_args *args)
     if (text == NULL) return 0;
     const double threshold = strtod(text, &end);
     if (end == text || *end != '\0' || !(threshold >= 0 && threshold <= 1)) {
-        args_complain(args,
-                      "--threshold %s: a share of each row's largest element is needed, 0 to 1, "
-                      "such as 0.01",
+        args_complain(args, "--threshold %s: a share of each row's largest element is needed, 0 to 1, such as 0.01",
                       text);
         return 0;
     }
@@ -63,8 +59,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts numbers, removes repeated ones, and returns how many are left. */
-static int64_t sort_numbers(int64_t *numbers, int64_t count)
+int64_t matrix_sort_numbers(int64_t *numbers, int64_t count)
 {
     int64_t kept = 0;
     qsort(numbers, (size_t)count, sizeof(*numbers), compare_numbers);
@@ -103,9 +98,8 @@ static char *open_list(struct report *report, const char *text, const char *mark
     FILE *file = fopen(text, "rb");
     if (file == NULL) {
         report_error(report, LR_BAD_INPUT,
-                     "cannot open %s: %s: it is neither a list such as %s nor the name of a file "
-                     "that holds one",
-                     text, strerror(errno), strchr(marks, '-') != NULL ? "0-18,3-20" : "12,40,100:200");
+                     "cannot open %s: %s: it is neither a list such as %s nor the name of a file that holds one", text,
+                     strerror(errno), strchr(marks, '-') != NULL ? "0-18,3-20" : "12,40,100:200");
         return NULL;
     }
     int64_t room = 0;
@@ -203,15 +197,12 @@ static lr_status parse_lors(const struct setup *setup, const char *text, int64_t
 
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args)
 {
-    if (choice->region == NULL ||
-        (strncmp(choice->region, "box:", 4) == 0 || strncmp(choice->region, "sphere:", 7) == 0))
-        return LR_OK;
-    choice->mask = setup_read_image(setup, args, choice->region);
-    return choice->mask != NULL ? LR_OK : report_reason(args->report);
-}
-
-lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup)
-{
+    if (choice->region != NULL && strncmp(choice->region, "box:", 4) != 0 &&
+        strncmp(choice->region, "sphere:", 7) != 0) {
+        choice->mask = setup_read_image(setup, args, choice->region);
+        if (choice->mask == NULL) return report_reason(args->report);
+    }
+    CLI_TRY(setup_grid(setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
     if (choice->pairs != NULL) {
         int64_t *pairs = NULL, count = 0;
         char *text = open_list(setup->report, choice->pairs, "-,");
@@ -219,7 +210,7 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
         if (status == LR_OK && count == 0)
             status = report_error(setup->report, LR_USAGE, "--pairs %s names no pair", choice->pairs);
         if (status == LR_OK) {
-            count = sort_numbers(pairs, count);
+            count = matrix_sort_numbers(pairs, count);
             choice->part_pairs = malloc((size_t)count * sizeof(*choice->part_pairs));
             if (choice->part_pairs == NULL)
                 status = report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
@@ -236,7 +227,7 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
         lr_status status = text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
         if (status == LR_OK && count == 0)
             status = report_error(setup->report, LR_USAGE, "--lors %s names no LOR", choice->lors);
-        if (status == LR_OK) count = sort_numbers(choice->part_lors, count);
+        if (status == LR_OK) count = matrix_sort_numbers(choice->part_lors, count);
         choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = count};
         free(text);
         CLI_TRY(status);

@@ -22,8 +22,11 @@ struct matrix_choice {
     int64_t *part_lors;
 };
 
-/* Reads the options as texts. matrix_choice_complete parses them when scanner and grid are known. */
+/* Reads the options as texts. matrix_choice_open parses them when the scanner is known. */
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
+
+/* Sorts numbers, removes repeated ones, and returns how many are left. */
+int64_t matrix_sort_numbers(int64_t *numbers, int64_t count);
 
 /* The format of a matrix file, by its name's ending; text if the ending is unknown. */
 lr_matrix_format matrix_format_of(const char *path);
@@ -31,11 +34,9 @@ lr_matrix_format matrix_format_of(const char *path);
 /* Reads --threshold, 0 to 1; 0 = not given. */
 double matrix_read_threshold(struct cli_args *args);
 
-/* Reads the image of --region, if the option names one. The image's grid is used if --grid is not given. */
+/* Reads the image of --region, if the option names one, and the setup's grid, which is the image's if --grid is not
+ * given. Parses rows and LORs. The setup must have its scanner. */
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args);
-
-/* Parses rows and LORs; the setup must have its scanner and grid. */
-lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup);
 
 void matrix_choice_finish(struct matrix_choice *choice);
 

@@ -27,33 +27,19 @@ lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, co
     return LR_OK;
 }
 
-lr_status picture_write(struct report *report, const char *path, const lr_picture *picture)
+lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int first, int columns,
+                              const char *title)
 {
-    return lr_png_write(path, picture->rgb, picture->size, &report->log);
-}
-
-static lr_status write_panel(const struct picture_sheet *sheet, const char *path, lr_mosaic_params params)
-{
-    params.subtitle = sheet->note;
-    params.log = &sheet->report->log;
-    lr_picture *mosaic = lr_picture_mosaic(&params);
+    lr_picture *mosaic = lr_picture_mosaic(&(lr_mosaic_params){.tiles = sheet->tiles + first,
+                                                               .num_tiles = sheet->num_tiles - first,
+                                                               .columns = columns,
+                                                               .title = title,
+                                                               .subtitle = sheet->note,
+                                                               .log = &sheet->report->log});
     if (mosaic == NULL) return report_reason(sheet->report);
-    const lr_status status = picture_write(sheet->report, path, mosaic);
+    const lr_status status = lr_png_write(path, mosaic->rgb, mosaic->size, &sheet->report->log);
     lr_picture_destroy(mosaic);
     return status;
-}
-
-lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int columns, const char *title)
-{
-    return write_panel(
-        sheet, path,
-        (lr_mosaic_params){.tiles = sheet->tiles, .num_tiles = sheet->num_tiles, .columns = columns, .title = title});
-}
-
-lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char *path)
-{
-    const lr_tile *last = &sheet->tiles[sheet->num_tiles - 1];
-    return write_panel(sheet, path, (lr_mosaic_params){.tiles = last, .num_tiles = 1});
 }
 
 void picture_sheet_finish(struct picture_sheet *sheet)
@@ -71,19 +57,12 @@ void picture_sheet_finish(struct picture_sheet *sheet)
 
 const char bitmap_backends[] = "raster,cpu";
 
-void bitmap_note_init(struct bitmap_note *note, const lr_operator_info *info)
+void bitmap_note_make(struct bitmap_note *note, const lr_operator_info *info, struct report *report)
 {
     const char *why = info->passed_over;
     snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s", info->backend, info->device,
              info->rays, why != NULL ? "; " : "", why != NULL ? why : "");
-}
-
-void bitmap_note_say(const struct bitmap_note *note, const lr_operator_info *info, struct report *report)
-{
-    if (info->passed_over != NULL)
-        report_warn(report, "correspondence images are %s", note->text);
-    else
-        report_info(report, "correspondence images are %s", note->text);
+    (why != NULL ? report_warn : report_info)(report, "correspondence images are %s", note->text);
 }
 
 lr_status bitmap_take(struct setup *setup, const double point_mm[3], int module, struct bitmap *bitmap)

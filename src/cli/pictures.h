@@ -22,15 +22,10 @@ struct picture_sheet {
  * error is then returned. The caption is formatted. */
 lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
-/* Writes the picture added last as a separate PNG, with its caption and the note. */
-lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char *path);
-
-/* Writes all pictures as one PNG. title may be NULL. */
-lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int columns, const char *title);
+/* Writes the pictures from number `first` on as one PNG, with their captions and the note. title may be NULL. */
+lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int first, int columns,
+                              const char *title);
 void picture_sheet_finish(struct picture_sheet *sheet);
-
-/* Writes a picture as PNG. */
-lr_status picture_write(struct report *report, const char *path, const lr_picture *picture);
 
 /* The backends that draw with --backend auto: the projector's shaders or, without OpenGL, the reference. */
 extern const char bitmap_backends[];
@@ -40,10 +35,9 @@ extern const char bitmap_backends[];
 struct bitmap_note {
     char text[2400];
 };
-void bitmap_note_init(struct bitmap_note *note, const lr_operator_info *info);
 
-/* Reports the note; it is a warning if a backend was passed over. */
-void bitmap_note_say(const struct bitmap_note *note, const lr_operator_info *info, struct report *report);
+/* Makes the note and reports it, as a warning if a backend was passed over. */
+void bitmap_note_make(struct bitmap_note *note, const lr_operator_info *info, struct report *report);
 
 /* The correspondence image of one point with one primary module; zero is an empty one. */
 struct bitmap {

@@ -86,16 +86,15 @@ static int start_program(struct report *report, const struct cli_verb *verb, cha
 {
     char path[PATH_MAX];
     if (lr_helper_find(verb->program, path)) {
-        stop_hold_signals();
+        stop_hold_signals(true); /* until the other program catches them */
         if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
         execv(path, argv);
         report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
         return CLI_FAILED;
     }
     report_error(report, LR_FAILED,
-                 "%s is done by the program %s, which is not installed and %s: build it with cmake "
-                 "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
-                 "folder BUILD",
+                 "%s is done by the program %s, which is not installed and %s: build it with cmake --build BUILD "
+                 "--target %s, and set LORASTER_LIBEXEC to the whole path of that folder BUILD",
                  verb->name, verb->program, path, verb->program);
     return CLI_FAILED;
 }

@@ -143,13 +143,6 @@ void report_join_ranks(struct report *report, int rank, int size)
     report->terminal = report->terminal && rank == 0;
 }
 
-void report_name_rank(struct report *report, int rank, int size, const char *machine)
-{
-    report->ranks.rank = rank;
-    report->ranks.size = size;
-    snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
-}
-
 /* Prints this rank's first error if the rank is the speaker. Rank 0 prints that the work was stopped. */
 static void print_first_error(struct report *report, lr_status status)
 {
@@ -196,11 +189,8 @@ int report_exit_code(struct report *report, lr_status status)
 
         return codes[status];
     }
-    if (status == LR_FAILED && report->status == LR_OK) {
-        fputs("loraster: error: this has failed without a reason: --verbose tells what came before "
-              "it\n",
-              stderr);
-    }
+    if (status == LR_FAILED && report->status == LR_OK)
+        fputs("loraster: error: this has failed without a reason: --verbose tells what came before it\n", stderr);
     if (status == LR_CANCELLED && stop_is_asked()) fputs("loraster: stopped\n", stderr);
     return codes[status];
 }

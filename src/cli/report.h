@@ -61,7 +61,6 @@ int report_exit_code(struct report *report, lr_status status);
  * ended (report_exit_code), the speaker prints its first error. Rank 0 is the speaker unless report_speak names another
  * rank. */
 void report_join_ranks(struct report *report, int rank, int size);
-void report_name_rank(struct report *report, int rank, int size, const char *machine);
 
 /* Makes the rank `speaker` print its first error now: when a rank ends, mpirun ends all other ranks. */
 void report_speak(struct report *report, int speaker, lr_status status);

@@ -57,12 +57,12 @@ static void on_signal(int number)
 static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
 enum { NUM_ASKING = sizeof(asking) / sizeof(asking[0]) };
 
-static void hold_back(int how)
+void stop_hold_signals(bool holds)
 {
     sigset_t set;
     sigemptyset(&set);
     for (int k = 0; k < NUM_ASKING; k++) sigaddset(&set, asking[k]);
-    sigprocmask(how, &set, NULL);
+    sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void stop_catch_signals(void)
@@ -84,12 +84,7 @@ void stop_catch_signals(void)
     action.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &action, NULL);
     sigaction(SIGPIPE, &action, NULL);
-    hold_back(SIG_UNBLOCK);
-}
-
-void stop_hold_signals(void)
-{
-    hold_back(SIG_BLOCK);
+    stop_hold_signals(false);
 }
 
 bool stop_is_asked(void)

@@ -12,8 +12,9 @@
 /* The first signal asks the work to stop; a second signal of the same kind ends the program at once. */
 void stop_catch_signals(void);
 
-/* Blocks the signals, until the program that replaces this one (execv) catches them. */
-void stop_hold_signals(void);
+/* Blocks the signals, or lets them through again. A program that replaces this one (execv) gets those that came in
+ * between. */
+void stop_hold_signals(bool holds);
 
 /* True if a signal came. */
 bool stop_is_asked(void);

@@ -64,11 +64,9 @@ static lr_status demo_report(const struct demo *demo)
     const size_t size = sizeof(line);
     char memory[32];
     snprintf(line, size,
-             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
-             "log-likelihood "
-             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
-             "s (%lld "
-             "elements), iterations %.1f s, in all %.1f s; peak memory %s",
+             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); log-likelihood %.9g; "
+             "%.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f s (%lld elements), "
+             "iterations %.1f s, in all %.1f s; peak memory %s",
              demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed, demo->last.number,
              demo->scale->subsets, demo->info.backend, demo->info.device, demo->last.log_likelihood,
              common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)), demo->pictures_seconds,
@@ -80,7 +78,7 @@ static lr_status demo_report(const struct demo *demo)
     CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line, &demo->setup.report->log));
     line[length] = '\0';
     if (demo->setup.report->json) {
-        struct json json = common_json_begin("demo");
+        struct json json = common_json_begin(stdout, "demo");
         setup_json(&demo->setup, &json);
         json_text(&json, "output", demo->folder);
         json_bool(&json, "quick", demo->quick);
@@ -126,15 +124,6 @@ static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup 
     return setup->op != NULL ? LR_OK : report_reason(setup->report);
 }
 
-static lr_status add_picture(const struct demo *demo, struct picture_sheet *sheet, lr_picture *picture, int which,
-                             const char *what, const char *caption)
-{
-    char path[PATH_MAX], name[64];
-    CLI_TRY(picture_sheet_add(sheet, picture, "%s", caption));
-    snprintf(name, sizeof(name), "voxel_%d_%s.png", which + 1, what);
-    return picture_sheet_write_last(sheet, demo_path(demo, name, path, sizeof(path)));
-}
-
 /* Draws the crystals, the weights, and the weights with absorption by water for three voxels, and writes all pictures
  * on one sheet. */
 static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, struct setup setups[2],
@@ -143,8 +132,7 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
     char path[PATH_MAX], caption[96];
     CLI_TRY(open_setup(demo, NULL, &setups[0]));
     const lr_operator_info *info = lr_operator_get_info(setups[0].op);
-    bitmap_note_init(&demo->drawn, info);
-    bitmap_note_say(&demo->drawn, info, demo->setup.report);
+    bitmap_note_make(&demo->drawn, info, demo->setup.report);
     snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
 
     CLI_TRY(open_setup(demo, water, &setups[1]));
@@ -162,28 +150,28 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
         lr_status status = bitmap_take_brightest(&setups[0], at, &bitmaps[0]);
         if (status == LR_OK) status = bitmap_take(&setups[1], at, bitmaps[0].module, &bitmaps[1]);
         const double high = bitmaps[0].highest; /* largest weight, used for both pictures */
-        if (status == LR_OK) {
-            snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", at[0], at[1], at[2],
-                     bitmaps[0].module);
-            status = add_picture(demo, sheet, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_CRYSTALS, 0), which,
-                                 "colour", caption);
-        }
-        if (status == LR_OK) {
-            snprintf(caption, sizeof(caption), "weight, sum %.3g", bitmaps[0].weight);
-            status = add_picture(demo, sheet, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_WEIGHTS, high), which,
-                                 "weight", caption);
-        }
-        if (status == LR_OK) {
-            snprintf(caption, sizeof(caption), "with absorption, sum %.3g", bitmaps[1].weight);
-            status = add_picture(demo, sheet, bitmap_draw(&setups[1], &bitmaps[1], LR_VIEW_WEIGHTS, high), which,
-                                 "weight_absorbed", caption);
+        for (int k = 0; status == LR_OK && k < 3; k++) {
+            static const char *const names[] = {"colour", "weight", "weight_absorbed"};
+            const struct bitmap *bitmap = &bitmaps[k / 2];
+            if (k == 0) {
+                snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", at[0], at[1], at[2],
+                         bitmap->module);
+            } else {
+                snprintf(caption, sizeof(caption), "%s, sum %.3g", k == 1 ? "weight" : "with absorption",
+                         bitmap->weight);
+            }
+            lr_picture *picture = k == 0 ? bitmap_draw(&setups[0], bitmap, LR_VIEW_CRYSTALS, 0)
+                                         : bitmap_draw(&setups[k / 2], bitmap, LR_VIEW_WEIGHTS, high);
+            status = picture_sheet_add(sheet, picture, "%s", caption);
+            snprintf(path, sizeof(path), "%s/voxel_%d_%s.png", demo->folder, which + 1, names[k]);
+            if (status == LR_OK) status = picture_sheet_write(sheet, path, sheet->num_tiles - 1, 1, NULL);
         }
         bitmap_finish(&bitmaps[0]);
         bitmap_finish(&bitmaps[1]);
         CLI_TRY(status);
     }
 
-    return picture_sheet_write(sheet, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
+    return picture_sheet_write(sheet, demo_path(demo, "correspondence.png", path, sizeof(path)), 0, 3,
                                "Correspondence images of three voxels");
 }
 
@@ -360,7 +348,7 @@ static lr_status run_demo(struct demo *demo)
     CLI_TRY(lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log));
     snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
              1e-6 * demo->counts);
-    CLI_TRY(picture_sheet_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
+    CLI_TRY(picture_sheet_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 0, 3, title));
 
     demo->total_seconds = report_seconds() - start;
     return demo_report(demo);
@@ -369,12 +357,11 @@ static lr_status run_demo(struct demo *demo)
 static lr_status run(struct cli_args *args)
 {
     struct demo demo = {0};
-    static const int64_t seeds[2] = {0, INT64_MAX};
     const char *folder = args_text(args, "-o");
     demo.folder = folder != NULL ? folder : "demo-out";
     demo.quick = args_has(args, "--quick");
     demo.scale = demo.quick ? &quick_scale : &full_scale;
-    demo.seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    demo.seed = (uint64_t)args_int(args, "--seed", 1, args_seeds);
     demo.panel.report = demo.setup.report = args->report;
     demo.setup.params = (lr_operator_params){
         .mode = LR_MODE_SAMPLED,

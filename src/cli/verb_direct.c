@@ -30,19 +30,19 @@ static lr_status run_lut(struct cli_args *args)
     tables = lr_direct_tables_create(&(lr_direct_tables_params){
         .grid = &setup.grid.grid, .view = view, .kernel = setup.kernel, .log = &args->report->log});
     if (tables != NULL) picture = lr_picture_direct_tables(tables, &args->report->log);
-    status = picture != NULL ? picture_write(args->report, output, picture) : report_reason(args->report);
+    status = picture != NULL ? lr_png_write(output, picture->rgb, picture->size, &args->report->log)
+                             : report_reason(args->report);
     if (status != LR_OK) goto finish;
 
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     report_clear(args->report);
     if (!args->report->json) {
-        printf("%s: %d identifiers of %g mm, %d kernels of %lld offsets, within %d x %d x %d "
-               "voxels\n",
-               output, info->num_identifiers, info->epsilon_mm, info->num_kernels, (long long)info->num_offsets,
+        printf("%s: %d identifiers of %g mm, %d kernels of %lld offsets, within %d x %d x %d voxels\n", output,
+               info->num_identifiers, info->epsilon_mm, info->num_kernels, (long long)info->num_offsets,
                2 * info->half[0] + 1, 2 * info->half[1] + 1, 2 * info->half[2] + 1);
         goto finish;
     }
-    struct json json = common_json_begin(args->verb->name);
+    struct json json = common_json_begin(stdout, args->verb->name);
     json_text(&json, "output", output);
     common_json_grid(&json, "grid", &info->grid);
     json_number(&json, "azimuth_deg", info->view.azimuth_deg);
@@ -76,69 +76,51 @@ finish:
 
 /* --- project --- */
 
-/* Projects `from`, forward or back, into `values`, and checks them. */
-static lr_status apply(const struct cli_args *args, const struct direct_setup *setup, const lr_vector *from,
-                       const float *values, int64_t count)
+/* Projects an image into histo-images of the set of views, or histo-images back. With one view, forward or back, the
+ * histo-image has the same format as an image. */
+static lr_status project(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
+                         const lr_histo_images *histo, double *sum)
 {
-    lr_vector to = lr_vector_of_floats(values, count);
-    const bool goes_back = args_has(args, "--histo") || args_has(args, "--transpose");
-    CLI_TRY(goes_back ? lr_operator_back(setup->op, NULL, from, &to) : lr_operator_forward(setup->op, NULL, from, &to));
-    return common_check_result(args->report,
-                               &(struct common_result){.output = args_text(args, "-o"),
-                                                       .values = values,
-                                                       .count = count,
-                                                       .causes = "the input is 0 everywhere: is it the right file?"});
-}
-
-/* Projects an image forward into histo-images of the set of views. */
-static lr_status project_to_views(struct cli_args *args, struct direct_setup *setup, const lr_image *image, double *sum)
-{
+    const lr_log *log = &args->report->log;
     const char *output = args_text(args, "-o");
-    CLI_TRY(common_check_output(args->report, output, common_hdf5_endings));
-    CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
-    const int num_views = lr_view_set_count(&setup->set);
+    const bool is_one_view = args_has(args, "--azimuth-deg") || args_has(args, "--tilt-deg");
+    const bool makes_views = image != NULL && !is_one_view, goes_back = histo != NULL || args_has(args, "--transpose");
+    const lr_view view = {args_number(args, "--azimuth-deg", 0, false), args_number(args, "--tilt-deg", 0, false)};
+    const lr_grid *grid = image != NULL ? &image->grid : &histo->grid;
+    const int64_t num_voxels = lr_grid_num_voxels(grid);
+    const int num_views = makes_views ? lr_view_set_count(&setup->set) : histo != NULL ? histo->num_views : 1;
+    CLI_TRY(common_check_output(args->report, output, makes_views ? common_hdf5_endings : common_image_endings));
+    CLI_TRY(setup_grid(&setup->grid, args, grid));
     lr_view *views = calloc((size_t)num_views, sizeof(*views));
     if (views == NULL) return report_error(args->report, LR_FAILED, "no memory for %d views", num_views);
-    for (int k = 0; k < num_views; k++) views[k] = lr_view_set_at(&setup->set, k);
+    for (int k = 0; k < num_views; k++)
+        views[k] = makes_views ? lr_view_set_at(&setup->set, k) : histo != NULL ? histo->views[k] : view;
     lr_status status =
         direct_open(setup, args,
                     &(struct direct_work){.views = views, .num_views = num_views, .progress = &args->report->progress});
-    lr_histo_images *histo =
-        status == LR_OK ? lr_histo_images_create(&setup->grid.grid, views, num_views, &args->report->log) : NULL;
+    lr_histo_images *images = NULL;
+    lr_image *target = NULL;
+    if (status == LR_OK && makes_views)
+        images = lr_histo_images_create(&setup->grid.grid, views, num_views, log);
+    else if (status == LR_OK)
+        target = lr_image_create(grid, log);
     free(views);
-    if (histo == NULL) return status != LR_OK ? status : report_reason(args->report);
+    if (images == NULL && target == NULL) return status != LR_OK ? status : report_reason(args->report);
 
-    const lr_vector from = lr_image_vector(image);
-    const int64_t count = num_views * lr_grid_num_voxels(&histo->grid);
-    status = apply(args, setup, &from, histo->values, count);
-    if (status == LR_OK) status = lr_histo_images_write(output, histo, &args->report->log);
-    *sum = common_sum(histo->values, count);
-    lr_histo_images_destroy(histo);
-    return status;
-}
-
-/* Projects histo-images back. If `image` is not NULL, it is a histo-image of one view, which has the same format as an
- * image. */
-static lr_status project_to_image(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
-                                  const lr_histo_images *histo, double *sum)
-{
-    const char *output = args_text(args, "-o");
-    const lr_grid *grid = image != NULL ? &image->grid : &histo->grid;
-    const int64_t count = lr_grid_num_voxels(grid);
-    const lr_view view = {args_number(args, "--azimuth-deg", 0, false), args_number(args, "--tilt-deg", 0, false)};
-    const struct direct_work work = {.views = image != NULL ? &view : histo->views,
-                                     .num_views = image != NULL ? 1 : histo->num_views,
-                                     .progress = &args->report->progress};
-    CLI_TRY(common_check_output(args->report, output, common_image_endings));
-    CLI_TRY(setup_grid(&setup->grid, args, grid));
-    CLI_TRY(direct_open(setup, args, &work));
-    lr_image *target = lr_image_create(grid, &args->report->log);
-    if (target == NULL) return report_reason(args->report);
     const lr_vector from =
-        image != NULL ? lr_image_vector(image) : lr_vector_of_floats(histo->values, histo->num_views * count);
-    lr_status status = apply(args, setup, &from, target->values, count);
-    if (status == LR_OK) status = lr_image_write(output, target, &args->report->log);
-    *sum = common_sum(target->values, count);
+        image != NULL ? lr_image_vector(image) : lr_vector_of_floats(histo->values, num_views * num_voxels);
+    const struct common_result result = {.output = output,
+                                         .values = images != NULL ? images->values : target->values,
+                                         .count = (images != NULL ? num_views : 1) * num_voxels,
+                                         .causes = "the input is 0 everywhere: is it the right file?"};
+    lr_vector to = lr_vector_of_floats(result.values, result.count);
+    status =
+        goes_back ? lr_operator_back(setup->op, NULL, &from, &to) : lr_operator_forward(setup->op, NULL, &from, &to);
+    if (status == LR_OK) status = common_check_result(args->report, &result);
+    if (status == LR_OK)
+        status = images != NULL ? lr_histo_images_write(output, images, log) : lr_image_write(output, target, log);
+    *sum = common_sum(result.values, result.count);
+    lr_histo_images_destroy(images);
     lr_image_destroy(target);
     return status;
 }
@@ -172,15 +154,13 @@ static lr_status run_project(struct cli_args *args)
         image = setup_read_image(&setup.grid, args, image_path);
     else
         histo = lr_histo_images_read(histo_path, &args->report->log);
-    status = image == NULL && histo == NULL  ? report_reason(args->report)
-             : image != NULL && !is_one_view ? project_to_views(args, &setup, image, &sum)
-                                             : project_to_image(args, &setup, image, histo, &sum);
+    status = image == NULL && histo == NULL ? report_reason(args->report) : project(args, &setup, image, histo, &sum);
     if (status != LR_OK) goto finish;
 
     report_clear(args->report);
     if (args->report->json) {
         const lr_operator_info *info = lr_operator_get_info(setup.op);
-        struct json json = common_json_begin(args->verb->name);
+        struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "output", output);
         common_json_grid(&json, "grid", &setup.grid.grid);
         json_text(&json, "backend", info->backend);
@@ -308,9 +288,8 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
     const lr_histo_images *images = lr_deposit_get_images(deposit);
     if (counts->deposited <= 0) {
         return report_error(args->report, LR_BAD_INPUT,
-                            "%s would hold no event: %lld were tilted too much (--acceptance-deg), "
-                            "%lld outside of the grid (--grid, --origin-mm), %lld of the other kind "
-                            "(--delayeds)",
+                            "%s would hold no event: %lld were tilted too much (--acceptance-deg), %lld outside of the "
+                            "grid (--grid, --origin-mm), %lld of the other kind (--delayeds)",
                             output, (long long)counts->too_tilted, (long long)counts->outside_grid,
                             (long long)counts->other_kind);
     }
@@ -324,7 +303,7 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
                (long long)counts->outside_grid, (long long)counts->other_kind);
         return LR_OK;
     }
-    struct json json = common_json_begin(args->verb->name);
+    struct json json = common_json_begin(stdout, args->verb->name);
     json_text(&json, "output", output);
     common_json_grid(&json, "grid", &images->grid);
     json_int(&json, "views", images->num_views);
@@ -341,7 +320,6 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
 
 static lr_status deposit_run(struct cli_args *args)
 {
-    static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     struct direct_setup setup = {.grid.report = args->report};
     struct source source = {0};
     lr_deposit *deposit = NULL;
@@ -353,8 +331,8 @@ static lr_status deposit_run(struct cli_args *args)
                                        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
                                        .log = &args->report->log};
     source.photons = (lr_photon_params){
-        .count = args_int(args, "--count", 100000, counts),
-        .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
+        .count = args_int(args, "--count", 100000, (const int64_t[]){1, INT64_C(1) << 40}),
+        .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
         .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
         .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .log = &args->report->log,
@@ -425,8 +403,7 @@ static const struct cli_option deposit_options[] = {
 const struct cli_verb verb_direct_deposit = {
     .name = "direct deposit",
     .summary = "Puts events with time of flight into one histo-image per view.",
-    .example = "loraster direct deposit --events scan.petsird --grid 144,144,48 --voxel-mm 4 "
-               "-o y.h5",
+    .example = "loraster direct deposit --events scan.petsird --grid 144,144,48 --voxel-mm 4 -o y.h5",
     .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"events and output", deposit_options},
                {"simulation", photon_options},
@@ -440,12 +417,11 @@ const struct cli_verb verb_direct_deposit = {
 
 static lr_status factors_run(struct cli_args *args)
 {
-    static const int64_t directions[2] = {1, 1 << 20};
     struct direct_setup setup = {.grid.report = args->report};
     lr_histo_images *histo = NULL;
     const char *output = args_required(args, "-o");
     const char *efficiencies = args_text(args, "--efficiencies");
-    const int num_directions = (int)args_int(args, "--directions", 32, directions);
+    const int num_directions = (int)args_int(args, "--directions", 32, (const int64_t[]){1, 1 << 20});
     const bool names_grid = args_has(args, "--grid") || args_has(args, "--like");
     lr_status status = direct_read_views(&setup, args);
     if (status == LR_OK) status = setup_scanner(&setup.grid, args, LR_STORE_NO, NULL);
@@ -464,10 +440,8 @@ static lr_status factors_run(struct cli_args *args)
                                                                  .threads = setup.grid.params.threads,
                                                                  .log = &args->report->log,
                                                                  .progress = &args->report->progress});
-    if (histo == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = histo != NULL ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
     const double seconds = report_seconds() - begin;
     const int64_t count = histo->num_views * lr_grid_num_voxels(&histo->grid);
     status = common_check_result(args->report,
@@ -488,7 +462,7 @@ static lr_status factors_run(struct cli_args *args)
     }
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->verb->name);
+        struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "output", output);
         json_text(&json, "scanner", setup.grid.scanner->name);
         common_json_grid(&json, "grid", &histo->grid);
@@ -524,8 +498,7 @@ static const struct cli_option factors_options[] = {
 const struct cli_verb verb_direct_factors = {
     .name = "direct factors",
     .summary = "Writes what a scanner measures of each view, for recon --factors.",
-    .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 "
-               "-o n.h5",
+    .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 -o n.h5",
     .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"factors and output", factors_options},
                {DIRECT_VIEW_GROUP},

@@ -40,24 +40,12 @@ static lr_status open_scanner(struct opened *opened, const char *name)
 static struct opened read_command(struct cli_args *args, int positionals)
 {
     struct opened opened = {.report = args->report};
-    const char *crystal_map = args_text(args, "--crystal-map");
-    const char *header = args_text(args, "--header");
     if (args->num_positional != positionals) {
         args_complain(args, "%s needs %s", args->verb->name, args->verb->positionals);
-    } else {
-        opened.source.path = args->positional[0];
-        opened.source.log = &args->report->log;
-        opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        /* A crystal map or a header decides the format. */
-        lr_events_source *source = &opened.source;
-        source->companion = crystal_map != NULL ? crystal_map : header;
-        source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
-        if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) source->format = LR_EVENTS_SAFIR;
+        return opened;
     }
-    if (crystal_map != NULL && header != NULL) {
-        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
-                            "one of them");
-    }
+    opened.source = common_events_source(args, args->positional[0]);
+    if (opened.source.format == LR_EVENTS_UNKNOWN) opened.source.format = lr_events_recognise(opened.source.path);
     return opened;
 }
 
@@ -133,7 +121,7 @@ static lr_status run_show(struct cli_args *args)
     if (status == LR_OK && args->report->json) {
         const lr_events_info *info = &opened.info;
         const lr_event_counts *counts = &info->counts;
-        struct json json = common_json_begin("events show");
+        struct json json = common_json_begin(stdout, "events show");
         json_text(&json, "format", lr_events_format_name(info->format));
         json_text(&json, "format_version", info->version[0] != '\0' ? info->version : NULL);
         json_text(&json, "scanner", info->scanner[0] != '\0' ? info->scanner : NULL);
@@ -232,10 +220,8 @@ static lr_status run_convert(struct cli_args *args)
     }
     if (status != LR_OK) goto finish;
     opened.lors = lr_lors_create_watched(opened.scanner, &args->report->progress, log);
-    if (opened.lors == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = opened.lors != NULL ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
 
     if (histogram) {
         lr_prompts_delayeds data;
@@ -259,10 +245,8 @@ static lr_status run_convert(struct cli_args *args)
         if (status != LR_OK) goto finish;
         lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){
             .path = output, .lors = opened.lors, .info = &before, .petsird_minor = minors[version], .log = log});
-        if (writer == NULL) {
-            status = report_reason(args->report);
-            goto finish;
-        }
+        status = writer != NULL ? LR_OK : report_reason(args->report);
+        if (status != LR_OK) goto finish;
         const lr_event_sink sink = lr_events_writer_sink(writer);
         status = lr_events_read(&opened.source, &sink, &opened.info);
         if (status == LR_OK)
@@ -274,7 +258,7 @@ static lr_status run_convert(struct cli_args *args)
 
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin("events convert");
+        struct json json = common_json_begin(stdout, "events convert");
         json_text(&json, "output", output);
         json_int(&json, "prompts", counts->prompts);
         json_int(&json, "delayeds", counts->delayeds);

@@ -12,25 +12,14 @@
 
 enum { AT_ONCE = 1 << 22 };
 
-/* Estimates expected randoms by fan sums of the delayeds in --events or --delayeds. */
-static lr_status estimate_randoms(const struct setup *setup, const struct cli_args *args, lr_randoms **randoms)
+/* Estimates expected randoms by fan sums of the delayeds in --events (`source`) or, without these, --delayeds. */
+static lr_status estimate_randoms(const struct setup *setup, const struct cli_args *args,
+                                  const lr_events_source *source, lr_randoms **randoms)
 {
     const lr_log *log = &setup->report->log;
-    const char *events = args_text(args, "--events");
     lr_prompts_delayeds found = {0};
-    if (events != NULL) {
-        const char *header = args_text(args, "--header"), *map = args_text(args, "--crystal-map");
-        const bool is_map = map != NULL && lr_events_recognise(events) != LR_EVENTS_CASTOR;
-        const lr_events_source source = {
-            .path = events,
-            .format = header != NULL ? LR_EVENTS_SIEMENS
-                      : is_map       ? LR_EVENTS_SAFIR
-                                     : LR_EVENTS_UNKNOWN,
-            .companion = header != NULL ? header : map,
-            .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
-            .log = log,
-        };
-        CLI_TRY(lr_events_bin(&source, setup->lors, &found, NULL));
+    if (source->path != NULL) {
+        CLI_TRY(lr_events_bin(source, setup->lors, &found, NULL));
         lr_lor_data_destroy(found.prompts);
     } else {
         found.delayeds = lr_lor_data_read(args_text(args, "--delayeds"), setup->lors, log);
@@ -86,7 +75,7 @@ static lr_status write_factors(struct cli_args *args, const struct setup *setup,
     const bool adds = events != NULL || delayeds != NULL;
     report_clear(setup->report);
     if (setup->report->json) {
-        struct json json = common_json_begin(args->verb->name);
+        struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "scanner", setup->scanner->name);
         json_text(&json, "output", output);
         json_text(&json, "mu", args_text(args, "--mu"));
@@ -118,24 +107,18 @@ static lr_status run(struct cli_args *args)
     const char *efficiencies = args_text(args, "--efficiencies");
     const bool has_events = args_has(args, "--events"), has_delayeds = args_has(args, "--delayeds");
     const bool multiplies = efficiencies != NULL || args_has(args, "--mu"), adds = has_events || has_delayeds;
-    if (!multiplies && !adds) {
-        args_complain(args, "factors needs --mu or --efficiencies, or for randoms --events or "
-                            "--delayeds");
-    }
-    if (multiplies && adds) {
-        args_complain(args, "randoms are added and the other factors multiplied: write them to "
-                            "files of their own");
-    }
+    if (!multiplies && !adds)
+        args_complain(args, "factors needs --mu or --efficiencies, or for randoms --events or --delayeds");
+    if (multiplies && adds)
+        args_complain(args, "randoms are added and the other factors multiplied: write them to files of their own");
     if (has_events && has_delayeds) args_complain(args, "--events brings its own delayeds: leave out --delayeds");
     if (!has_events && (args_has(args, "--crystal-map") || args_has(args, "--header")))
         args_complain(args, "--crystal-map and --header belong to --events");
-    if (args_has(args, "--crystal-map") && args_has(args, "--header")) {
-        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
-                            "one of them");
-    }
+    lr_events_source events = {.path = NULL};
+    if (has_events) events = common_events_source(args, args_text(args, "--events"));
     lr_status status = args->status == LR_OK ? setup_scanner(&setup, args, LR_STORE_NO, NULL) : args->status;
     if (status == LR_OK && adds) {
-        status = estimate_randoms(&setup, args, &randoms);
+        status = estimate_randoms(&setup, args, &events, &randoms);
         if (status == LR_OK) source = lr_crystal_product_source(&randoms->product);
     } else if (status == LR_OK) {
         if (efficiencies != NULL) status = lor_factors_efficiencies(&setup, efficiencies);

@@ -196,16 +196,13 @@ static void print_findings(const struct findings *found)
         }
         printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", usable++, device->way, device->renderer, device->vendor,
                device->version, device->software ? ", software renderer" : "");
-        printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
-               "%s\n",
+        printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers %s\n",
                (long long)device->max_texture_size, common_bytes(storage, device->max_storage_bytes),
                device->memory_bytes > 0 ? common_bytes(memory, device->memory_bytes) : "not reported",
                device->float_atomics ? "yes" : "no", device->viewport_layers ? "yes" : "no");
     }
-    if (usable == 0) {
-        puts("  none works: install a driver, or the software renderer: apt-get install "
-             "libegl1 libgl1-mesa-dri");
-    }
+    if (usable == 0)
+        puts("  none works: install a driver, or the software renderer: apt-get install libegl1 libgl1-mesa-dri");
     puts("\nbackends");
     for (int k = 0; k < NUM_BACKENDS; k++) print_trial(&found->backends[k]);
     const struct trial *automatic = &found->automatic;
@@ -258,7 +255,7 @@ static void trial_json(struct json *json, const char *key, const struct trial *t
 
 static void print_json(const struct findings *found)
 {
-    struct json json = common_json_begin("info");
+    struct json json = common_json_begin(stdout, "info");
     json_open(&json, "devices", '[');
     for (int k = 0; k < found->num_devices; k++) {
         const lr_device *device = &found->devices[k];
@@ -322,10 +319,9 @@ static void warn_of_passed_over(const struct trial *automatic, const struct tria
 
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t range[2] = {0, MAX_DEVICES};
     struct findings found = {0};
     const char *backend = args_chosen(args, "--backend");
-    const int device = (int)args_int(args, "--device", 0, range);
+    const int device = (int)args_int(args, "--device", 0, (const int64_t[]){0, MAX_DEVICES});
     CLI_TRY(args->status);
     found.num_devices = lr_device_list(found.devices, MAX_DEVICES, &args->report->log);
     if (found.num_devices > MAX_DEVICES) found.num_devices = MAX_DEVICES;

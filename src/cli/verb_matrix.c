@@ -69,25 +69,6 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
 
 /* --- the tube of response of one LOR: an element for each voxel --- */
 
-/* The scanner's number of the crystal (module, p, q); -1 if it does not exist, reported. */
-static int find_crystal(const struct setup *setup, const int at[3])
-{
-    const lr_scanner *scanner = setup->scanner;
-    if (at[0] >= scanner->num_modules) {
-        report_error(setup->report, LR_USAGE, "--lor: module %d does not exist: the scanner has modules 0 to %d", at[0],
-                     scanner->num_modules - 1);
-        return -1;
-    }
-    const int *crystals = scanner->modules[at[0]].crystals;
-    if (at[1] >= crystals[0] || at[2] >= crystals[1]) {
-        report_error(setup->report, LR_USAGE,
-                     "--lor: crystal %d, %d does not exist: module %d has %d x %d, counted from 0", at[1], at[2], at[0],
-                     crystals[0], crystals[1]);
-        return -1;
-    }
-    return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
-}
-
 /* The number of the LOR "module,p,q,module,r,s"; -1 if it does not exist, reported. */
 static int64_t matrix_find_lor(const struct setup *setup, const char *text)
 {
@@ -98,17 +79,31 @@ static int64_t matrix_find_lor(const struct setup *setup, const char *text)
         const long number = strtol(rest, &end, 10);
         if (end == rest || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) {
             report_error(setup->report, LR_USAGE,
-                         "--lor %s: six numbers are needed, module,p,q,module,r,s, such as "
-                         "0,6,6,18,6,6",
-                         text);
+                         "--lor %s: six numbers are needed, module,p,q,module,r,s, such as 0,6,6,18,6,6", text);
             return -1;
         }
         numbers[k] = (int)number;
         rest = end + 1;
     }
-    const int a = find_crystal(setup, numbers), b = a < 0 ? -1 : find_crystal(setup, numbers + 3);
-    if (a < 0 || b < 0) return -1;
-    const int64_t lor = lr_lors_number(setup->lors, a, b);
+    const lr_scanner *scanner = setup->scanner;
+    int crystals[2];
+    for (int end = 0; end < 2; end++) {
+        const int module = numbers[3 * end], p = numbers[3 * end + 1], q = numbers[3 * end + 2];
+        if (module >= scanner->num_modules) {
+            report_error(setup->report, LR_USAGE, "--lor: module %d does not exist: the scanner has modules 0 to %d",
+                         module, scanner->num_modules - 1);
+            return -1;
+        }
+        const int *size = scanner->modules[module].crystals;
+        if (p >= size[0] || q >= size[1]) {
+            report_error(setup->report, LR_USAGE,
+                         "--lor: crystal %d, %d does not exist: module %d has %d x %d, counted from 0", p, q, module,
+                         size[0], size[1]);
+            return -1;
+        }
+        crystals[end] = scanner->first_crystal[module] + q * size[0] + p;
+    }
+    const int64_t lor = lr_lors_number(setup->lors, crystals[0], crystals[1]);
     if (lor < 0) {
         report_error(setup->report, LR_USAGE, "--lor %s: modules %d and %d are not in coincidence", text, numbers[0],
                      numbers[3]);
@@ -152,7 +147,7 @@ static lr_status write_tube(const struct setup *setup, const char *text, const c
 
     report_clear(setup->report);
     if (setup->report->json) {
-        struct json json = common_json_begin("matrix");
+        struct json json = common_json_begin(stdout, "matrix");
         setup_json(setup, &json);
         json_text(&json, "output", path);
         json_text(&json, "format", "image");
@@ -213,12 +208,11 @@ static bool is_stream(lr_matrix_format format)
 
 static lr_status read_request(struct cli_args *args, struct request *request)
 {
-    static const int64_t levels[2] = {0, 9};
     request->start_s = report_seconds();
     request->output = args_required(args, "-o");
     request->tube = args_text(args, "--lor");
     request->format = (lr_matrix_format)args_word(args, "--format", NULL, (int)matrix_format_of(request->output));
-    request->compress = (int)args_int(args, "--compress", 0, levels);
+    request->compress = (int)args_int(args, "--compress", 0, (const int64_t[]){0, 9});
     request->resumes = args_has(args, "--resume");
     matrix_choice_read(args, &request->whole.choice);
     args_share(args, "--part", &request->share.number, &request->share.parts);
@@ -248,7 +242,7 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     if (request->whole.points_mm == NULL)
         return report_error(args->report, LR_FAILED, "no memory for %d points", count);
     for (int k = 0; k < count; k++)
-        args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
+        args_triple_text(args, "--at", args_nth(args, "--at", k), false, request->whole.points_mm[k]);
     request->whole.num_points = count;
     return args->status;
 }
@@ -391,8 +385,7 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
                     request->output, (long long)written->rows);
     } else if (status == LR_OK && request->num_points > 0 && written->empty_rows > 0) {
         report_warn(setup->report,
-                    "%lld of %lld points have no element: no line through them joins two modules "
-                    "in coincidence",
+                    "%lld of %lld points have no element: no line through them joins two modules in coincidence",
                     (long long)written->empty_rows, (long long)written->rows);
     }
     if (status != LR_OK) {
@@ -425,7 +418,7 @@ static void report_result(const struct setup *setup, const struct request *reque
                     100 * written->dropped_sum / (written->dropped_sum + written->sum));
     }
     if (setup->report->json) {
-        struct json json = common_json_begin("matrix");
+        struct json json = common_json_begin(stdout, "matrix");
         setup_json(setup, &json);
         json_text(&json, "output", request->output);
         json_text(&json, "format", formats[request->format]);
@@ -470,20 +463,15 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
                                 request->tube != NULL ? common_image_endings : endings[request->format]));
     if (request->format != LR_MATRIX_TSV && common_is_device(request->output)) {
         return report_error(args->report, LR_USAGE,
-                            "%s is a device or a pipe, to which only text can go (tsv): give the "
-                            "name of a file",
+                            "%s is a device or a pipe, to which only text can go (tsv): give the name of a file",
                             request->output);
     }
 
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
-    CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
-    if (request->whole.num_points > 0 && !has_grid) {
+    if (request->whole.num_points > 0 && !has_grid)
         setup_point_grid(setup);
-    } else {
-        const lr_image *mask = request->whole.choice.mask;
-        CLI_TRY(setup_grid(setup, args, mask != NULL ? &mask->grid : NULL));
-        CLI_TRY(matrix_choice_complete(&request->whole.choice, setup));
-    }
+    else
+        CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
     if (request->whole.num_points > 0) {
         request->choice = request->whole.choice;
         /* Points are divided among the parts by their index. */

@@ -15,12 +15,11 @@ static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ,
 
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t levels[2] = {0, 9};
     lr_matrix_written written = {0};
     lr_matrix_join_params params = {.parts = args->positional,
                                     .num_parts = args->num_positional,
                                     .path = args_required(args, "-o"),
-                                    .compress = (int)args_int(args, "--compress", 0, levels),
+                                    .compress = (int)args_int(args, "--compress", 0, (const int64_t[]){0, 9}),
                                     .progress = &args->report->progress,
                                     .log = &args->report->log};
     int named = -1; /* index of the format that the ending names */
@@ -37,7 +36,7 @@ static lr_status run(struct cli_args *args)
 
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin("matrix join");
+        struct json json = common_json_begin(stdout, "matrix join");
         json_text(&json, "output", params.path);
         json_text(&json, "format", formats[word]);
         json_int(&json, "parts", params.num_parts);
@@ -122,26 +121,22 @@ static struct sample *find_sample(const struct verify *verify, int64_t place)
     return bsearch(&key, verify->samples, (size_t)verify->num_samples, sizeof(key), compare_places);
 }
 
-/* The LOR of a row. Calls must be made with ascending rows. */
-static int64_t lor_of(struct verify *verify, int64_t row)
-{
-    const lr_selection *part = &verify->given.part;
-    const int64_t *offsets = verify->setup.lors->offsets;
-    if (part->lors != NULL) return part->lors[row];
-    if (part->pairs == NULL) return row;
-    for (;; verify->entry++) {
-        const int32_t pair = part->pairs[verify->entry];
-        const int64_t inside = row - verify->entry_begin;
-        if (inside < offsets[pair + 1] - offsets[pair]) return offsets[pair] + inside;
-        verify->entry_begin += offsets[pair + 1] - offsets[pair];
-    }
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     struct verify *verify = user;
     const bool by_lor = verify->given.by_lor;
-    const int64_t lor = by_lor && row->count > 0 ? lor_of(verify, row->row) : 0;
+    int64_t lor = row->row; /* if rows are LORs */
+    const lr_selection *part = &verify->given.part;
+    if (by_lor && part->lors != NULL) {
+        lor = part->lors[row->row];
+    } else if (by_lor && part->pairs != NULL && row->count > 0) {
+        const int64_t *offsets = verify->setup.lors->offsets + part->pairs[verify->entry]; /* rows come in order */
+        while (row->row - verify->entry_begin >= offsets[1] - offsets[0]) {
+            verify->entry_begin += offsets[1] - offsets[0];
+            offsets = verify->setup.lors->offsets + part->pairs[++verify->entry];
+        }
+        lor = offsets[0] + row->row - verify->entry_begin;
+    }
     struct sample *sample = by_lor ? NULL : find_sample(verify, row->row);
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[by_lor ? row->lor[k] : row->row] += row->probability[k];
@@ -336,8 +331,6 @@ static lr_status open_model(struct verify *verify, struct cli_args *args)
     given->threshold = matrix_read_threshold(args);
     CLI_TRY(args->status);
     CLI_TRY(matrix_choice_open(choice, setup, args));
-    CLI_TRY(setup_grid(setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
-    CLI_TRY(matrix_choice_complete(choice, setup));
     given->grid = setup->grid;
     given->row_begin = choice->begin;
     given->voxels = choice->voxels;
@@ -365,7 +358,7 @@ static void report_good(const struct verify *verify)
     const char *rows = info->points_mm != NULL ? "points" : info->by_lor ? "LORs" : "voxels";
     report_clear(report);
     if (report->json) {
-        struct json json = common_json_begin("matrix verify");
+        struct json json = common_json_begin(stdout, "matrix verify");
         json_bool(&json, "good", true);
         json_text(&json, "file", verify->path);
         json_text(&json, "scanner", verify->setup.scanner->name);
@@ -388,8 +381,7 @@ static void report_good(const struct verify *verify)
                info->threshold > 0 ? ", where they exceed it" : "");
     }
     if (verify->compares) {
-        printf("%d %s, drawn with --seed %llu, differ from backend cpu, mode %s, by %.2g at most "
-               "(relative L2)\n",
+        printf("%d %s, drawn with --seed %llu, differ from backend cpu, mode %s, by %.2g at most (relative L2)\n",
                verify->num_samples, info->points_mm != NULL ? "points" : "voxels", (unsigned long long)verify->seed,
                info->mode == LR_MODE_EXACT ? "exact" : "sampled", verify->worst_row);
     }
@@ -397,9 +389,8 @@ static void report_good(const struct verify *verify)
 
 static lr_status verify_file(struct verify *verify, struct cli_args *args)
 {
-    static const int64_t range[2] = {1, MOST_SAMPLES}, seeds[2] = {0, INT64_MAX};
-    const int wanted = (int)args_int(args, "--compare", DEFAULT_SAMPLES, range);
-    verify->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    const int wanted = (int)args_int(args, "--compare", DEFAULT_SAMPLES, (const int64_t[]){1, MOST_SAMPLES});
+    verify->seed = (uint64_t)args_int(args, "--seed", 1, args_seeds);
     CLI_TRY(args->status);
     verify->file = lr_matrix_file_open(verify->path, &args->report->log);
     if (verify->file == NULL) return report_reason(args->report);
@@ -427,14 +418,13 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
     if (verify->samples == NULL || verify->sums == NULL)
         return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
+    int64_t places[MOST_SAMPLES];
     for (int64_t n = 0; n < count; n++) {
         const int64_t drawn = (int64_t)(common_random(verify->seed, n) * (double)verify->num_sums);
-        verify->samples[n].place = count == verify->num_sums ? n : drawn;
+        places[n] = count == verify->num_sums ? n : drawn;
     }
-    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
-    for (int64_t n = 0; n < count; n++) /* remove repeats */
-        if (n == 0 || verify->samples[n].place != verify->samples[verify->num_samples - 1].place)
-            verify->samples[verify->num_samples++] = verify->samples[n];
+    verify->num_samples = (int)matrix_sort_numbers(places, count);
+    for (int n = 0; n < verify->num_samples; n++) verify->samples[n].place = places[n];
 
     const lr_row_sink sink = {take, verify};
     CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));
@@ -497,7 +487,7 @@ static const struct cli_option verify_options[] = {
 };
 
 static const struct cli_option npz_options[] = {
-    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", NULL},
+    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", CLI_WORDS("voxel", "lor")},
     {"--rows", "FIRST:LAST", "voxel rows FIRST to LAST - 1", NULL},
     {"--region", "REGION", "voxels above 0 in an image, or in a box or sphere", NULL},
     {"--pairs", "LIST|FILE", "module pairs", NULL},

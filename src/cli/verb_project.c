@@ -9,100 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void report_result(const struct cli_args *args, const struct setup *setup, const char *output, double sum)
+/* Runs project, which computes y = A x, backproject, x = A^T y, and sensitivity, x = A^T 1. */
+static lr_status run(struct cli_args *args)
 {
-    report_clear(args->report);
-    if (args->report->json) {
-        struct json json = common_json_begin(args->verb->name);
-        setup_json(setup, &json);
-        json_text(&json, "output", output);
-        json_number(&json, "sum", sum);
-        common_json_end(&json);
-    } else {
-        printf("%s: sum %.9g\n", output, sum);
-    }
-}
-
-/* Forecasts one projection, forward or back, and a file of `num_values` floats. *goes_on: false with --dry-run. */
-static lr_status forecast(struct setup *setup, const char *output, int64_t num_values, bool *goes_on)
-{
-    const double values = (double)num_values, voxels = (double)lr_grid_num_voxels(&setup->grid);
-    const double bytes = sizeof(float);
-    const bool is_deflated = common_ends_with(output, ".gz");
-    return forecast_projections(setup,
-                                &(struct forecast_projections){.projections = 1,
-                                                               .array_bytes = bytes * (values + voxels),
-                                                               .output = output,
-                                                               .output_bytes = is_deflated ? 0 : bytes * values},
-                                goes_on);
-}
-
-/* --- project --- */
-
-static lr_status run_project(struct cli_args *args)
-{
-    struct setup setup = {0};
-    lr_image *image = NULL;
-    lr_lor_data *data = NULL;
-    bool goes_on = false;
-    const char *path = args_required(args, "--image");
-    const char *output = args_required(args, "-o");
-    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
-    lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
-    if (status == LR_OK) status = lor_factors_give(&setup, way);
-    if (status != LR_OK) goto finish;
-    image = setup_read_image(&setup, args, path);
-    status = image != NULL ? setup_grid(&setup, args, &image->grid) : report_reason(args->report);
-    if (status == LR_OK) status = setup_operator(&setup);
-    if (status == LR_OK) status = forecast(&setup, output, setup.lors->count, &goes_on);
-    if (status != LR_OK || !goes_on) goto finish;
-    data = lr_lor_data_create(setup.lors, &args->report->log);
-    if (data == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
-    const lr_vector x = lr_image_vector(image);
-    lr_vector y = lr_lor_data_vector(data);
-    status = lr_operator_forward(setup.op, NULL, &x, &y);
-    if (status == LR_OK) {
-        status =
-            common_check_result(args->report, &(struct common_result){.output = output,
-                                                                      .values = data->values,
-                                                                      .count = data->count,
-                                                                      .causes = "the image is 0 wherever a LOR passes: "
-                                                                                "is it the right image, and does its "
-                                                                                "origin put it into the scanner?"});
-    }
-    if (status == LR_OK) status = lr_lor_data_write(output, setup.lors, data, &args->report->log);
-    if (status == LR_OK) report_result(args, &setup, output, common_sum(data->values, data->count));
-
-finish:
-    lr_lor_data_destroy(data);
-    lr_image_destroy(image);
-    setup_finish(&setup);
-    return status;
-}
-
-/* --- backproject, sensitivity --- */
-
-/* Runs backproject, which computes A^T y for the data y of --data, and sensitivity, which computes A^T 1. */
-static lr_status run_transpose(struct cli_args *args)
-{
+    const bool is_forward = strcmp(args->verb->name, "project") == 0;
     const bool has_data = strcmp(args->verb->name, "backproject") == 0;
+    const lr_log *log = &args->report->log;
     struct setup setup = {0};
-    lr_lor_data *data = NULL;
     lr_image *image = NULL;
+    lr_lor_data *data = NULL;
     bool goes_on = false;
-    const char *path = has_data ? args_required(args, "--data") : NULL;
+    const char *path = is_forward ? args_required(args, "--image") : has_data ? args_required(args, "--data") : NULL;
     const char *output = args_required(args, "-o");
     const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
     if (status == LR_OK) status = lor_factors_give(&setup, way);
-    if (status == LR_OK) status = setup_grid(&setup, args, NULL);
     if (status != LR_OK) goto finish;
-    const lr_log *log = &args->report->log;
-    const int64_t num_voxels = lr_grid_num_voxels(&setup.grid);
-    if (has_data) {
+    if (is_forward) image = setup_read_image(&setup, args, path);
+    status = is_forward && image == NULL ? report_reason(args->report)
+                                         : setup_grid(&setup, args, is_forward ? &image->grid : NULL);
+    if (status == LR_OK && has_data) {
         data = lr_lor_data_read(path, setup.lors, log);
         if (data != NULL && data->index != NULL) {
             lr_lor_data *dense = lr_lor_data_expand(data, setup.lors, log);
@@ -112,36 +38,61 @@ static lr_status run_transpose(struct cli_args *args)
         if (data == NULL) status = report_reason(args->report);
     }
     if (status == LR_OK) status = setup_operator(&setup);
-    if (status == LR_OK) status = forecast(&setup, output, num_voxels, &goes_on);
-    if (status != LR_OK || !goes_on) goto finish;
-    image = lr_image_create(&setup.grid, log);
-    if (image == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    if (status != LR_OK) goto finish;
 
-    const char *causes = data != NULL ? "the data have no counts in LORs that pass the grid: are they the right "
-                                        "ones, and does the grid lie where they come from?"
-                                      : "no LOR in coincidence passes the grid, or the attenuation map stops "
-                                        "everything: check --origin-mm, the scanner's rules and --mu-unit";
-    lr_vector x = lr_image_vector(image);
-    if (data != NULL) {
-        const lr_vector y = lr_lor_data_vector(data);
-        status = lr_operator_back(setup.op, NULL, &y, &x);
+    const int64_t num_voxels = lr_grid_num_voxels(&setup.grid);
+    const int64_t count = is_forward ? setup.lors->count : num_voxels;
+    const double bytes = sizeof(float);
+    const bool is_deflated = common_ends_with(output, ".gz");
+    status =
+        forecast_projections(&setup,
+                             &(struct forecast_projections){.projections = 1,
+                                                            .array_bytes = bytes * ((double)count + (double)num_voxels),
+                                                            .output = output,
+                                                            .output_bytes = is_deflated ? 0 : bytes * (double)count},
+                             &goes_on);
+    if (status != LR_OK || !goes_on) goto finish;
+    if (is_forward)
+        data = lr_lor_data_create(setup.lors, log);
+    else
+        image = lr_image_create(&setup.grid, log);
+    status = image != NULL && (data != NULL || !is_forward) ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
+    lr_vector x = lr_image_vector(image), y = {0};
+    if (data != NULL) y = lr_lor_data_vector(data);
+    status = is_forward ? lr_operator_forward(setup.op, NULL, &x, &y)
+             : has_data ? lr_operator_back(setup.op, NULL, &y, &x)
+                        : lr_operator_sensitivity(setup.op, NULL, &x);
+    const struct common_result result = {
+        .output = output,
+        .values = is_forward ? data->values : image->values,
+        .count = count,
+        .causes = is_forward ? "the image is 0 wherever a LOR passes: is it the right image, and does its origin put "
+                               "it into the scanner?"
+                  : has_data ? "the data have no counts in LORs that pass the grid: are they the right ones, and does "
+                               "the grid lie where they come from?"
+                             : "no LOR in coincidence passes the grid, or the attenuation map stops everything: check "
+                               "--origin-mm, the scanner's rules and --mu-unit"};
+    if (status == LR_OK) status = common_check_result(args->report, &result);
+    if (status == LR_OK)
+        status = is_forward ? lr_lor_data_write(output, setup.lors, data, log) : lr_image_write(output, image, log);
+    if (status != LR_OK) goto finish;
+
+    const double sum = common_sum(result.values, count);
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin(stdout, args->verb->name);
+        setup_json(&setup, &json);
+        json_text(&json, "output", output);
+        json_number(&json, "sum", sum);
+        common_json_end(&json);
     } else {
-        status = lr_operator_sensitivity(setup.op, NULL, &x);
+        printf("%s: sum %.9g\n", output, sum);
     }
-    if (status == LR_OK) {
-        status = common_check_result(
-            args->report,
-            &(struct common_result){.output = output, .values = image->values, .count = num_voxels, .causes = causes});
-    }
-    if (status == LR_OK) status = lr_image_write(output, image, log);
-    if (status == LR_OK) report_result(args, &setup, output, common_sum(image->values, num_voxels));
 
 finish:
-    lr_image_destroy(image);
     lr_lor_data_destroy(data);
+    lr_image_destroy(image);
     setup_finish(&setup);
     return status;
 }
@@ -178,7 +129,7 @@ const struct cli_verb verb_project = {
                {COMMON_SCANNER_GROUP},
                {COMMON_GRID_GROUP},
                {COMMON_OPERATOR_GROUP}},
-    .run = run_project,
+    .run = run,
 };
 
 const struct cli_verb verb_backproject = {
@@ -191,7 +142,7 @@ const struct cli_verb verb_backproject = {
                {COMMON_SCANNER_GROUP},
                {COMMON_GRID_GROUP},
                {COMMON_OPERATOR_GROUP}},
-    .run = run_transpose,
+    .run = run,
 };
 
 const struct cli_verb verb_sensitivity = {
@@ -204,5 +155,5 @@ const struct cli_verb verb_sensitivity = {
                {COMMON_SCANNER_GROUP},
                {COMMON_GRID_GROUP},
                {COMMON_OPERATOR_GROUP}},
-    .run = run_transpose,
+    .run = run,
 };

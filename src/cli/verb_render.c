@@ -39,32 +39,6 @@ struct compare {
     struct bitmap_note note; /* the backend that drew the pixels */
 };
 
-/* The row's first LOR after `after`; INT64_MAX if there is none. */
-static int64_t next_lor(const struct retained_row *row, int64_t after)
-{
-    int64_t low = 0, high = row->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (row->lor[middle] <= after)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < row->count ? row->lor[low] : INT64_MAX;
-}
-
-/* Writes a row's elements to `values`, one for each of `lors`. The list ascends and has all LORs of the row; its other
- * LORs get zero. */
-static void spread(const struct retained_row *row, const int64_t *lors, int64_t count, double *values)
-{
-    int64_t k = 0;
-    for (int64_t n = 0; n < count; n++) {
-        const bool there = k < row->count && row->lor[k] == lors[n];
-        values[n] = there ? row->probability[k] : 0;
-        k += there;
-    }
-}
-
 /* Writes an array [shape[0]][shape[1]], or [shape[0]] if shape[1] is 1, as NAME.npy. */
 static lr_status write_values(const struct compare *compare, const char *name, const float *values,
                               const int64_t shape[2])
@@ -83,25 +57,19 @@ static lr_status write_arrays(const struct compare *compare)
     for (int k = 0; k < compare->num_sampled; k++) room += compare->sampled[k].row.count;
     int64_t *lors = calloc((size_t)room, sizeof(*lors));
     float *values = common_floats(compare->setup.report, 5 * room, "elements");
-    double *exact = calloc((size_t)room, sizeof(*exact));
-    double *sampled = calloc((size_t)room, sizeof(*sampled));
     lr_status status = LR_FAILED;
     if (values == NULL) goto finish;
-    if (lors == NULL || exact == NULL || sampled == NULL) {
+    if (lors == NULL) {
         status = report_error(compare->setup.report, LR_FAILED, "no memory for %lld elements", (long long)room);
         goto finish;
     }
 
-    /* Collects all LORs of all rows, ascending. */
-    for (int64_t lor = -1;;) {
-        int64_t next = next_lor(&compare->exact, lor);
-        for (int k = 0; k < compare->num_sampled; k++) {
-            const int64_t other = next_lor(&compare->sampled[k].row, lor);
-            next = other < next ? other : next;
-        }
-        if (next == INT64_MAX) break;
-        lors[count++] = lor = next;
+    /* The LORs of all rows. */
+    for (int k = -1; k < compare->num_sampled; k++) {
+        const struct retained_row *row = k < 0 ? &compare->exact : &compare->sampled[k].row;
+        for (int64_t n = 0; n < row->count; n++) lors[count++] = row->lor[n];
     }
+    count = matrix_sort_numbers(lors, count);
     const int64_t shape[2] = {count, 1};
 
     /* A LOR is described by its primary crystal, secondary module and secondary crystal. */
@@ -114,26 +82,27 @@ static lr_status write_arrays(const struct compare *compare)
     }
     status = write_values(compare, "lors", values, (const int64_t[2]){count, 5});
 
-    spread(&compare->exact, lors, count, exact);
-    for (int64_t e = 0; e < count; e++) values[e] = (float)exact[e];
-    if (status == LR_OK) status = write_values(compare, "exact", values, shape);
-
-    for (int k = 0; status == LR_OK && k < compare->num_sampled; k++) {
-        char name[64];
-        spread(&compare->sampled[k].row, lors, count, sampled);
-        for (int64_t n = 0; n < count; n++) values[n] = (float)sampled[n];
-        snprintf(name, sizeof(name), "sampled_R%d", compare->sampled[k].rays);
+    const struct retained_row *exact = &compare->exact;
+    float *differences = values + count;
+    for (int k = -1; status == LR_OK && k < compare->num_sampled; k++) {
+        const struct retained_row *row = k < 0 ? exact : &compare->sampled[k].row;
+        char name[64] = "exact";
+        for (int64_t n = 0, e = 0, r = 0; n < count; n++) {
+            const double due = e < exact->count && exact->lor[e] == lors[n] ? exact->probability[e++] : 0;
+            const double found = r < row->count && row->lor[r] == lors[n] ? row->probability[r++] : 0;
+            values[n] = (float)found;
+            differences[n] = (float)(found - due);
+        }
+        if (k >= 0) snprintf(name, sizeof(name), "sampled_R%d", compare->sampled[k].rays);
         status = write_values(compare, name, values, shape);
-        for (int64_t n = 0; n < count; n++) values[n] = (float)(sampled[n] - exact[n]);
+        if (k < 0 || status != LR_OK) continue;
         snprintf(name, sizeof(name), "difference_R%d", compare->sampled[k].rays);
-        if (status == LR_OK) status = write_values(compare, name, values, shape);
+        status = write_values(compare, name, differences, shape);
     }
 
 finish:
     free(lors);
     free(values);
-    free(exact);
-    free(sampled);
     return status;
 }
 
@@ -166,8 +135,7 @@ static lr_status write_picture(const struct compare *compare)
         snprintf(where, sizeof(where), "point (%g, %g, %g) mm", at[0], at[1], at[2]);
     }
     snprintf(subtitle, size,
-             "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, "
-             "pieces %s",
+             "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, pieces %s",
              setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend, sampled_by,
              compare->note.text);
 
@@ -187,7 +155,7 @@ static lr_status write_picture(const struct compare *compare)
     lr_picture *picture = lr_picture_comparison(&params);
     if (picture == NULL) return report_reason(compare->setup.report);
     snprintf(path, sizeof(path), "%s/compare.png", compare->folder);
-    const lr_status status = picture_write(compare->setup.report, path, picture);
+    const lr_status status = lr_png_write(path, picture->rgb, picture->size, &compare->setup.report->log);
     lr_picture_destroy(picture);
     return status;
 }
@@ -211,7 +179,7 @@ static void compare_report(const struct compare *compare)
         }
         return;
     }
-    struct json json = common_json_begin("render");
+    struct json json = common_json_begin(stdout, "render");
     setup_json(&compare->setup, &json);
     json_numbers(&json, "point_mm", compare->setup.grid.origin_mm, 3);
     json_text(&json, "output", compare->folder);
@@ -342,7 +310,7 @@ static lr_status compute(struct cli_args *args, struct compare *compare, const d
         return LR_OK;
     }
 
-    /* In the correspondence image, each crystal is divided into pieces that are on different LORs. */
+    /* The correspondence image divides each crystal into pieces that are on different LORs. */
     const int *crystals = setup->scanner->modules[compare->module].crystals;
     const int longer = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
     int rays = PANEL_SIDE / longer;
@@ -358,8 +326,7 @@ static lr_status compute(struct cli_args *args, struct compare *compare, const d
         return report_error(setup->report, LR_FAILED, "no memory for a picture of %zu pixels", count);
     lr_operator *op = lr_operator_create(&params);
     if (op == NULL) return report_reason(setup->report);
-    bitmap_note_init(&compare->note, lr_operator_get_info(op));
-    bitmap_note_say(&compare->note, lr_operator_get_info(op), setup->report);
+    bitmap_note_make(&compare->note, lr_operator_get_info(op), setup->report);
     lr_status status = lr_operator_picture(op, setup->grid.origin_mm, compare->module, compare->pixels);
     lr_operator_destroy(op);
     CLI_TRY(status);
@@ -444,7 +411,7 @@ static lr_status write_files(struct work *work)
             CLI_TRY(picture_sheet_add(&work->sheet, bitmap_draw(&work->setup, bitmap, view, high), "module %d: %s",
                                       bitmap->module, captions[view]));
             snprintf(path, sizeof(path), "%s/module_%d_%s.png", work->folder, bitmap->module, names[view]);
-            CLI_TRY(picture_sheet_write_last(&work->sheet, path));
+            CLI_TRY(picture_sheet_write(&work->sheet, path, work->sheet.num_tiles - 1, 1, NULL));
         }
         if (stop_is_asked()) return LR_CANCELLED;
     }
@@ -452,8 +419,7 @@ static lr_status write_files(struct work *work)
     struct common_text text;
     common_text_begin(&text);
     if (text.stream != NULL) {
-        struct json json = {.stream = text.stream};
-        common_json_open(&json, "render");
+        struct json json = common_json_begin(text.stream, "render");
         const lr_operator_info *info = lr_operator_get_info(work->setup.op);
         json_text(&json, "scanner", work->setup.scanner->name);
         json_text(&json, "backend", info->backend);
@@ -473,7 +439,7 @@ static lr_status write_files(struct work *work)
     snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);
     snprintf(title, sizeof(title), "Correspondence images of the point (%g, %g, %g) mm", work->point_mm[0],
              work->point_mm[1], work->point_mm[2]);
-    return picture_sheet_write(&work->sheet, path, 2 * across, title);
+    return picture_sheet_write(&work->sheet, path, 0, 2 * across, title);
 }
 
 /* Takes the bitmaps of all requested modules that have an image. */
@@ -499,9 +465,7 @@ static lr_status take_bitmaps(struct cli_args *args, struct work *work)
     setup_point_grid(setup);
     setup->op = lr_operator_create(&setup->params);
     if (setup->op == NULL) return report_reason(args->report);
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    bitmap_note_init(&work->note, info);
-    bitmap_note_say(&work->note, info, args->report);
+    bitmap_note_make(&work->note, lr_operator_get_info(setup->op), args->report);
     work->sheet = (struct picture_sheet){.report = args->report, .note = work->note.text};
 
     work->bitmaps = calloc((size_t)num_modules, sizeof(*work->bitmaps));
@@ -547,7 +511,7 @@ static lr_status run(struct cli_args *args)
 
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin("render");
+        struct json json = common_json_begin(stdout, "render");
         setup_json(&work.setup, &json);
         json_text(&json, "output", work.folder);
         put_images(&work, &json);
@@ -585,9 +549,8 @@ static const struct cli_option compare_options[] = {
 
 const struct cli_verb verb_render = {
     .name = "render",
-    .summary = "Draws the correspondence images of a point: which crystals its lines meet; or how far "
-               "sampled elements are from exact ones. The projector's shaders draw (raster); without "
-               "OpenGL cpu does.",
+    .summary = "Draws the correspondence images of a point: which crystals its lines meet; or how far sampled elements "
+               "are from exact ones. The projector's shaders draw (raster); without OpenGL cpu does.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
     .groups = {{"point and output", options},
                {"sampled against exact (compare.png, .npy of the elements)", compare_options},

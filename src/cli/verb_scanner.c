@@ -163,7 +163,7 @@ static lr_status run_show(struct cli_args *args)
     const lr_status status = scanner_summarise(scanner, args->report, &summary);
     const bool crystals = args_has(args, "--crystals");
     if (status == LR_OK && args->report->json) {
-        struct json json = common_json_begin("scanner show");
+        struct json json = common_json_begin(stdout, "scanner show");
         scanner_summary_json(scanner, &summary, &json);
         if (crystals) {
             json_open(&json, "crystals", '[');
@@ -252,10 +252,8 @@ static lr_status run_check(struct cli_args *args)
     check.draft = lr_scanner_draft_read(name, log);
     if (check.draft != NULL)
         check.diagnosis = lr_scanner_examine(check.draft, has_grid ? &check.setup.grid : NULL, log);
-    if (check.diagnosis == NULL) {
-        status = report_reason(args->report);
-        goto finish;
-    }
+    status = check.diagnosis != NULL ? LR_OK : report_reason(args->report);
+    if (status != LR_OK) goto finish;
     if (png != NULL) { /* the picture is also drawn for a scanner that looks wrong, to show the fault */
         lr_picture *picture = lr_picture_diagnosis(&(lr_diagnosis_params){
             .draft = check.draft, .diagnosis = check.diagnosis, .grid = check.setup.params.grid, .log = log});
@@ -272,7 +270,7 @@ static lr_status run_check(struct cli_args *args)
     check.is_usable = status == LR_OK;
     if (status == LR_FAILED || status == LR_CANCELLED) goto finish;
     if (args->report->json) {
-        struct json json = common_json_begin("scanner check");
+        struct json json = common_json_begin(stdout, "scanner check");
         json_bool(&json, "good", check.is_usable && check.diagnosis->num_suspects == 0);
         json_open(&json, "findings", '[');
         for (int k = 0; k < check.diagnosis->num_findings; k++) {
@@ -337,7 +335,7 @@ static lr_status run_convert(struct cli_args *args)
     lr_status status = scanner_summarise(scanner, args->report, &summary);
     if (status == LR_OK) status = lr_scanner_write(output, scanner, &args->report->log);
     if (status == LR_OK && args->report->json) {
-        struct json json = common_json_begin("scanner convert");
+        struct json json = common_json_begin(stdout, "scanner convert");
         json_text(&json, "input", input);
         json_text(&json, "output", output);
         scanner_summary_json(scanner, &summary, &json);
@@ -378,75 +376,63 @@ static const char *grouped(char text[32], int64_t number)
     return text;
 }
 
-/* Describes a built-in scanner by an object in `json` or, if it is NULL, by a line on standard output. */
-static lr_status list_preset(const char *preset, struct report *report, struct json *json)
-{
-    lr_scanner *scanner = lr_scanner_read(preset, &report->log);
-    if (scanner == NULL) return report_reason(report);
-    lr_lors_size size;
-    const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
-    if (status != LR_OK) goto finish;
-
-    /* The radius is the smallest distance of a front plane from the axis. The length is measured along the axis
-     * between the outer edges of the front faces. */
-    double radius_mm = INFINITY, low = INFINITY, high = -INFINITY;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double *at = module->centre_mm;
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-        const double distance = fabs(module->normal[0] * at[0] + module->normal[1] * at[1] + module->normal[2] * at[2]);
-        radius_mm = fmin(radius_mm, distance);
-        low = fmin(low, at[2] - half);
-        high = fmax(high, at[2] + half);
-    }
-    static const char mark[] = "unverified: ";
-    int num_unverified = 0;
-    for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++) num_unverified++;
-
-    if (json != NULL) {
-        json_open(json, NULL, '{');
-        json_text(json, "preset", preset);
-        json_text(json, "name", scanner->name);
-        json_int(json, "num_modules", scanner->num_modules);
-        json_int(json, "num_crystals", scanner->num_crystals);
-        json_int(json, "num_lors", size.num_lors);
-        json_number(json, "radius_mm", radius_mm);
-        json_number(json, "axial_length_mm", high - low);
-        json_number(json, "tof_resolution_ps", scanner->tof_resolution_ps);
-        json_int(json, "num_unverified", num_unverified);
-        json_close(json, '}');
-    } else {
-        char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
-        if (scanner->tof_resolution_ps > 0) snprintf(tof, sizeof(tof), "%g ps", scanner->tof_resolution_ps);
-        if (scanner->source == NULL)
-            snprintf(trust, sizeof(trust), "no source");
-        else if (num_unverified > 0)
-            snprintf(trust, sizeof(trust), "%d unverified", num_unverified);
-        printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", preset, grouped(crystals, scanner->num_crystals),
-               grouped(lors, size.num_lors), radius_mm, high - low, tof, trust);
-    }
-
-finish:
-    lr_scanner_destroy(scanner);
-    return status;
-}
-
 static lr_status run_list(struct cli_args *args)
 {
     const char *const *presets = lr_scanner_presets();
+    struct report *report = args->report;
     lr_status status = LR_OK;
     struct json json = {stdout, false};
-    if (args->report->json) {
-        json = common_json_begin("scanner list");
+    if (report->json) {
+        json = common_json_begin(stdout, "scanner list");
         json_open(&json, "scanners", '[');
     } else {
         printf("%-26s %8s %13s %11s %10s %9s  %s\n", "preset", "crystals", "LORs", "radius", "length", "TOF",
                "numbers");
     }
-    for (int k = 0; presets[k] != NULL && status == LR_OK; k++)
-        status = list_preset(presets[k], args->report, args->report->json ? &json : NULL);
-    if (args->report->json) {
+    for (int k = 0; presets[k] != NULL && status == LR_OK; k++) {
+        struct scanner_summary summary;
+        lr_scanner *scanner = lr_scanner_read(presets[k], &report->log);
+        status = scanner != NULL ? scanner_summarise(scanner, report, &summary) : report_reason(report);
+        if (status != LR_OK) {
+            lr_scanner_destroy(scanner);
+            break;
+        }
+        /* The radius is the smallest distance of a front plane from the axis. */
+        double radius_mm = INFINITY;
+        for (int m = 0; m < scanner->num_modules; m++) {
+            const double *at = scanner->modules[m].centre_mm, *normal = scanner->modules[m].normal;
+            radius_mm = fmin(radius_mm, fabs(normal[0] * at[0] + normal[1] * at[1] + normal[2] * at[2]));
+        }
+        const double length_mm = summary.axial_mm[1] - summary.axial_mm[0];
+        static const char mark[] = "unverified: ";
+        int num_unverified = 0;
+        for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++) num_unverified++;
+
+        if (report->json) {
+            json_open(&json, NULL, '{');
+            json_text(&json, "preset", presets[k]);
+            json_text(&json, "name", scanner->name);
+            json_int(&json, "num_modules", scanner->num_modules);
+            json_int(&json, "num_crystals", scanner->num_crystals);
+            json_int(&json, "num_lors", summary.num_lors);
+            json_number(&json, "radius_mm", radius_mm);
+            json_number(&json, "axial_length_mm", length_mm);
+            json_number(&json, "tof_resolution_ps", scanner->tof_resolution_ps);
+            json_int(&json, "num_unverified", num_unverified);
+            json_close(&json, '}');
+        } else {
+            char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
+            if (scanner->tof_resolution_ps > 0) snprintf(tof, sizeof(tof), "%g ps", scanner->tof_resolution_ps);
+            if (scanner->source == NULL)
+                snprintf(trust, sizeof(trust), "no source");
+            else if (num_unverified > 0)
+                snprintf(trust, sizeof(trust), "%d unverified", num_unverified);
+            printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", presets[k], grouped(crystals, scanner->num_crystals),
+                   grouped(lors, summary.num_lors), radius_mm, length_mm, tof, trust);
+        }
+        lr_scanner_destroy(scanner);
+    }
+    if (report->json) {
         json_close(&json, ']');
         common_json_end(&json);
     }

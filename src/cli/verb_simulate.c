@@ -47,7 +47,7 @@ static lr_status run(struct cli_args *args)
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->verb->name);
+        struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "output", output);
         json_text(&json, "phantom", name);
         common_json_grid(&json, "grid", &image->grid);
@@ -74,8 +74,7 @@ const struct cli_verb verb_phantom = {
     .name = "phantom",
     .positionals = "NAME",
     .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
-    .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
-               "-o activity.nii.gz",
+    .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 -o activity.nii.gz",
     .outputs = {{"-o", common_image_endings}},
     .groups = {{"phantom and output", options}, {COMMON_GRID_GROUP}},
     .run = run,
@@ -98,19 +97,17 @@ struct request {
 
 static struct request read_request(struct cli_args *args)
 {
-    static const int64_t counts_range[2] = {1, 1000000000000};
-    static const int64_t seed_range[2] = {0, INT64_MAX};
     struct request request = {
         .phantom = args_text(args, "--phantom"),
         .image = args_text(args, "--image"),
         .labels = args_text(args, "--labels"),
         .output = args_required(args, "-o"),
         .truth = args_text(args, "--truth"),
-        .counts = (double)args_int(args, "--counts", 0, counts_range),
+        .counts = (double)args_int(args, "--counts", 0, (const int64_t[]){1, 1000000000000}),
         .tof_ps = args_number(args, "--tof-ps", 0, true),
         .expected = args_has(args, "--expected"),
         .mu_as = lor_factors_mu_as(args, MU_LINES),
-        .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
+        .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
     };
     /* There must be exactly one source of activity, with only its own options. */
     const bool is_labels = request.phantom != NULL && strcmp(request.phantom, labels_phantom) == 0;
@@ -131,10 +128,9 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
     /* List mode is requested by the output's ending. */
-    static const int64_t range[2] = {1, 4000000};
     request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
                       common_ends_with(request.output, ".tsv");
-    request.duration_s = (double)args_int(args, "--duration", 60, range);
+    request.duration_s = (double)args_int(args, "--duration", 60, (const int64_t[]){1, 4000000});
     if (request.is_list && request.expected)
         args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);
     if (!request.is_list && args_has(args, "--duration"))
@@ -231,7 +227,7 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
 /* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
-    /* For any body that fits into a scanner, the detected fraction of emissions is far larger than this. */
+    /* The detected fraction of emissions is far larger than this for any body that fits into a scanner. */
     static const double least_share = 1e-12;
     const lr_log *log = &setup->report->log;
     const lr_vector x = lr_image_vector(activity);
@@ -245,9 +241,8 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
     }
     if (sum < least_share * emitted) {
         return report_error(setup->report, LR_BAD_INPUT,
-                            "of %g emissions %g would be counted, and as many would be needed for "
-                            "each count: check the units of --mu (--mu-unit), and where the "
-                            "activity lies",
+                            "of %g emissions %g would be counted, and as many would be needed for each count: check "
+                            "the units of --mu (--mu-unit), and where the activity lies",
                             emitted, sum);
     }
     if (request->counts > 0) {
@@ -306,7 +301,7 @@ static lr_status simulate_run(struct cli_args *args)
 
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin("simulate");
+        struct json json = common_json_begin(stdout, "simulate");
         if (setup.op != NULL) {
             setup_json(&setup, &json);
         } else {

@@ -10,7 +10,6 @@
 #ifdef LORASTER_VIEWER
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t counts[2] = {1, 1000000};
     struct view_speed speed = {0};
     const struct view_params params = {
         .scanner = args_text(args, "--scanner"),
@@ -20,7 +19,7 @@ static lr_status run(struct cli_args *args)
         .session = args_text(args, "--session"),
         .script = args_text(args, "--script"),
         .has_no_window = args_has(args, "--no-window"),
-        .bench_frames = (int)args_int(args, "--bench-frames", 0, counts),
+        .bench_frames = (int)args_int(args, "--bench-frames", 0, (const int64_t[]){1, 1000000}),
         .speed = &speed,
         .device = (int)args_int(args, "--device", 0, args_from_0),
         .threads = (int)args_int(args, "--threads", 0, args_from_1),
@@ -42,7 +41,7 @@ static lr_status run(struct cli_args *args)
                speed.size[0], speed.size[1]);
         return LR_OK;
     }
-    struct json json = common_json_begin("view");
+    struct json json = common_json_begin(stdout, "view");
     json_number(&json, "first_frame_s", speed.first_frame_s);
     json_number(&json, "opened_s", speed.opened_s);
     json_number(&json, "frames_per_second", speed.frames_per_second);

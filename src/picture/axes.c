@@ -97,26 +97,20 @@ struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n)
 
 /* --- units --- */
 
-static void add(struct lr_tick_unit *unit, const char *text)
-{
-    const size_t used = strlen(unit->text);
-    snprintf(unit->text + used, sizeof(unit->text) - used, "%s", text);
-}
-
 struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 {
     static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     struct lr_tick_unit all = {""};
+    const size_t size = sizeof(all.text);
+    size_t used = 0;
     if (ticks->power != 0) {
         char digits[16];
         snprintf(digits, sizeof(digits), "%d", ticks->power < 0 ? -ticks->power : ticks->power);
-        add(&all, ticks->power < 0 ? "10⁻" : "10");
-        for (const char *digit = digits; *digit != '\0'; digit++) add(&all, raised[*digit - '0']);
+        used = (size_t)snprintf(all.text, size, ticks->power < 0 ? "10⁻" : "10");
+        for (const char *digit = digits; *digit != '\0'; digit++)
+            used += (size_t)snprintf(all.text + used, size - used, "%s", raised[*digit - '0']);
     }
-    if (unit != NULL && unit[0] != '\0') {
-        add(&all, all.text[0] != '\0' ? " " : "");
-        add(&all, unit);
-    }
+    if (unit != NULL && unit[0] != '\0') snprintf(all.text + used, size - used, "%s%s", used > 0 ? " " : "", unit);
     return all;
 }
 
@@ -173,11 +167,6 @@ static int pixels_to(const struct lr_axis *axis, int size, double value)
     return (int)lround((span > 0.0 ? (value - axis->low) / span : 0.5) * size);
 }
 
-static int width_of_name(const struct lr_axis *axis, const lr_text_style *style)
-{
-    return axis->name != NULL ? lr_picture_text_width(axis->name, style) : 0;
-}
-
 int lr_axes_x(const struct lr_axes *axes, double value)
 {
     return axes->corner[0] + pixels_to(&axes->across, axes->size[0], value);
@@ -221,8 +210,8 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
     margins.bottom += axes->across.name != NULL ? line : 0;
     /* Names may be longer than their axes. */
     const int lacks[2] = {
-        width_of_name(&axes->across, &style) - axes->size[0] - margins.left,
-        width_of_name(&axes->up, &style) - axes->size[1] - margins.bottom,
+        lr_font_width_within(axes->across.name, &style, INT32_MAX) - axes->size[0] - margins.left,
+        lr_font_width_within(axes->up.name, &style, INT32_MAX) - axes->size[1] - margins.bottom,
     };
     margins.right = lr_larger(half + 1, lacks[0]);
     margins.top = lr_larger(line / 2 + 1, lacks[1]);
@@ -273,13 +262,13 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 
     const struct lr_margins margins = lr_axes_margins(axes);
     if (axes->across.name != NULL) {
-        const int width = width_of_name(&axes->across, &style);
+        const int width = lr_picture_text_width(axes->across.name, &style);
         const int first =
             begin_name(axes->corner[0], axes->size[0], width, (const int[2]){margins.left, margins.right});
         lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line}, axes->across.name, &style);
     }
     if (axes->up.name != NULL) {
-        const int width = width_of_name(&axes->up, &style);
+        const int width = lr_picture_text_width(axes->up.name, &style);
         const int first =
             begin_name(axes->corner[1], axes->size[1], width, (const int[2]){margins.top, margins.bottom});
         style.upwards = true;

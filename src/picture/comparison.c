@@ -380,30 +380,6 @@ static void arrange(struct page *page)
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
 }
 
-static lr_status prepare(struct page *page)
-{
-    const lr_log *log = page->params->log;
-    page->picture = lr_picture_create(page->size, log);
-    if (page->picture == NULL) return LR_FAILED;
-    page->lors = lr_alloc(page->num_pixels, sizeof(*page->lors), "a comparison", log);
-    page->values = lr_alloc(page->num_pixels, sizeof(*page->values), "a comparison", log);
-    page->errors = lr_alloc(page->params->num_sampled, sizeof(*page->errors), "a comparison", log);
-    if (page->lors == NULL || page->values == NULL || page->errors == NULL) return LR_FAILED;
-    const lr_comparison_params *params = page->params;
-    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays, params->pixels};
-    for (int64_t n = 0; n < page->num_pixels; n++)
-        page->lors[n] = lr_pixel_lor(&window, (int)(n % page->panel[0]), (int)(n / page->panel[0]));
-
-    double largest = largest_of(params->exact);
-    for (int k = 0; k < params->num_sampled; k++) {
-        page->errors[k] = lr_row_compare(&params->sampled[k], params->exact);
-        largest = fmax(largest, largest_of(&params->sampled[k]));
-    }
-    page->high = round_up(largest);
-
-    return LR_OK;
-}
-
 /* Draws one sampled row of the page: a card with its errors, and a panel for each column. */
 static void draw_row(const struct page *page, int k, int top)
 {
@@ -457,48 +433,6 @@ static void draw_row(const struct page *page, int k, int top)
     }
 }
 
-static void draw_page(const struct page *page)
-{
-    const lr_comparison_params *params = page->params;
-    int y = page->header;
-    lr_picture_fill(page->picture, (int[2]){0, 0}, page->size, white);
-    int top = margin;
-    if (params->title != NULL) {
-        write_text(page, (int[2]){margin, top}, params->title, &large);
-        top += title_height;
-    }
-    lr_text_style subtitle = soft;
-    subtitle.most_px = page->size[0] - 2 * margin;
-    lr_font_lines(page->picture, (int[2]){margin, top}, params->subtitle, &subtitle, line_height);
-    for (int c = 0; c < NUM_COLUMNS; c++) {
-        const int above = page->header - page->margins.top - 2 * line_height;
-        write_text(page, (int[2]){page->x[c], above}, headings[c][0], &plain);
-        write_text(page, (int[2]){page->x[c], above + line_height}, headings[c][1], &soft);
-    }
-
-    for (int k = 0; k < params->num_sampled; k++) {
-        draw_row(page, k, y);
-        y += page->row_height;
-    }
-    if (params->num_sampled > 1) {
-        const int width = page->size[0] - 2 * margin;
-        const struct error_chart chart = {
-            .size = {width < widest_chart ? width : widest_chart, chart_height},
-            .rays = params->rays,
-            .errors = page->errors,
-            .count = params->num_sampled,
-        };
-        draw_error_chart(page->picture, (int[2]){margin, y + gap}, &chart);
-    }
-    int below = page->size[1] - margin - num_notes * line_height;
-    for (int n = 0; n < num_notes; n++) {
-        write_text(page, (int[2]){margin, below}, notes[n], &soft);
-        below += line_height;
-    }
-
-    lr_font_tell(params->log);
-}
-
 static lr_status check_params(const lr_comparison_params *params)
 {
     const lr_log *log = params->log;
@@ -516,9 +450,7 @@ static lr_status check_params(const lr_comparison_params *params)
     }
     for (int k = 0; k < params->num_sampled; k++) {
         if (params->rays[k] <= (k > 0 ? params->rays[k - 1] : 0)) {
-            return lr_error(log, LR_USAGE,
-                            "R = %d cannot be compared: the numbers of rays must be positive and "
-                            "ascend",
+            return lr_error(log, LR_USAGE, "R = %d cannot be compared: the numbers of rays must be positive and ascend",
                             params->rays[k]);
         }
     }
@@ -529,16 +461,64 @@ lr_picture *lr_picture_comparison_sized(size_t given_bytes, const lr_comparison_
 {
     LR_TAKE(lr_comparison_params, params, given, given_bytes);
     if (check_params(params) != LR_OK) return NULL;
+    const lr_log *log = params->log;
     struct page page = {.params = params};
     arrange(&page);
-    if (prepare(&page) == LR_OK) {
-        draw_page(&page);
-    } else {
-        lr_picture_destroy(page.picture);
-        page.picture = NULL;
+    lr_picture *picture = page.picture = lr_picture_create(page.size, log);
+    if (picture == NULL) return NULL;
+    page.lors = lr_alloc(page.num_pixels, sizeof(*page.lors), "a comparison", log);
+    page.values = lr_alloc(page.num_pixels, sizeof(*page.values), "a comparison", log);
+    page.errors = lr_alloc(params->num_sampled, sizeof(*page.errors), "a comparison", log);
+    if (page.lors == NULL || page.values == NULL || page.errors == NULL) {
+        lr_picture_destroy(picture);
+        picture = NULL;
+        goto finish;
     }
+    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays, params->pixels};
+    for (int64_t n = 0; n < page.num_pixels; n++)
+        page.lors[n] = lr_pixel_lor(&window, (int)(n % page.panel[0]), (int)(n / page.panel[0]));
+    double largest = largest_of(params->exact);
+    for (int k = 0; k < params->num_sampled; k++) {
+        page.errors[k] = lr_row_compare(&params->sampled[k], params->exact);
+        largest = fmax(largest, largest_of(&params->sampled[k]));
+    }
+    page.high = round_up(largest);
+
+    lr_picture_fill(picture, (int[2]){0, 0}, page.size, white);
+    int y = margin;
+    if (params->title != NULL) {
+        write_text(&page, (int[2]){margin, y}, params->title, &large);
+        y += title_height;
+    }
+    lr_text_style subtitle = soft;
+    subtitle.most_px = page.size[0] - 2 * margin;
+    lr_font_lines(picture, (int[2]){margin, y}, params->subtitle, &subtitle, line_height);
+    for (int c = 0; c < NUM_COLUMNS; c++) {
+        const int above = page.header - page.margins.top - 2 * line_height;
+        write_text(&page, (int[2]){page.x[c], above}, headings[c][0], &plain);
+        write_text(&page, (int[2]){page.x[c], above + line_height}, headings[c][1], &soft);
+    }
+    for (int k = 0; k < params->num_sampled; k++) draw_row(&page, k, page.header + k * page.row_height);
+    if (params->num_sampled > 1) {
+        const int width = page.size[0] - 2 * margin;
+        const struct error_chart chart = {
+            .size = {width < widest_chart ? width : widest_chart, chart_height},
+            .rays = params->rays,
+            .errors = page.errors,
+            .count = params->num_sampled,
+        };
+        const int below = page.header + params->num_sampled * page.row_height;
+        draw_error_chart(picture, (int[2]){margin, below + gap}, &chart);
+    }
+    for (int n = 0; n < num_notes; n++) {
+        const int below = page.size[1] - margin - (num_notes - n) * line_height;
+        write_text(&page, (int[2]){margin, below}, notes[n], &soft);
+    }
+    lr_font_tell(log);
+
+finish:
     free(page.lors);
     free(page.values);
     free(page.errors);
-    return page.picture;
+    return picture;
 }

@@ -52,18 +52,17 @@ static uint8_t channel(float index, int count)
 struct image {
     const lr_correspondence_params *params;
     int size[2], zoom; /* pixels, and screen pixels along a pixel's edge */
-    int corner[2];     /* the image's corner in the picture */
     double high;       /* weight at the end of the colours */
 };
 
 /* --- axes and legend --- */
 
 struct layout {
-    struct lr_axes axes;
-    int size[2];        /* size of the picture */
-    int legend[2];      /* the legend's top left corner */
-    struct lr_axes key; /* key of the false colours */
-    lr_bar_params bar;  /* bar of the weights */
+    struct lr_axes axes; /* its corner is the image's in the picture */
+    int size[2];         /* size of the picture */
+    int legend[2];       /* the legend's top left corner */
+    struct lr_axes key;  /* key of the false colours */
+    lr_bar_params bar;   /* bar of the weights */
 };
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
@@ -79,14 +78,14 @@ static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
                  : (struct lr_axis){0.0, 1.0, names[1][axis], false};
 }
 
-static struct layout arrange(struct image *image)
+static struct layout arrange(const struct image *image)
 {
     struct layout layout = {.size = {image->size[0] * image->zoom, image->size[1] * image->zoom}};
     if (image->params->labelled) {
         int legend[2];
         const lr_module *module = &image->params->scanner->modules[image->params->module];
         layout.axes = (struct lr_axes){
-            .size = {image->size[0] * image->zoom, image->size[1] * image->zoom},
+            .size = {layout.size[0], layout.size[1]},
             .across = lr_face_axis(module, 0),
             .up = lr_face_axis(module, 1),
             .ink = black,
@@ -109,20 +108,16 @@ static struct layout arrange(struct image *image)
                                           .ink = black};
             const struct lr_margins margins = lr_axes_margins(&layout.key);
             const int title = lr_picture_text_width("crystal met", &plain);
-            legend[0] = margins.left + patch + margins.right;
-            legend[0] = title > legend[0] ? title : legend[0];
+            legend[0] = lr_larger(title, margins.left + patch + margins.right);
             legend[1] = line + margins.top + patch + margins.bottom + line + 8;
         }
-        legend[0] = words > legend[0] ? words : legend[0];
-
         const struct lr_margins margins = lr_axes_margins(&layout.axes);
-        image->corner[0] = layout.axes.corner[0] = margins.left;
-        image->corner[1] = layout.axes.corner[1] = margins.top;
+        layout.axes.corner[0] = margins.left;
+        layout.axes.corner[1] = margins.top;
         layout.legend[0] = margins.left + layout.size[0] + space;
         layout.legend[1] = margins.top;
-        layout.size[0] = layout.legend[0] + legend[0];
-        layout.size[1] += margins.bottom;
-        layout.size[1] = margins.top + (layout.size[1] > legend[1] ? layout.size[1] : legend[1]);
+        layout.size[0] = layout.legend[0] + lr_larger(legend[0], words);
+        layout.size[1] = margins.top + lr_larger(layout.size[1] + margins.bottom, legend[1]);
     }
     return layout;
 }
@@ -151,6 +146,7 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
     if (picture == NULL) return NULL;
     lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
     const int *size = image.size, zoom = image.zoom;
+    const int left = layout.axes.corner[0], top = layout.axes.corner[1];
     for (int row = 0; row < size[1]; row++) {
         for (int column = 0; column < size[0]; column++) {
             const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
@@ -164,8 +160,7 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
                 colour = (lr_colour){channel(pixel->r, met[0]), channel(pixel->s, met[1]), 0};
             }
 
-            lr_picture_fill(picture,
-                            (int[2]){image.corner[0] + column * zoom, image.corner[1] + (size[1] - 1 - row) * zoom},
+            lr_picture_fill(picture, (int[2]){left + column * zoom, top + (size[1] - 1 - row) * zoom},
                             (int[2]){zoom, zoom}, colour);
         }
     }
@@ -173,8 +168,7 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
     const int step = params->rays * zoom; /* screen pixels of a crystal */
     for (int k = 0; k < 2 && params->crystal_grid && step >= least_grid; k++) {
         for (int crystal = 1; crystal < crystals[k]; crystal++) {
-            const int from[2] = {image.corner[0] + (k == 0 ? crystal * step : 0),
-                                 image.corner[1] + (k == 1 ? crystal * step : 0)};
+            const int from[2] = {left + (k == 0 ? crystal * step : 0), top + (k == 1 ? crystal * step : 0)};
             lr_picture_fill(picture, from, (int[2]){k == 0 ? 1 : size[0] * zoom, k == 1 ? 1 : size[1] * zoom},
                             (lr_colour){96, 96, 96});
         }

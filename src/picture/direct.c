@@ -66,13 +66,6 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
     return true;
 }
 
-/* The axis of the offsets from a voxel, from the most negative to the most positive, in mm. */
-static struct lr_axis offset_axis(const lr_direct_tables_info *info, int axis, const char *name)
-{
-    const double half_mm = (info->half[axis] + 0.5) * info->grid.voxel_mm[axis];
-    return (struct lr_axis){-half_mm, half_mm, name, false};
-}
-
 /* Adds a map of the offsets in x and `up` (1 = y, 2 = z). It counts the offsets along the third axis or, with a kernel,
  * shows the kernel's values in slice z = 0. */
 static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
@@ -88,10 +81,13 @@ static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
         else if (offsets[i][2] == 0)
             *value += (float)kernel[i];
     }
+    /* The axes run from the most negative offset to the most positive one. */
+    const double *voxel_mm = sheet->info->grid.voxel_mm;
+    const double x_mm = (half[0] + 0.5) * voxel_mm[0], up_mm = (half[up] + 0.5) * voxel_mm[up];
     const struct panel panel = {.values = values,
                                 .size = {size[0], size[1]},
-                                .across = offset_axis(sheet->info, 0, "x (mm)"),
-                                .up = offset_axis(sheet->info, up, up == 1 ? "y (mm)" : "z (mm)"),
+                                .across = {-x_mm, x_mm, "x (mm)", false},
+                                .up = {-up_mm, up_mm, up == 1 ? "y (mm)" : "z (mm)", false},
                                 .colours = kernel != NULL ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
                                 .unit = kernel != NULL ? "weight of an offset" : "offsets in a column"};
     const bool done = values != NULL && add_map(sheet, &panel);

@@ -107,20 +107,6 @@ static size_t fitting_bytes(const struct font *font, const char *text, int room)
     return (size_t)(end - text);
 }
 
-/* Cuts a text that is wider than `room` pixels and ends it with an ellipsis; empties it if an ellipsis is too wide. */
-static void shorten(const struct font *font, struct lr_font_text *line, int room)
-{
-    static const char ellipsis[] = "\xe2\x80\xa6";
-    if (width_of(font, line->text) <= room) return;
-    const int left = room - width_of(font, ellipsis);
-    line->text[sizeof(line->text) - sizeof(ellipsis)] = '\0';
-    lr_clean_text(line->text); /* removes a character that was cut in the middle */
-    size_t length = fitting_bytes(font, line->text, left);
-    while (length > 0 && line->text[length - 1] == ' ') length--;
-    line->text[length] = '\0';
-    if (left >= 0) strcat(line->text, ellipsis);
-}
-
 /* --- drawing --- */
 
 void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
@@ -133,7 +119,19 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
     struct lr_font_text clean;
     open_font(&font, style);
     font_clean(text, &clean);
-    shorten(&font, &clean, (int)(asked < 0 ? 0 : asked < INT_MAX ? asked : INT_MAX));
+
+    /* A text that is wider than its room is cut and ends with an ellipsis; it is empty if that is too wide. */
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    const int room = (int)(asked < 0 ? 0 : asked < INT_MAX ? asked : INT_MAX);
+    if (width_of(&font, clean.text) > room) {
+        const int left = room - width_of(&font, ellipsis);
+        clean.text[sizeof(clean.text) - sizeof(ellipsis)] = '\0';
+        lr_clean_text(clean.text); /* removes a character that was cut in the middle */
+        size_t fits = fitting_bytes(&font, clean.text, left);
+        while (fits > 0 && clean.text[fits - 1] == ' ') fits--;
+        clean.text[fits] = '\0';
+        if (left >= 0) strcat(clean.text, ellipsis);
+    }
 
     const uint8_t colour[3] = {style->colour.r, style->colour.g, style->colour.b};
     const int length = width_of(&font, clean.text);

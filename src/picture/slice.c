@@ -42,6 +42,7 @@ struct layout {
 
 static struct layout arrange(const struct view *view, const lr_slice_params *params)
 {
+    static const lr_text_style style = {.size_px = lr_font_small};
     const int *drawn = view->map.drawn_size;
     struct layout layout = {0};
     struct lr_margins margins = {0};
@@ -58,10 +59,9 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     layout.size[0] = margins.left + drawn[0] + margins.right;
     layout.size[1] = margins.top + drawn[1] + margins.bottom;
     if (params->colour_bar) {
-        const lr_text_style style = {.size_px = lr_font_small};
         const int unit = params->unit != NULL ? lr_picture_text_width(params->unit, &style) : 0;
         const int least = lr_larger(least_bar, unit + power_room);
-        layout.bar = (lr_bar_params){.size = {0, lr_larger(view->map.drawn_size[1], least)},
+        layout.bar = (lr_bar_params){.size = {0, lr_larger(drawn[1], least)},
                                      .low = view->map.low,
                                      .high = view->map.high,
                                      .colours = view->map.colours,
@@ -72,10 +72,9 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
         layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
-        const lr_text_style style = {.size_px = lr_font_small};
         /* The scale bar is 1, 2 or 5 times a power of ten in mm long, and at most two fifths of the slice. Its text may
          * be wider than the slice. */
-        const double most_mm = 0.4 * view->map.drawn_size[0] / view->pixels_per_mm;
+        const double most_mm = 0.4 * drawn[0] / view->pixels_per_mm;
         const double power = pow(10.0, floor(log10(most_mm))), digit = most_mm / power;
         layout.length_mm = power * (digit >= 5.0 ? 5.0 : digit >= 2.0 ? 2.0 : 1.0);
 

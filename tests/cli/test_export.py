@@ -414,6 +414,9 @@ class Verify(ExportTest):
         self.good(f"matrix verify {path} {self.on} --rows 5:50")
         self.refuse(3, "rows", f"matrix verify {path} {self.on}")
         self.refuse(3, "differ", f"matrix verify {path} {self.on} --rows 6:51")
+        self.good(f"matrix verify {path} {self.on} --rows 5:50 --by voxel")
+        path = self.export("l.npz", "--by lor --lors 5,9,100:140")
+        self.good(f"matrix verify {path} {self.on} --by lor --lors 5,9,100:140")
         np.savez_compressed("c.npz", indptr=[0])
         self.refuse(3, "compress", f"matrix verify c.npz {self.on}")
 

@@ -102,8 +102,7 @@ static void demote(void *user, lr_log_level level, lr_status status, const char 
         report->log.write(report, level, status, sentence);
     } else if (!checkpoint->is_lacking) {
         report_warn(report,
-                    "%s: no checkpoint of iteration %d: the run goes on, and tries again when the "
-                    "next one is due",
+                    "%s: no checkpoint of iteration %d: the run goes on, and tries again when the next one is due",
                     sentence, checkpoint->saved);
         checkpoint->is_lacking = true;
     }
@@ -188,9 +187,8 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     const int num_images[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
     if (request->combine == RECON_PAPER && read->ranks != measured->cluster.size) {
         return report_error(report, LR_USAGE,
-                            "%s has the guesses of %d ranks, and a guess belongs to its rank's "
-                            "share of the data: start %d ranks and not %d, or begin anew without "
-                            "--resume",
+                            "%s has the guesses of %d ranks, and a guess belongs to its rank's share of the data: "
+                            "start %d ranks and not %d, or begin anew without --resume",
                             request->checkpoint, read->ranks, read->ranks, measured->cluster.size);
     }
     if (read->num_images != num_images[request->combine])
@@ -217,13 +215,11 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     if (read->frame > 0) snprintf(frame, sizeof(frame), " of frame %d", read->frame);
     report_info(report, "%s: goes on after iteration %d%s, of %d rank%s%s", request->checkpoint, read->iterations,
                 frame, read->ranks, read->ranks == 1 ? "" : "s",
-                is_other ? "; local iterations of another number of ranks take another way to the "
-                           "same image"
-                         : "");
+                is_other ? "; local iterations of another number of ranks take another way to the same image" : "");
     return LR_OK;
 }
 
-lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frames *frames,
+lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frame *frames,
                                 int64_t *first)
 {
     const struct measurement *measured = checkpoint->measured;
@@ -247,11 +243,11 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
 
     /* Images of earlier frames must exist already. */
     for (int64_t k = range[0]; k < frame && measured->cluster.rank == 0; k++) {
-        if (access(frames->list[k].output, F_OK) != 0) {
+        if (access(frames[k].output, F_OK) != 0) {
             return report_error(measured->setup.report, LR_BAD_INPUT,
                                 "%s is amid frame %d, and the image of frame %lld, %s, is missing: "
                                 "put it back, or begin anew without --resume",
-                                path, frame + 1, (long long)k + 1, frames->list[k].output);
+                                path, frame + 1, (long long)k + 1, frames[k].output);
         }
     }
     *first = frame;

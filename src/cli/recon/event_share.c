@@ -205,38 +205,6 @@ lr_status event_share_survey(struct measurement *measured)
     return status;
 }
 
-/* Cuts the range of each subset into slices, one for each rank. */
-static lr_status plan_frame(struct measurement *measured, struct event_share_frame *frame, int64_t *count)
-{
-    const struct cluster *cluster = &measured->cluster;
-    const size_t num_ranges = (size_t)measured->subsets;
-    if (frame->kept == 0) {
-        return report_error(measured->setup.report, LR_BAD_INPUT,
-                            "%s: holds no prompts in coincidence, of which no image comes", measured->request->events);
-    }
-    if (frame->kept / measured->subsets < cluster->size) {
-        return report_error(measured->setup.report, LR_USAGE,
-                            "%d ranks for %lld events in %d subsets: some would have none: "
-                            "start fewer ranks, or take fewer subsets",
-                            cluster->size, (long long)frame->kept, measured->subsets);
-    }
-    frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
-    frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
-    frame->from = calloc(num_ranges, sizeof(*frame->from));
-    if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) return refuse_memory(measured);
-    for (size_t r = 0; r < num_ranges; r++) {
-        const int64_t begin = frame->begins[r];
-        const int64_t end = cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
-        const int64_t to = begin + cut_evenly(end - begin, cluster->size, cluster->rank + 1);
-        frame->begins[r + 1] = end;
-        frame->from[r] = begin + cut_evenly(end - begin, cluster->size, cluster->rank);
-        frame->ranges[r + 1] = frame->ranges[r] + to - frame->from[r];
-    }
-    frame->first = *count;
-    *count += frame->ranges[num_ranges];
-    return LR_OK;
-}
-
 static lr_status keep(struct walk *walk, struct event_share_frame *frame, const struct events *some)
 {
     const struct measurement *measured = walk->measured;
@@ -296,9 +264,38 @@ lr_status event_share_take(struct measurement *measured)
     lr_event_corrections own = {0}, *all = measured->corrections;
     struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;
-    for (int k = 0; k < measured->share.num_frames; k++)
-        if (measured->request->num_intervals == 0 || (k >= measured->frame_range[0] && k < measured->frame_range[1]))
-            CLI_TRY(plan_frame(measured, &measured->share.frames[k], &count));
+    const struct cluster *cluster = &measured->cluster;
+    const size_t num_ranges = (size_t)measured->subsets;
+    const bool has_frames = measured->request->num_intervals > 0;
+    for (int k = has_frames ? (int)measured->frame_range[0] : 0; k < (has_frames ? measured->frame_range[1] : 1); k++) {
+        struct event_share_frame *frame = &measured->share.frames[k];
+        if (frame->kept == 0) {
+            return report_error(measured->setup.report, LR_BAD_INPUT,
+                                "%s: holds no prompts in coincidence, of which no image comes",
+                                measured->request->events);
+        }
+        if (frame->kept / measured->subsets < cluster->size) {
+            return report_error(measured->setup.report, LR_USAGE,
+                                "%d ranks for %lld events in %d subsets: some would have none: start fewer ranks, or "
+                                "take fewer subsets",
+                                cluster->size, (long long)frame->kept, measured->subsets);
+        }
+        /* The range of each subset is cut into slices, one for each rank. */
+        frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
+        frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
+        frame->from = calloc(num_ranges, sizeof(*frame->from));
+        if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) return refuse_memory(measured);
+        for (size_t r = 0; r < num_ranges; r++) {
+            const int64_t begin = frame->begins[r];
+            const int64_t end = cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
+            const int64_t to = begin + cut_evenly(end - begin, cluster->size, cluster->rank + 1);
+            frame->begins[r + 1] = end;
+            frame->from[r] = begin + cut_evenly(end - begin, cluster->size, cluster->rank);
+            frame->ranges[r + 1] = frame->ranges[r] + to - frame->from[r];
+        }
+        frame->first = count;
+        count += frame->ranges[num_ranges];
+    }
     const size_t room = (size_t)count + 1;
     lr_event_list *list = measured->list = calloc(1, sizeof(*list));
     if (list != NULL) list->events = malloc(room * sizeof(*list->events));
@@ -350,17 +347,4 @@ lr_status event_share_open(struct measurement *measured)
     for (size_t r = 0; r < num_ranges; r++) measured->subset_of[r] = (int32_t)r;
     measured->interleave = 1;
     return LR_OK;
-}
-
-void event_share_finish(struct event_share *own)
-{
-    for (int k = 0; own->frames != NULL && k < own->num_frames; k++) {
-        free(own->frames[k].ranges);
-        free(own->frames[k].begins);
-        free(own->frames[k].from);
-        free(own->frames[k].ends);
-    }
-    free(own->frames);
-    free(own->batches);
-    *own = (struct event_share){0};
 }

@@ -33,16 +33,15 @@ static lr_status read_corrections(struct measurement *measured)
     /* The file's entries are assigned to events only by their order. */
     const lr_event_counts *counts = &measured->events;
     const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
-    const bool is_part = request->until_damage && count < corrections->count;
+    const bool is_part = request->source.until_damage && count < corrections->count;
     if (measured->events_format != LR_EVENTS_GE) {
         return report_error(report, LR_USAGE, "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
                             request->events, lr_events_format_name(measured->events_format));
     }
     if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
         return report_error(report, LR_BAD_INPUT,
-                            "%s: has corrections of %lld events, and %s has %lld, of which the "
-                            "scanner lacks the crystals of %lld: give the file that belongs to the "
-                            "list, and the list's scanner",
+                            "%s: has corrections of %lld events, and %s has %lld, of which the scanner lacks the "
+                            "crystals of %lld: give the file that belongs to the list, and the list's scanner",
                             request->corrections, (long long)corrections->count, request->events,
                             (long long)(count + counts->unknown_crystals), (long long)counts->unknown_crystals);
     }
@@ -272,9 +271,8 @@ static lr_status check_frames(struct measurement *measured)
     const double end_s = fmax(times_s[1], duration_s), left_s = last->end_s - end_s;
     if (left_s > 0.02 * (last->end_s - last->begin_s)) {
         report_warn(report,
-                    "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
-                    "last %.3g s",
-                    count, last->begin_s, last->end_s, end_s, left_s);
+                    "frame %d is from %g s to %g s, and events end at %g s: it has no events of its last %.3g s", count,
+                    last->begin_s, last->end_s, end_s, left_s);
     }
     measured->frame_range[0] = 0;
     measured->frame_range[1] = count;
@@ -399,8 +397,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     /* The kernels describe lines between crystals and ignore crystals in between. */
     const lr_scanner *scanner = measured->setup.scanner;
     bool has_layers = false;
-    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
-        has_layers = has_layers || scanner->modules[m].layer > 0;
+    for (int m = 0; m < scanner->num_modules; m++) has_layers = has_layers || scanner->modules[m].layer > 0;
     if (has_layers) {
         report_warn(measured->setup.report,
                     "list mode counts each layer of crystals as if it were the only one: give what "
@@ -460,38 +457,14 @@ static void close_frame(struct measurement *measured)
     measurement_drop_data(measured);
 }
 
-static lr_status wait_for_sensitivity(struct measurement *measured)
-{
-    return early_sensitivity_wait(&measured->early, measured->progress, &measured->setup.report->log);
-}
-
 static int describe(const struct measurement *measured, char *text, size_t size)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
-    return snprintf(text, size,
-                    "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
-                    "lines",
-                    (int)info->kernel, info->tube.as_paper ? " as in the paper" : "", info->tube.width_mm,
-                    info->tube.fwhm_mm, info->blobs.radius_mm, measured->has_tof ? "yes" : "no",
-                    (long long)measured->listmode.sensitivity_lines);
+    return snprintf(
+        text, size, "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld lines",
+        (int)info->kernel, info->tube.as_paper ? " as in the paper" : "", info->tube.width_mm, info->tube.fwhm_mm,
+        info->blobs.radius_mm, measured->has_tof ? "yes" : "no", (long long)measured->listmode.sensitivity_lines);
 }
 
-static void finish(struct measurement *measured)
-{
-    lr_operator_destroy(measured->first_op);
-    early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
-    event_share_finish(&measured->share);
-    lr_background_wait(&measured->freeing);
-    lr_event_list_destroy(measured->list);
-    lr_event_list_destroy(measured->all_events);
-    lr_event_corrections_destroy(measured->corrections);
-    free(measured->ranges);
-    free(measured->frame_prompts);
-}
-
-const struct measurement_kind events_kind = {.open = open,
-                                             .open_frame = open_frame,
-                                             .close_frame = close_frame,
-                                             .wait = wait_for_sensitivity,
-                                             .describe = describe,
-                                             .finish = finish};
+const struct measurement_kind events_kind = {
+    .open = open, .open_frame = open_frame, .close_frame = close_frame, .describe = describe};

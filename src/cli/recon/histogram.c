@@ -16,9 +16,7 @@ static lr_status estimate_randoms(struct measurement *measured, const double *en
     measured->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
                                      : lr_randoms_estimate(lors, measured->delayeds, &report->log);
     if (measured->randoms == NULL) return report_reason(report);
-    report_info(report,
-                "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of "
-                "the prompts",
+    report_info(report, "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of the prompts",
                 measured->randoms->pooled, measured->randoms->delayeds,
                 prompts > 0 ? 100 * measured->randoms->delayeds / prompts : 0);
     return LR_OK;
@@ -32,14 +30,6 @@ static void say_binned(struct measurement *measured, const lr_events_info *info)
                     measured->request->events);
     }
     measurement_say_events(measured);
-}
-
-/* The last step of SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
 }
 
 /* Digests the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does not
@@ -65,7 +55,7 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
                 before = pair;
             }
             memcpy(&bits, &data->values[k], sizeof(bits));
-            sum += mix(mix((uint64_t)(lor + shift) + 1) + bits);
+            sum += common_mix(common_mix((uint64_t)(lor + shift) + 1) + bits);
         }
         /* The sum modulo 2^64 over ranks is added up in pieces: a double holds sums of 22-bit numbers exactly. */
         double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};
@@ -389,10 +379,8 @@ static lr_status read_own_pairs(struct measurement *measured)
         costs[pair] = data.is_surveyed && !data.is_sparse ? all : counted + 1e-3 * all;
     }
     lr_lors *part = choose_pairs(measured, costs, places);
-    if (part == NULL) {
-        status = report_reason(setup->report);
-        goto finish;
-    }
+    status = part != NULL ? LR_OK : report_reason(setup->report);
+    if (status != LR_OK) goto finish;
     data.places = additive.places = places;
     status = keep_data(&data, measured->data, part);
     if (status == LR_OK) status = keep_data(&additive, NULL, part);

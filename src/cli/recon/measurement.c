@@ -144,10 +144,8 @@ void measurement_say_events(const struct measurement *measured)
     const double share = (double)counts->not_in_coincidence / fmax(1.0, (double)counts->prompts);
     if (share > 0.1) {
         report_warn(measured->setup.report,
-                    "%s: %.3g %% of the prompts join crystals that are not in coincidence: are "
-                    "they of this scanner, "
-                    "and are its rules (field_of_view_mm, min_module_difference, "
-                    "max_ring_difference) those of the "
+                    "%s: %.3g %% of the prompts join crystals that are not in coincidence: are they of this scanner, "
+                    "and are its rules (field_of_view_mm, min_module_difference, max_ring_difference) those of the "
                     "measurement?",
                     measured->request->events, 100.0 * share);
     }
@@ -155,19 +153,10 @@ void measurement_say_events(const struct measurement *measured)
 
 lr_events_source measurement_events_source(const struct measurement *measured)
 {
-    const struct recon_request *request = measured->request;
-    const bool is_map = request->crystal_map != NULL && lr_events_recognise(request->events) != LR_EVENTS_CASTOR;
-    return (lr_events_source){
-        .path = request->events,
-        .format = request->header != NULL ? LR_EVENTS_SIEMENS
-                  : is_map                ? LR_EVENTS_SAFIR
-                                          : LR_EVENTS_UNKNOWN,
-        .companion = request->header != NULL ? request->header : request->crystal_map,
-        .scanner = measured->setup.scanner,
-        .until_damage = request->until_damage,
-        .threads = measured->setup.params.threads,
-        .log = &measured->setup.report->log,
-    };
+    lr_events_source source = measured->request->source;
+    source.scanner = measured->setup.scanner;
+    source.threads = measured->setup.params.threads;
+    return source;
 }
 
 bool measurement_interleaves_events(const struct measurement *measured)
@@ -247,8 +236,7 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     if (*image == NULL) return report_reason(setup->report);
     if (!setup_same_grid(&setup->grid, &(*image)->grid)) {
         return report_error(setup->report, LR_BAD_INPUT,
-                            "%s: its grid is not the one to reconstruct on: take its grid with "
-                            "--like, or resample it",
+                            "%s: its grid is not the one to reconstruct on: take its grid with --like, or resample it",
                             path);
     }
     return LR_OK;
@@ -272,8 +260,7 @@ lr_status measurement_read_images(struct measurement *measured)
         CLI_TRY(lr_checkpoint_read(initial, NULL, &checkpoint, &report->log));
         if (!setup_same_grid(grid, &checkpoint.grid)) {
             status = report_error(report, LR_BAD_INPUT,
-                                  "%s: its grid is not the one to reconstruct on: give the same --grid "
-                                  "and --voxel-mm",
+                                  "%s: its grid is not the one to reconstruct on: give the same --grid and --voxel-mm",
                                   initial);
         } else if (checkpoint.num_images != 1 || checkpoint.num_values != lr_grid_num_voxels(&checkpoint.grid)) {
             status = report_error(report, LR_BAD_INPUT,
@@ -345,8 +332,7 @@ lr_status measurement_count(struct measurement *measured)
     for (int64_t k = 0; k < data->count; k++)
         if (data->values[k] != 0.0f) return LR_OK; /* the algorithm reports negative values */
     return report_error(measured->setup.report, LR_BAD_INPUT,
-                        "%s: holds no counts: every LOR has 0, of which no image comes: is it the "
-                        "right file?",
+                        "%s: holds no counts: every LOR has 0, of which no image comes: is it the right file?",
                         request->data != NULL ? request->data : request->events);
 }
 
@@ -364,8 +350,26 @@ void measurement_finish(struct measurement *measured)
 {
     lr_operator_destroy(measured->setup.op); /* the operator refers to factors and events, so it is destroyed first */
     measured->setup.op = NULL;
-    if (measured->kind != NULL && measured->kind->finish != NULL) measured->kind->finish(measured);
+    lr_operator_destroy(measured->first_op);
+    early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
+    struct event_share *share = &measured->share;
+    for (int k = 0; share->frames != NULL && k < share->num_frames; k++) {
+        free(share->frames[k].ranges);
+        free(share->frames[k].begins);
+        free(share->frames[k].from);
+        free(share->frames[k].ends);
+    }
+    free(share->frames);
+    free(share->batches);
+    lr_background_wait(&measured->freeing);
+    lr_event_list_destroy(measured->list);
+    lr_event_list_destroy(measured->all_events);
+    lr_event_corrections_destroy(measured->corrections);
+    lr_histo_images_destroy(measured->direct_factors);
+    direct_finish(&measured->direct);
     measurement_drop_data(measured);
+    free(measured->ranges);
+    free(measured->frame_prompts);
     free(measured->subset_of);
     lr_image_destroy(measured->initial);
     lr_image_destroy(measured->kappa);

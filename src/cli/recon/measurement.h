@@ -56,15 +56,9 @@ struct measurement_kind {
     lr_status (*open_frame)(struct measurement *measured, int k);
     void (*close_frame)(struct measurement *measured);
 
-    /* Waits until iterations may begin. NULL: they may begin at once. */
-    lr_status (*wait)(struct measurement *measured);
-
     /* Writes the kernel's settings for the key of checkpoints, like snprintf. NULL: the operator already describes all
      * of them. */
     int (*describe)(const struct measurement *measured, char *text, size_t size);
-
-    /* Frees the kind's data after the operator. NULL: there are none. */
-    void (*finish)(struct measurement *measured);
 };
 extern const struct measurement_kind histogram_kind, views_kind, events_kind;
 
@@ -156,7 +150,7 @@ bool measurement_interleaves_events(const struct measurement *measured);
 /* Reports the numbers of events in the file. */
 void measurement_say_events(const struct measurement *measured);
 
-/* With --bootstrap, replaces data and delayeds by counts drawn from them. */
+/* Replaces data and delayeds by counts drawn from them, if --bootstrap is given. */
 lr_status measurement_bootstrap(struct measurement *measured);
 void measurement_say_replicate(const struct measurement *measured, double before, double after);
 
@@ -188,7 +182,5 @@ lr_status event_share_take(struct measurement *measured);
 /* Sets up `measured` for the current frame or the whole list: counts and delayeds of all ranks, and the ranges of
  * subsets in this rank's list. */
 lr_status event_share_open(struct measurement *measured);
-
-void event_share_finish(struct event_share *own);
 
 #endif

@@ -18,27 +18,6 @@ static double emissions(const struct recon_run *run)
     return common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
 }
 
-void recon_report_iteration(struct recon_run *run, const lr_iteration *done)
-{
-    struct report *report = run->measured->setup.report;
-    if (done->has_fit) {
-        report_info(report, "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
-                    done->number, done->log_likelihood, done->measured_counts, done->estimated_counts, done->seconds);
-        if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
-    } else {
-        report_info(report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds, done->device_seconds);
-    }
-    const lr_place *place = lr_operator_place(run->measured->setup.op);
-    const lr_traffic now = lr_place_get_info(place).traffic, before = run->traffic;
-    char there[32], back[32];
-    run->traffic = now;
-    if (place != NULL && report->verbose) {
-        report_info(report, "%s to the device and %s back since the last iteration",
-                    common_bytes(there, now.to_device - before.to_device),
-                    common_bytes(back, now.to_host - before.to_host));
-    }
-}
-
 lr_status recon_check_image(const struct recon_run *run)
 {
     const struct measurement *measured = run->measured;
@@ -48,12 +27,11 @@ lr_status recon_check_image(const struct recon_run *run)
         report, &(struct common_result){.output = run->output,
                                         .values = run->image->values,
                                         .count = lr_grid_num_voxels(&run->image->grid),
-                                        .causes = "the data have no counts that the grid's voxels could "
-                                                  "have caused: are they the right data, is the grid in "
-                                                  "the scanner, and is --additive no more than a part of "
-                                                  "them?"}));
+                                        .causes = "the data have no counts that the grid's voxels could have caused: "
+                                                  "are they the right data, is the grid in the scanner, and is "
+                                                  "--additive no more than a part of them?"}));
 
-    /* After every iteration of EM, the estimated counts add up to the measured counts. RAMLA needs several iterations
+    /* The estimated counts add up to the measured counts after every iteration of EM. RAMLA needs several iterations
      * for this. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
@@ -73,9 +51,8 @@ lr_status recon_check_image(const struct recon_run *run)
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
     if (is_scaled && !has_additive && !recon_has_steps(request->algorithm) && found < counts) {
         report_warn(report,
-                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
-                    "exceed 1: are efficiencies or factors in percent, or their inverses "
-                    "(normalisation)?",
+                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors exceed 1: are "
+                    "efficiencies or factors in percent, or their inverses (normalisation)?",
                     counts, found);
     }
     return LR_OK;
@@ -183,40 +160,15 @@ static void end_json(struct json *json, const struct recon_run *run)
     common_json_end(json);
 }
 
-static void print_json(const struct recon_run *run, bool stopped)
+void recon_report_frames(const struct recon_run *run, const struct recon_frame *frames, bool stopped)
 {
     const struct measurement *measured = run->measured;
-    const lr_randoms *randoms = measured->randoms;
-    struct json json = common_json_begin("recon");
-    head_json(&json, run);
-    json_text(&json, "output", run->output);
-    json_text(&json, "picture", measured->request->picture);
-    json_bool(&json, "stopped", stopped);
-    if (measured->request->events != NULL) events_json(&json, &measured->events);
-    if (randoms != NULL) {
-        json_open(&json, "randoms", '{');
-        json_number(&json, "sum", randoms->delayeds);
-        json_number(&json, "fraction_of_prompts", randoms->delayeds / measured->counts);
-        json_int(&json, "pooled", randoms->pooled);
-        json_close(&json, '}');
-    }
-    json_open(&json, "iterations", '[');
-    for (int k = 0; k < run->num_done; k++)
-        iteration_json(&json, &run->history[k], run->steps != NULL ? &run->steps[k] : NULL);
-    json_close(&json, ']');
-    json_number(&json, measurement_counts_emissions(measured) ? "emissions" : "image_sum", emissions(run));
-    end_json(&json, run);
-}
-
-void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped)
-{
-    const struct measurement *measured = run->measured;
-    struct json json = common_json_begin("recon");
+    struct json json = common_json_begin(stdout, "recon");
     head_json(&json, run);
     json_bool(&json, "stopped", stopped);
     json_open(&json, "frames", '[');
     for (int64_t k = measured->frame_range[0]; k < measured->frame_range[1]; k++) {
-        const struct recon_frame *frame = &frames->list[k];
+        const struct recon_frame *frame = &frames[k];
         const struct recon_interval *interval = &measured->request->intervals[k];
         if (frame->num_done == 0) continue;
         json_open(&json, NULL, '{');
@@ -244,8 +196,28 @@ void recon_report(const struct recon_run *run, bool stopped)
     report_clear(report);
     report_info(report, "done in %s, peak memory %s", report_duration(duration, report_seconds() - run->start_s),
                 common_bytes(memory, common_peak_memory()));
+    if (report->json && measured->request->num_intervals > 0) return;
     if (report->json) {
-        if (measured->request->num_intervals == 0) print_json(run, stopped);
+        const lr_randoms *randoms = measured->randoms;
+        struct json json = common_json_begin(stdout, "recon");
+        head_json(&json, run);
+        json_text(&json, "output", run->output);
+        json_text(&json, "picture", measured->request->picture);
+        json_bool(&json, "stopped", stopped);
+        if (measured->request->events != NULL) events_json(&json, &measured->events);
+        if (randoms != NULL) {
+            json_open(&json, "randoms", '{');
+            json_number(&json, "sum", randoms->delayeds);
+            json_number(&json, "fraction_of_prompts", randoms->delayeds / measured->counts);
+            json_int(&json, "pooled", randoms->pooled);
+            json_close(&json, '}');
+        }
+        json_open(&json, "iterations", '[');
+        for (int k = 0; k < run->num_done; k++)
+            iteration_json(&json, &run->history[k], run->steps != NULL ? &run->steps[k] : NULL);
+        json_close(&json, ']');
+        json_number(&json, measurement_counts_emissions(measured) ? "emissions" : "image_sum", emissions(run));
+        end_json(&json, run);
         return;
     }
     if (!last->has_fit) {
@@ -306,7 +278,7 @@ lr_status recon_draw(const struct recon_run *run)
                                    0.1 * round(10.0 * position_mm) + 0.0);
     }
     if (status == LR_OK)
-        status = picture_sheet_write(&sheet, measured->request->picture, 3,
+        status = picture_sheet_write(&sheet, measured->request->picture, 0, 3,
                                      scanner != NULL ? scanner->name : "Histo-images");
     picture_sheet_finish(&sheet);
     return status;

@@ -137,14 +137,10 @@ const struct cli_option recon_ranks_options[] = {
 
 /* --- options that contradict each other --- */
 
-static void refuse(struct cli_args *args, const char *option, const char *family)
-{
-    if (args_has(args, option)) args_complain(args, "%s belongs to --operator %s", option, family);
-}
-
 static void refuse_all(struct cli_args *args, const char *const *options, const char *family)
 {
-    for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
+    for (int k = 0; options[k] != NULL; k++)
+        if (args_has(args, options[k])) args_complain(args, "%s belongs to --operator %s", options[k], family);
 }
 
 /* Reports options that belong to another family. but_for: options that the chosen family has, too; NULL at the end. */
@@ -152,9 +148,10 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
                          const char *family)
 {
     for (int k = 0; options[k].name != NULL; k++) {
+        const char *const one[] = {options[k].name, NULL};
         int n = 0;
-        while (but_for[n] != NULL && strcmp(options[k].name, but_for[n]) != 0) n++;
-        if (but_for[n] == NULL) refuse(args, options[k].name, family);
+        while (but_for[n] != NULL && strcmp(one[0], but_for[n]) != 0) n++;
+        if (but_for[n] == NULL) refuse_all(args, one, family);
     }
 }
 
@@ -164,16 +161,15 @@ static void check_family(struct cli_args *args, enum recon_family family)
     static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
                                           "--penetration", "--layers-alone", "--deterministic",
                                           "--store",       "--dry-run",      NULL};
-    static const char *const of_scanners[] = {"--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
-                                              "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
+    static const char *const of_scanners[] = {"--samples", "--max-memory", "--events",       "--crystal-map",
+                                              "--header",  "--randoms",    "--efficiencies", "--mu-as",
+                                              "--mu",      "--mu-unit",    "--scanner",      NULL};
     static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
     static const char *const none[] = {NULL}, *const tof[] = {"--tof-ps", NULL},
                              *const tof_variant[] = {"--tof-ps", "--variant", NULL};
     const bool is_direct = family == RECON_DIRECT, is_listmode = family == RECON_LISTMODE;
     if (family != RECON_CORRESPONDENCE) refuse_all(args, of_lors, "correspondence");
     if (is_direct) {
-        refuse(args, "--samples", "correspondence");
-        refuse(args, "--max-memory", "correspondence");
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");
@@ -184,6 +180,9 @@ static void check_family(struct cli_args *args, enum recon_family family)
 }
 
 /* --- algorithm --- */
+
+/* The range of numbers of iterations, subsets and views. */
+static const int64_t counts[2] = {1, 1000000};
 
 bool recon_has_steps(enum recon_algorithm algorithm)
 {
@@ -205,16 +204,15 @@ static double at_least_0(struct cli_args *args, const char *name, double fallbac
 
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
-    static const int64_t range[2] = {1, 1000000};
     request->algorithm = (enum recon_algorithm)args_word(args, "--algorithm", NULL, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const bool is_direct = request->family == RECON_DIRECT;
     const int usual = is_direct ? 10 : 7;
-    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
-    request->iterations_before = (int)args_int(args, "--after", 0, range);
-    request->views_per_block = (int)args_int(args, "--views-per-block", 0, range);
-    request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
-    request->save_every = (int)args_int(args, "--save-every", 0, range);
+    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, counts);
+    request->iterations_before = (int)args_int(args, "--after", 0, counts);
+    request->views_per_block = (int)args_int(args, "--views-per-block", 0, counts);
+    request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, counts);
+    request->save_every = (int)args_int(args, "--save-every", 0, counts);
     request->relaxation = args_number(args, "--relaxation", 0, true);
     if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
         args_complain(args, "--steps belongs to --algorithm ramla");
@@ -239,14 +237,13 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
 
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
 {
-    static const int64_t lines[2] = {1, INT64_MAX};
     request->listmode = (lr_listmode_params){
         .kernel = (lr_listmode_kernel)args_word(args, "--kernel", NULL, LR_LISTMODE_TUBE),
         .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
                  .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
                  .as_paper = args_has(args, "--as-paper")},
-        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
-        .variant = common_listmode_variant(args),
+        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, (const int64_t[]){1, INT64_MAX}),
+        .variant = (lr_listmode_variant)(args_word(args, "--variant", common_listmode_variants, -1) + 1),
     };
     static const char *const of_kernels[] = {"--kernel", "--tube-mm", "--tube-fwhm-mm", "--as-paper", NULL};
     static const char *const corrected[] = {"--mu",     "--efficiencies", "--additive", "--randoms",
@@ -275,9 +272,8 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
     for (int k = 0; args_has(args, "--corrections") && corrected[k] != NULL; k++) {
         if (args_has(args, corrected[k])) {
             args_complain(args,
-                          "%s and --corrections exclude each other: the file has attenuation, "
-                          "efficiencies, and randoms and scatter per bin of time of flight, of the "
-                          "whole list",
+                          "%s and --corrections exclude each other: the file has attenuation, efficiencies, and "
+                          "randoms and scatter per bin of time of flight, of the whole list",
                           corrected[k]);
         }
     }
@@ -335,10 +331,8 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
         at = end + 1;
     }
     if (!is_good) {
-        args_complain(args,
-                      "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or "
-                      "10x60,5x300",
-                      text, MOST_FRAMES);
+        args_complain(args, "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or 10x60,5x300", text,
+                      MOST_FRAMES);
     } else if (request->part[1] > request->num_intervals) {
         args_complain(args, "%d frames cannot be cut into %lld parts", request->num_intervals,
                       (long long)request->part[1]);
@@ -347,17 +341,15 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
 
 static void read_ranks(struct cli_args *args, struct recon_request *request)
 {
-    static const int64_t range[2] = {1, 1000000};
     request->combine = (enum recon_combine)args_word(args, "--combine", NULL, 0);
-    request->exchange = cluster_read_exchange(args);
+    request->exchange = (lr_exchange)args_word(args, "--exchange", NULL, LR_EXCHANGE_AUTO);
     request->local_iterations =
-        (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, range);
+        (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, counts);
     if (request->combine == RECON_EXACT && args_has(args, "--local-iterations"))
         args_complain(args, "--local-iterations belongs to --combine paper or distributed");
     if (request->combine == RECON_PAPER && request->family == RECON_LISTMODE) {
-        args_complain(args, "--combine paper weighs guesses by the counts of all LORs, also those "
-                            "without any, and list mode has only events: take --combine exact or "
-                            "distributed");
+        args_complain(args, "--combine paper weighs guesses by the counts of all LORs, also those without any, and "
+                            "list mode has only events: take --combine exact or distributed");
     }
     if (request->combine == RECON_PAPER && request->algorithm == RECON_BSREM) {
         args_complain(args, "--combine paper composes guesses of mlem, osem or ramla: the least "
@@ -375,14 +367,11 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
 
 void recon_request_read(struct recon_request *request, struct cli_args *args)
 {
-    static const int64_t seeds[2] = {0, INT64_MAX};
     *request = (struct recon_request){
         .family = (enum recon_family)args_word(args, "--operator", NULL, 0),
         .data = args_text(args, "--data"),
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
-        .header = args_text(args, "--header"),
-        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
         .additive = args_text(args, "--additive"),
         .efficiencies = args_text(args, "--efficiencies"),
         .corrections = args_text(args, "--corrections"),
@@ -400,11 +389,10 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         if (!(request->psf_mm[axis] >= 0))
             args_complain(args, "--psf-mm %s: FWHMs must not be negative", args_text(args, "--psf-mm"));
     request->bootstraps = args_has(args, "--bootstrap");
-    request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, seeds);
+    request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, args_seeds);
     read_ranks(args, request);
-    static const int64_t range[2] = {1, 1000000};
     request->checkpoint = args_text(args, "--checkpoint");
-    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, range);
+    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, counts);
     request->resumes = args_has(args, "--resume");
     if (request->checkpoint == NULL && (request->resumes || args_has(args, "--checkpoint-every")))
         args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");
@@ -418,15 +406,10 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
             args_complain(args, "--operator listmode needs --events FILE, and no --data");
         if ((request->data != NULL) == (request->events != NULL))
             args_complain(args, "recon needs either --data FILE or --events FILE");
-        if (request->crystal_map != NULL && request->events == NULL)
-            args_complain(args, "--crystal-map belongs to --events");
-        if (request->header != NULL && request->events == NULL) args_complain(args, "--header belongs to --events");
-        if (request->until_damage && request->events == NULL)
-            args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
-        if (request->header != NULL && request->crystal_map != NULL) {
-            args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
-                                "one of them");
-        }
+        static const char *const of_events[] = {"--crystal-map", "--header", COMMON_UNTIL_DAMAGE};
+        for (int k = 0; request->events == NULL && k < 3; k++)
+            if (args_has(args, of_events[k])) args_complain(args, "%s belongs to --events", of_events[k]);
+        if (request->events != NULL) request->source = common_events_source(args, request->events);
     }
     const bool has_steps = recon_has_steps(request->algorithm), is_mlem = request->algorithm == RECON_MLEM;
     if (is_mlem && args_has(args, "--subsets"))

@@ -34,8 +34,8 @@ struct recon_request {
     enum recon_family family;
 
     /* Measurement. */
-    const char *data, *events, *crystal_map, *header;
-    bool until_damage;
+    const char *data, *events, *crystal_map;
+    lr_events_source source; /* of `events` */
     const char *additive, *efficiencies, *corrections;
     enum recon_randoms randoms;
     enum mu_way mu_as;

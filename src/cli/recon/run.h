@@ -18,12 +18,6 @@ struct recon_frame {
     double image_sum;
 };
 
-/* Zero is valid: no frames. */
-struct recon_frames {
-    int count;
-    struct recon_frame *list; /* owned [count] */
-};
-
 /* The checkpoints of a run. The caller sets the first two members. */
 struct recon_checkpoint {
     const struct measurement *measured;
@@ -45,8 +39,8 @@ lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *fi
  * *iterations, and sets *iterations_before to their number. */
 lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations, int *iterations_before);
 
-/* Sets *first to the frame to begin with; the frame's data are not needed yet. */
-lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frames *frames,
+/* Sets *first to the frame to begin with; the frame's data are not needed yet. frames: [num_intervals] */
+lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frame *frames,
                                 int64_t *first);
 
 /* Ends the checkpoints of one image, so that the next image can begin. */
@@ -80,9 +74,6 @@ struct recon_run {
 /* Makes run->image by the scheme that --combine names. */
 lr_status recon_iterate(struct recon_run *run);
 
-/* Reports one iteration in one line. */
-void recon_report_iteration(struct recon_run *run, const lr_iteration *done);
-
 /* Refuses useless images; warns of images that are not converged or have an unexpected scale. */
 lr_status recon_check_image(const struct recon_run *run);
 
@@ -93,6 +84,6 @@ lr_status recon_draw(const struct recon_run *run);
 void recon_report(const struct recon_run *run, bool stopped);
 
 /* Prints a JSON object on standard output that describes all frames. */
-void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped);
+void recon_report_frames(const struct recon_run *run, const struct recon_frame *frames, bool stopped);
 
 #endif

@@ -37,7 +37,23 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     run->history[run->num_done] = *done;
     run->history[run->num_done].image = NULL;
     run->num_done++;
-    recon_report_iteration(run, done);
+    struct report *report = measured->setup.report;
+    if (done->has_fit) {
+        report_info(report, "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
+                    done->number, done->log_likelihood, done->measured_counts, done->estimated_counts, done->seconds);
+        if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
+    } else {
+        report_info(report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds, done->device_seconds);
+    }
+    const lr_place *place = lr_operator_place(measured->setup.op);
+    const lr_traffic now = lr_place_get_info(place).traffic, before = run->traffic;
+    run->traffic = now;
+    if (place != NULL && report->verbose) {
+        char there[32], back[32];
+        report_info(report, "%s to the device and %s back since the last iteration",
+                    common_bytes(there, now.to_device - before.to_device),
+                    common_bytes(back, now.to_host - before.to_host));
+    }
     if (measured->request->combine == RECON_EXACT) {
         lr_checkpoint file = {.iterations = done->number};
         CLI_TRY(checkpoint_save(&run->checkpoint, &file, &done->image, 1));
@@ -47,8 +63,8 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     if (every == 0 || done->number % every != 0 || measured->cluster.rank != 0) return LR_OK;
     CLI_TRY(measurement_take_image(measured, done->image, run->image));
     char path[PATH_MAX];
-    common_iteration_path(path, run->output, done->number);
-    return lr_image_write(path, run->image, &measured->setup.report->log);
+    common_numbered_path(path, run->output, ".iter", done->number);
+    return lr_image_write(path, run->image, &report->log);
 }
 
 static lr_status on_composed(void *user, const lr_composition *done)

@@ -16,16 +16,10 @@
 struct recon {
     struct recon_request request;
     struct measurement measured;
-    struct recon_frames frames;
+    struct recon_frame *frames; /* owned [num_intervals]; NULL = no frames */
     struct recon_run run;
     struct run_bar bar;
 };
-
-static void frame_path(char path[PATH_MAX], const char *output, int k)
-{
-    const char *ending = common_image_ending(output);
-    snprintf(path, PATH_MAX, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
-}
 
 /* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over the
  * LORs with data. Single LORs take up to five times longer than LORs of whole pairs of modules (backend native). */
@@ -98,8 +92,8 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         CLI_TRY(measurement_take_image(measured, &image, run->image));
         return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
     }
-    lr_status status = measured->kind->wait != NULL ? measured->kind->wait(measured) : LR_OK;
-    if (status == LR_OK) status = recon_iterate(run);
+    CLI_TRY(early_sensitivity_wait(&measured->early, measured->progress, &setup->report->log));
+    const lr_status status = recon_iterate(run);
 
     /* The image of the last complete iteration is also written if Ctrl-C stopped the run. */
     const bool stopped = status == LR_CANCELLED;
@@ -111,41 +105,6 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     if (measured->cluster.rank != 0) return status;
     CLI_TRY(recon_check_image(run));
     CLI_TRY(write_image(run, stopped));
-    return status;
-}
-
-static lr_status reconstruct_frames(struct recon *recon)
-{
-    struct measurement *measured = &recon->measured;
-    struct recon_run *run = &recon->run;
-    int64_t *range = measured->frame_range, first = range[0];
-    lr_status status = checkpoint_find_frame(&run->checkpoint, &recon->frames, &first);
-    range[0] = first;
-    for (int k = (int)range[0]; status == LR_OK && k < (int)range[1]; k++) {
-        struct recon_frame *frame = &recon->frames.list[k];
-        char name[64];
-        snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
-        run_bar_init(&recon->bar, measured->setup.report);
-        run->output = frame->output;
-        run->history = frame->history;
-        run->num_done = 0;
-        status = measured->kind->open_frame(measured, k);
-        status = status == LR_OK ? reconstruct_one(recon, name) : status;
-        frame->num_done = run->num_done;
-        frame->image_sum = common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
-        run->history = NULL;
-        measured->kind->close_frame(measured);
-        run->iterations = recon->request.iterations;
-        run->iterations_before = measured->iterations_before;
-        checkpoint_forget(&run->checkpoint);
-    }
-    bool any = false;
-    for (int64_t k = range[0]; k < range[1]; k++) any = any || recon->frames.list[k].num_done > 0;
-    if (measured->setup.report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
-        measured->setup.op = measured->first_op; /* the JSON output describes this operator */
-        recon_report_frames(run, &recon->frames, status == LR_CANCELLED);
-        measured->setup.op = NULL;
-    }
     return status;
 }
 
@@ -164,7 +123,6 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 
     run->measured = measured;
     run->progress = &recon->bar.steps;
-
     run->output = recon->request.output;
     run->iterations = recon->request.iterations;
     run->iterations_before = measured->iterations_before;
@@ -174,26 +132,52 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     run->image = lr_image_create(&measured->setup.grid, &args->report->log);
     if (run->image == NULL) return report_error(args->report, LR_FAILED, "no memory for the image");
     const int num_frames = recon->request.num_intervals;
-    if (num_frames > 0) {
-        recon->frames.list = calloc((size_t)num_frames, sizeof(*recon->frames.list));
-        bool has_room = recon->frames.list != NULL;
-        for (int k = 0; has_room && k < num_frames; k++) {
-            struct recon_frame *frame = &recon->frames.list[k];
-            char path[PATH_MAX];
-            frame_path(path, recon->request.output, k);
-            frame->output = strdup(path);
-            frame->history = calloc(count, sizeof(*frame->history));
-            recon->frames.count = k + 1;
-            has_room = frame->output != NULL && frame->history != NULL;
-        }
-        return has_room ? reconstruct_frames(recon)
-                        : report_error(args->report, LR_FAILED, "no memory for %d frames", num_frames);
+    if (num_frames == 0) {
+        run->history = calloc(count, sizeof(*run->history));
+        run->steps = calloc(count, sizeof(*run->steps));
+        if (run->history == NULL || run->steps == NULL)
+            return report_error(args->report, LR_FAILED, "no memory for the image");
+        return reconstruct_one(recon, "recon");
     }
-    run->history = calloc(count, sizeof(*run->history));
-    run->steps = calloc(count, sizeof(*run->steps));
-    if (run->history == NULL || run->steps == NULL)
-        return report_error(args->report, LR_FAILED, "no memory for the image");
-    return reconstruct_one(recon, "recon");
+
+    struct recon_frame *frames = recon->frames = calloc((size_t)num_frames, sizeof(*frames));
+    bool has_room = frames != NULL;
+    for (int k = 0; has_room && k < num_frames; k++) {
+        char path[PATH_MAX];
+        common_numbered_path(path, recon->request.output, "-", k + 1);
+        frames[k].output = strdup(path);
+        frames[k].history = calloc(count, sizeof(*frames[k].history));
+        has_room = frames[k].output != NULL && frames[k].history != NULL;
+    }
+    if (!has_room) return report_error(args->report, LR_FAILED, "no memory for %d frames", num_frames);
+    int64_t *range = measured->frame_range, first = range[0];
+    lr_status status = checkpoint_find_frame(&run->checkpoint, frames, &first);
+    range[0] = first;
+    bool any = false;
+    for (int k = (int)range[0]; status == LR_OK && k < (int)range[1]; k++) {
+        char name[64];
+        snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, num_frames);
+        run_bar_init(&recon->bar, args->report);
+        run->output = frames[k].output;
+        run->history = frames[k].history;
+        run->num_done = 0;
+        status = measured->kind->open_frame(measured, k);
+        status = status == LR_OK ? reconstruct_one(recon, name) : status;
+        frames[k].num_done = run->num_done;
+        frames[k].image_sum = common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
+        any = any || run->num_done > 0;
+        run->history = NULL;
+        measured->kind->close_frame(measured);
+        run->iterations = recon->request.iterations;
+        run->iterations_before = measured->iterations_before;
+        checkpoint_forget(&run->checkpoint);
+    }
+    if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
+        measured->setup.op = measured->first_op; /* the JSON output describes this operator */
+        recon_report_frames(run, frames, status == LR_CANCELLED);
+        measured->setup.op = NULL;
+    }
+    return status;
 }
 
 /* Opens the cluster. Refuses options that do not fit the number of ranks, and names of images of frames and iterations
@@ -215,7 +199,7 @@ static lr_status begin(struct cli_args *args, struct recon *recon)
         CLI_TRY(outputs_check_iterations(args, request->output, request->save_every, range));
     for (int k = 0; k < request->num_intervals; k++) {
         char path[PATH_MAX];
-        frame_path(path, request->output, k);
+        common_numbered_path(path, request->output, "-", k + 1);
         CLI_TRY(outputs_check_name(args, path));
         CLI_TRY(outputs_check_iterations(args, path, request->save_every, range));
     }
@@ -238,11 +222,11 @@ static lr_status run(struct cli_args *args)
     free(recon.run.history);
     lr_image_destroy(recon.run.image);
     measurement_finish(&recon.measured);
-    for (int k = 0; k < recon.frames.count; k++) {
-        free(recon.frames.list[k].output);
-        free(recon.frames.list[k].history);
+    for (int k = 0; recon.frames != NULL && k < recon.request.num_intervals; k++) {
+        free(recon.frames[k].output);
+        free(recon.frames[k].history);
     }
-    free(recon.frames.list);
+    free(recon.frames);
     free(recon.request.intervals);
     return status;
 }
@@ -250,9 +234,8 @@ static lr_status run(struct cli_args *args)
 const struct cli_verb verb_recon = {
     .name = "recon",
     .summary = "Reconstructs an image from LOR data, histo-images or list mode.",
-    .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l "
-               "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
-               "--iterations 3 -o head.nii.gz --png head.png",
+    .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l --grid 90,90,32 --voxel-mm "
+               "6.6,6.6,8.1 --algorithm osem --subsets 7 --iterations 3 -o head.nii.gz --png head.png",
     .takes_ranks = true,
     .outputs = {{"-o", common_image_endings}, {"--png", common_picture_endings}, {"--checkpoint", common_hdf5_endings}},
     .groups = {{"input and output", recon_input_options},

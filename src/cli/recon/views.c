@@ -17,7 +17,6 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
     if (per_block > 0) {
         measured->subsets = (count - 1) / per_block + 1;
         /* Blocks of views are runs of the geometric order if every tilt has the same azimuths. */
-        const int block = measured->request->views_per_block;
         int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
         if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
         while (azimuths < count && views[azimuths].tilt_deg == views[0].tilt_deg) azimuths++;
@@ -26,7 +25,7 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
             const lr_view_set set = {azimuths, count / azimuths, 10};
             lr_view_set_order(&set, order);
         }
-        for (int v = 0; v < count; v++) subset_of[order[v]] = v / block;
+        for (int v = 0; v < count; v++) subset_of[order[v]] = v / per_block;
         free(order);
         return LR_OK;
     }
@@ -59,8 +58,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         return report_error(measured->setup.report, LR_USAGE, "%d ranks for %d views: start fewer ranks", ranks, count);
     if (measured->request->views_per_block == 0 && measured->subsets > count) {
         return report_error(measured->setup.report, LR_USAGE,
-                            "%d subsets: they are made of views, of which there are %d; give 1 to "
-                            "that many",
+                            "%d subsets: they are made of views, of which there are %d; give 1 to that many",
                             measured->subsets, count);
     }
     free(measured->subset_of);
@@ -220,10 +218,4 @@ static int describe(const struct measurement *measured, char *text, size_t size)
                     measured->direct_factors != NULL ? "yes" : "none");
 }
 
-static void finish(struct measurement *measured)
-{
-    lr_histo_images_destroy(measured->direct_factors);
-    direct_finish(&measured->direct);
-}
-
-const struct measurement_kind views_kind = {.open = open, .describe = describe, .finish = finish};
+const struct measurement_kind views_kind = {.open = open, .describe = describe};
