@@ -26,16 +26,6 @@ static lr_status check(int code)
     return code == MPI_SUCCESS ? LR_OK : LR_FAILED;
 }
 
-/* Asks MPI's library at run time, since it may have been built differently from the library of the headers. */
-static bool is_cuda_aware(void)
-{
-#if defined(MPIX_CUDA_AWARE_SUPPORT)
-    return MPIX_Query_cuda_support() == 1;
-#else
-    return false;
-#endif
-}
-
 static void describe(struct lr_comm_facts *facts)
 {
     /* The text is "Open MPI v4.1.4, package: ...". Only the part before the first comma is kept. */
@@ -45,7 +35,11 @@ static void describe(struct lr_comm_facts *facts)
     MPI_Get_library_version(text, &length);
     snprintf(facts->way, size, "%.*s", (int)strcspn(text, ",\n"), text);
 
-    facts->is_cuda_aware = is_cuda_aware();
+    /* MPI's library is asked at run time, since it may have been built differently from the library of the headers. */
+    facts->is_cuda_aware = false;
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+    facts->is_cuda_aware = MPIX_Query_cuda_support() == 1;
+#endif
 }
 
 struct lr_comm_group {

@@ -10,7 +10,6 @@
 #include "base/sized.h"
 #include "dist/weights.h"
 #include "model/lors/place.h"
-#include "recon/ranks.h"
 #include "recon/subsets.h"
 
 #include <lr/recon.h>

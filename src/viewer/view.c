@@ -12,7 +12,6 @@
 #include "plugin/plugin.h"
 #include "viewer/app.h"
 #include "viewer/script/script.h"
-#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,23 +46,23 @@ static lr_status open_parts(struct app *app)
     };
     app->window = params->has_no_window ? window_open_unseen(&window) : window_open(&window);
     if (app->window == NULL) return LR_NO_DEVICE;
-    app->ctx = window_context(app->window);
+    app->ctx = app->window->ctx;
 
     char layout[1024];
     const bool keeps =
-        window_is_seen(app->window) && params->script == NULL && lr_notes_place("view.ini", layout, sizeof(layout));
+        app->window->is_seen && params->script == NULL && lr_notes_place("view.ini", layout, sizeof(layout));
     app->ui = ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL}, &app->log);
     app->draw = draw_create(app->ctx);
     if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
     if (params->script != NULL) {
-        app->script = script_read(params->script, app->tools, &app->log);
+        app->script = script_read(params->script, &app->log);
         if (app->script == NULL) return LR_BAD_INPUT;
     }
 
     app->study = study_create(&app->log);
     if (app->study == NULL) return LR_FAILED;
-    for (int k = 0; app->tools[k] != NULL; k++) {
-        const struct viewer_tool *tool = app->tools[k];
+    for (int k = 0; viewer_tools[k] != NULL; k++) {
+        const struct viewer_tool *tool = viewer_tools[k];
         if (tool->state_bytes > 0) {
             app->states[k] = lr_alloc(1, (int64_t)tool->state_bytes, "a tool of the viewer", &app->log);
             if (app->states[k] == NULL) return LR_FAILED;
@@ -131,8 +130,8 @@ static void press_key(struct app *app, int key)
     case INPUT_KEY_TAB: {
         const struct viewer_tool *first = NULL, *next = NULL;
         bool is_behind = false;
-        for (int k = 0; app->tools[k] != NULL; k++) {
-            const struct viewer_tool *tool = app->tools[k];
+        for (int k = 0; viewer_tools[k] != NULL; k++) {
+            const struct viewer_tool *tool = viewer_tools[k];
             if (tool->name == NULL) continue;
             if (first == NULL) first = tool;
             if (next == NULL && is_behind) next = tool;
@@ -158,8 +157,8 @@ static void press_key(struct app *app, int key)
         const struct pick_hit *hit = &app->probe.hit;
         char text[512] = "";
         bool is_described = false;
-        for (int k = 0; app->tools[k] != NULL && !is_described; k++)
-            is_described = app->tools[k]->describe != NULL && app->tools[k]->describe(app, text, sizeof(text));
+        for (int k = 0; viewer_tools[k] != NULL && !is_described; k++)
+            is_described = viewer_tools[k]->describe != NULL && viewer_tools[k]->describe(app, text, sizeof(text));
         if (!is_described && hit->module >= 0) {
             snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module, hit->crystal[0],
                      hit->crystal[1], hit->point_mm[0], hit->point_mm[1], hit->point_mm[2]);
@@ -173,9 +172,10 @@ static void press_key(struct app *app, int key)
     } break;
     case 'M': app->shows_messages = !app->shows_messages; break;
     case INPUT_KEY_ESCAPE: /* stops all opening and computing */
+        study_cancel(app->study);
         for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
-        for (int k = 0; app->tools[k] != NULL; k++)
-            if (app->tools[k]->cancel != NULL) app->tools[k]->cancel(app);
+        for (int k = 0; viewer_tools[k] != NULL; k++)
+            if (viewer_tools[k]->cancel != NULL) viewer_tools[k]->cancel(app);
         break;
     default: break;
     }
@@ -200,7 +200,7 @@ static void take_event(struct app *app, const struct input_event *event)
         app->mouse[1] = event->at[1];
     }
     if (event->kind == INPUT_BUTTON) {
-        if (event->is_down && !ui_wants_mouse(app->ui) && app->held_button < 0) {
+        if (event->is_down && !app->ui->wants_mouse && app->held_button < 0) {
             app->held_button = event->button;
             app->has_moved = false;
         } else if (!event->is_down && event->button == app->held_button) {
@@ -209,12 +209,12 @@ static void take_event(struct app *app, const struct input_event *event)
             /* The click goes to the first tool that accepts it. */
             const struct probe probe = scene_probe(app);
             bool is_taken = false;
-            for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
-                is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
+            for (int k = 0; viewer_tools[k] != NULL && !is_taken; k++)
+                is_taken = viewer_tools[k]->click != NULL && viewer_tools[k]->click(app, &probe);
         }
-    } else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
+    } else if (event->kind == INPUT_SCROLL && !app->ui->wants_mouse)
         camera_zoom(&app->camera, event->by[1]);
-    else if (event->kind == INPUT_KEY && event->is_down && !ui_wants_keys(app->ui) &&
+    else if (event->kind == INPUT_KEY && event->is_down && !app->ui->wants_keys &&
              (event->modifiers & INPUT_CONTROL) == 0)
         press_key(app, event->key);
     else if (event->kind == INPUT_DROP)
@@ -230,11 +230,6 @@ static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, 
 static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
 {
     return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
-}
-
-static bool is_narrow(double width)
-{
-    return width < left_width + right_width;
 }
 
 static void show_panels(struct app *app)
@@ -256,7 +251,7 @@ static void show_panels(struct app *app)
     const double height = screen[1] - bar;
 
     /* Study and Tools are on the two sides. In a narrow window, they are at the right, one above the other. */
-    const bool narrow = is_narrow(screen[0]);
+    const bool narrow = screen[0] < left_width + right_width;
     const double above = narrow ? floor(study_share * height) : 0.0;
     const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
                                    {narrow ? right_width : left_width, narrow ? above : height},
@@ -273,11 +268,11 @@ static void show_panels(struct app *app)
         const struct viewer_tool *tabs[APP_TOOLS];
         const char *names[APP_TOOLS];
         int count = 0, wanted = -1;
-        for (int k = 0; app->tools[k] != NULL; k++) {
-            if (app->tools[k]->name == NULL) continue;
-            if (app->wants_tool && app->tools[k] == app->tool) wanted = count;
-            names[count] = app->tools[k]->name;
-            tabs[count++] = app->tools[k];
+        for (int k = 0; viewer_tools[k] != NULL; k++) {
+            if (viewer_tools[k]->name == NULL) continue;
+            if (app->wants_tool && viewer_tools[k] == app->tool) wanted = count;
+            names[count] = viewer_tools[k]->name;
+            tabs[count++] = viewer_tools[k];
         }
         const int front = ui_tabs("tools", names, count, wanted);
         if (front >= 0 && !app->wants_tool) app->tool = tabs[front];
@@ -334,7 +329,6 @@ static void show_panels(struct app *app)
 /* Runs one frame: handles input, takes finished work, draws, and shows the picture. */
 static lr_status run_frame(struct app *app)
 {
-    int size[2];
     const double now = lr_clock_seconds(), seconds = now - app->now_s;
     app->now_s = now;
     app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
@@ -343,10 +337,10 @@ static lr_status run_frame(struct app *app)
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
     /* The scene fills the area that the panels leave free, at least one pixel. */
-    const double scale = window_scale(app->window);
-    int window[2];
-    window_size(app->window, window);
-    app->scene_at[0] = is_narrow(window[0] / scale) ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    const double scale = app->window->scale;
+    const int *window = app->window->size;
+    const bool is_narrow = window[0] / scale < left_width + right_width;
+    app->scene_at[0] = is_narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
     app->scene_at[1] = 0.0;
     app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
     app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
@@ -360,17 +354,17 @@ static lr_status run_frame(struct app *app)
         take_event(app, &event);
         if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
             event.kind == INPUT_TEXT)
-            break; /* ui_wants_mouse is up to date only after the panels' next frame */
+            break; /* wants_mouse is up to date only after the panels' next frame */
     }
 
     /* Takes results of finished work. */
     for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
-    for (int k = 0; app->tools[k] != NULL; k++)
-        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
+    for (int k = 0; viewer_tools[k] != NULL; k++)
+        if (viewer_tools[k]->update != NULL) LR_TRY(viewer_tools[k]->update(app));
 
-    if (app->waits && !window_is_seen(app->window)) /* the picture is not visible */
+    if (app->waits && !app->window->is_seen) /* the picture is not visible */
         return LR_OK;
-    window_size(app->window, size);
+    const int *size = app->window->size;
     if (size[0] < 1 || size[1] < 1) { /* the window is iconified */
         window_wait(app->window, idle_seconds);
         return LR_OK;
@@ -387,7 +381,7 @@ static lr_status run_frame(struct app *app)
     /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
     app->probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
-    if (app->held_button < 0 && !ui_wants_mouse(app->ui)) app->probe = scene_probe(app);
+    if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);
     const struct draw_params params = {
         .view = &app->seen,
         .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
@@ -397,14 +391,13 @@ static lr_status run_frame(struct app *app)
         .hovered_module = app->probe.hit.module,
         .slices = app->slices,
         .has_volume = app->has_volume,
-        .volume_high = app->slices.high,
     };
     /* A frame is drawn if it is visible, goes into a picture, or is requested by a script. The first frames are
      * always drawn, so that there is a picture. */
-    const bool is_seen = window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
+    const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
     LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
-    ui_begin(app->ui, window_is_seen(app->window) ? app->frame_s : unseen_frame_s);
+    ui_begin(app->ui, app->window->is_seen ? app->frame_s : unseen_frame_s);
     show_panels(app);
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
     if (is_seen && app->saves_view) {
@@ -452,7 +445,6 @@ lr_status view_run(const struct view_params *params)
     struct app *app = lr_alloc(1, sizeof(*app), "the viewer", params->log);
     if (app == NULL) return LR_FAILED;
     app->params = params;
-    app->tools = viewer_tools;
     app->log = (lr_log){.write = app_keep_message, .user = app};
     app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
     app->now_s = app->start_s = lr_clock_seconds();
@@ -482,7 +474,7 @@ lr_status view_run(const struct view_params *params)
     }
 
     for (int k = APP_TOOLS - 1; k >= 0; k--) {
-        if (app->states[k] != NULL && app->tools[k]->close != NULL) app->tools[k]->close(app);
+        if (app->states[k] != NULL && viewer_tools[k]->close != NULL) viewer_tools[k]->close(app);
         free(app->states[k]);
         app->states[k] = NULL;
     }

@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700 /* needed for realpath */
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
-#include "viewer/tools/tools.h"
+#include "viewer/app.h"
 
 #include <lr/io.h>
 #include <math.h>
@@ -119,7 +119,7 @@ static bool shows_start(const struct app *app)
 static void show_start(struct app *app)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
-    const double scale = window_scale(app->window);
+    const double scale = app->window->scale;
     double left = app->scene_at[0] / scale;
     double room[2] = {app->scene_size[0] / scale - 2.0 * margin, app->scene_size[1] / scale - 2.0 * margin};
     if (room[0] < least_width) { /* draws over the panels, which have no contents yet */
