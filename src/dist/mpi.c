@@ -94,15 +94,12 @@ static lr_status transfer(struct lr_comm_group *group, const struct lr_messages 
     const int count = messages->num_sent + messages->num_received;
     MPI_Request *requests = malloc(sizeof(*requests) * (size_t)(count > 0 ? count : 1));
     int code = requests != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM, made = 0;
-    for (int k = 0; code == MPI_SUCCESS && k < messages->num_received; k++) {
-        const struct lr_message *message = &messages->received[k];
-        code =
-            MPI_Irecv(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, group->comm, &requests[made++]);
-    }
-    for (int k = 0; code == MPI_SUCCESS && k < messages->num_sent; k++) {
-        const struct lr_message *message = &messages->sent[k];
-        code =
-            MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, group->comm, &requests[made++]);
+    for (; code == MPI_SUCCESS && made < count; made++) {
+        const int sent = made - messages->num_received;
+        const struct lr_message *message = sent < 0 ? &messages->received[made] : &messages->sent[sent];
+        const int bytes = (int)message->count, peer = message->peer;
+        code = sent < 0 ? MPI_Irecv(message->bytes, bytes, MPI_BYTE, peer, 0, group->comm, &requests[made])
+                        : MPI_Isend(message->bytes, bytes, MPI_BYTE, peer, 0, group->comm, &requests[made]);
     }
     code = code == MPI_SUCCESS ? MPI_Waitall(made, requests, MPI_STATUSES_IGNORE) : code;
     free(requests);

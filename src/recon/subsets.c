@@ -251,8 +251,11 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 
 /* --- the additive term of sparse data and interleaved subsets --- */
 
-static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span, const float *values)
+/* Gets values from the source of the additive term. A negative value would be taken for a LOR that is left out. */
+static lr_status get_additive(const struct lr_subsets *subsets, const lr_lor_span *span, float *values)
 {
+    const lr_lor_source *source = &subsets->params->additive_source;
+    LR_TRY(source->get(source->user, span, values));
     for (int64_t k = 0; k < span->count; k++) {
         if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
             const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
@@ -265,13 +268,11 @@ static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_spa
 static lr_status add_additive(struct lr_subsets *subsets)
 {
     const lr_recon_params *params = subsets->params;
-    const lr_lor_source *source = &params->additive_source;
-    if (params->additive == NULL && source->get == NULL) return LR_OK;
+    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
     for (int k = 0; subsets->is_sparse && params->additive == NULL && k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
-        LR_TRY(source->get(source->user, &span, subset->additive));
-        LR_TRY(check_values(subsets, &span, subset->additive));
+        LR_TRY(get_additive(subsets, &span, subset->additive));
     }
     subsets->additive_counts = params->additive_sum;
     if (params->additive_sum > 0.0) return LR_OK;
@@ -288,8 +289,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
         const int64_t left = subsets->lors->count - first;
         const lr_lor_span span = {.first = first, .count = left < CHUNK ? left : CHUNK};
-        status = source->get(source->user, &span, values);
-        if (status == LR_OK) status = check_values(subsets, &span, values);
+        status = get_additive(subsets, &span, values);
         for (int64_t k = 0; status == LR_OK && k < span.count; k++) subsets->additive_counts += values[k];
     }
     free(values);
@@ -504,7 +504,6 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
                                 float *to)
 {
     const struct lr_subsets *subsets = compared->subsets;
-    const lr_lor_source *source = &subsets->params->additive_source;
     const float *from = compared->from[which].values;
     const struct lr_lor_run all = {0, 0, subset->num_values};
     const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
@@ -512,13 +511,10 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
     for (int64_t n = 0; n < num_runs; n++) {
         const lr_lor_span span = {.first = runs[n].first, .count = runs[n].count};
         float *values = to + runs[n].begin;
-        if (given(subsets->params, which) != NULL) {
+        if (given(subsets->params, which) != NULL)
             memcpy(values, from + span.first, (size_t)span.count * sizeof(*values));
-        } else {
-            /* A negative value would be taken for a LOR that is left out. */
-            LR_TRY(source->get(source->user, &span, values));
-            LR_TRY(check_values(subsets, &span, values));
-        }
+        else
+            LR_TRY(get_additive(subsets, &span, values));
     }
     if (which == ADDITIVE) return LR_OK;
     /* Counts of LORs that are interleaved with the subset's, but not in it, are set to 0. */

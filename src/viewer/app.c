@@ -118,12 +118,12 @@ void app_put_image(struct app *app, enum draw_image which, const lr_image *image
 void app_show_image(struct app *app, enum draw_image which)
 {
     struct draw_slices *slices = &app->slices;
-    if (!draw_has_image(app->draw, which)) return;
+    const lr_grid *grid = draw_get_grid(app->draw, which);
+    if (grid == NULL) return;
     slices->image = which;
     slices->low = app->ranges[which][0];
     slices->high = app->ranges[which][1];
     if (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]) return;
-    const lr_grid *own = draw_get_grid(app->draw, which), *grid = own != NULL ? own : &app->open.grid;
     for (int k = 0; k < 3; k++) { /* shows all three slices, through the middle of the grid */
         slices->is_shown[k] = true;
         slices->at_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];

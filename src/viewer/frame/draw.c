@@ -229,11 +229,6 @@ lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_im
     return upload_piece(draw, which);
 }
 
-bool draw_has_image(const struct draw *draw, enum draw_image which)
-{
-    return draw->images[which] != NULL || draw->coming[which].texture != NULL;
-}
-
 bool draw_is_busy(const struct draw *draw)
 {
     bool is_busy = false;
@@ -262,7 +257,7 @@ void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture
 
 const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which)
 {
-    return draw_has_image(draw, which) ? &draw->grids[which] : NULL;
+    return draw->images[which] != NULL || draw->coming[which].texture != NULL ? &draw->grids[which] : NULL;
 }
 
 double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3])

@@ -80,15 +80,12 @@ lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_im
 void draw_advance(struct draw *draw);
 bool draw_is_busy(const struct draw *draw);
 
-/* True if the image is on the device or being uploaded. */
-bool draw_has_image(const struct draw *draw, enum draw_image which);
-
 /* Shows a texture that the caller owns, [z][y][x] on the grid, until another image is set. highest: the value of its
  * largest voxel. */
 void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture, const lr_grid *grid,
                      double highest);
 
-/* The grid of an image, which is known as soon as the upload begins; NULL: there is no image. */
+/* The grid of an image that is on the device or being uploaded; NULL: there is no such image. */
 const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which);
 
 /* The value of a voxel that the slices show; waits for the device. NaN if there is no image or no such voxel. */

@@ -40,12 +40,7 @@ static void close_maps(struct app *app)
     task_runner_finish(&tool->sensitivities);
 }
 
-static void ask(struct app *app)
-{
-    struct maps_state *tool = app_state(app, &maps_tool);
-    const struct sensitivity_request usual = {0};
-    tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
-}
+static const struct sensitivity_request usual = {0};
 
 /* --- a pair's LORs --- */
 
@@ -139,7 +134,7 @@ static void show_panel(struct app *app)
         ui_progress(report->share, report->doing);
         if (ui_button("stop##sensitivity", true)) task_runner_cancel(&tool->sensitivities);
     } else if (ui_button("compute", app->open.scanner != NULL)) {
-        ask(app);
+        tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
     }
     const struct sensitivity_result *result = tool->sensitivities.result;
     if (result != NULL && app->draw->images[DRAW_SENSITIVITY] != NULL) {
@@ -198,7 +193,7 @@ static lr_status act(struct app *app, const struct command_words *words)
 {
     struct maps_state *tool = app_state(app, &maps_tool);
     if (strcmp(words->words[0], "sensitivity") == 0) {
-        ask(app);
+        tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
         return LR_OK;
     }
     LR_TRY(command_integer(&app->log, words, 1, &tool->modules[0]));

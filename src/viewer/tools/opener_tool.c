@@ -112,7 +112,7 @@ static const double least_width = 300.0, most_width = 560.0, most_height = 460.0
 static bool shows_start(const struct app *app)
 {
     bool has_image = false;
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) has_image = has_image || draw_has_image(app->draw, (enum draw_image)k);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) has_image |= draw_get_grid(app->draw, (enum draw_image)k) != NULL;
     return app->drawn == NULL && !has_image && !study_is_busy(app->study);
 }
 
