@@ -17,8 +17,8 @@
 
 void *app_state(const struct app *app, const struct viewer_tool *tool)
 {
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        if (viewer_tools[k] == tool) return app->states[k];
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k] == tool) return app->states[k];
     return NULL;
 }
 
@@ -32,28 +32,28 @@ bool app_is_busy(const struct app *app)
 {
     bool is_busy = draw_is_busy(app->draw) || study_is_busy(app->study);
     for (int k = 0; k < app->num_runners; k++) is_busy = is_busy || app->runners[k]->report.state == JOB_RUNNING;
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        is_busy = is_busy || (viewer_tools[k]->is_busy != NULL && viewer_tools[k]->is_busy(app));
+    for (int k = 0; app->tools[k] != NULL; k++)
+        is_busy = is_busy || (app->tools[k]->is_busy != NULL && app->tools[k]->is_busy(app));
     return is_busy;
 }
 
-static const struct viewer_tool *find_reader(enum lr_file_kind kind)
+static const struct viewer_tool *find_reader(const struct app *app, enum lr_file_kind kind)
 {
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        if (viewer_tools[k]->open_file != NULL && viewer_tools[k]->opens == kind) return viewer_tools[k];
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->open_file != NULL && app->tools[k]->opens == kind) return app->tools[k];
     return NULL;
 }
 
 lr_status app_open_file(struct app *app, enum lr_file_kind kind, const char *path)
 {
-    const struct viewer_tool *reader = find_reader(kind);
+    const struct viewer_tool *reader = find_reader(app, kind);
     return reader != NULL ? reader->open_file(app, path) : study_open_file(app->study, path);
 }
 
 void app_drop(struct app *app, const char *path)
 {
     const enum lr_file_kind kind = lr_file_kind_of(path);
-    const struct viewer_tool *reader = find_reader(kind);
+    const struct viewer_tool *reader = find_reader(app, kind);
     (void)app_open_file(app, kind, path);
     if (reader != NULL && reader->panel != NULL) app_choose(app, reader);
 }

@@ -77,7 +77,8 @@ struct app {
     struct gl_target *target; /* target as large as the window */
     struct script *script;    /* NULL: a person uses the viewer */
 
-    void *states[APP_TOOLS];                  /* owned, in the order of viewer_tools */
+    const struct viewer_tool *const *tools;   /* the list ends with NULL */
+    void *states[APP_TOOLS];                  /* owned, in the same order as the tools */
     struct task_runner *runners[APP_RUNNERS]; /* owned by the tools; polled once a frame, before the tools' updates */
     int num_runners;
 

@@ -55,14 +55,14 @@ static lr_status open_parts(struct app *app)
     app->draw = draw_create(app->ctx);
     if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
     if (params->script != NULL) {
-        app->script = script_read(params->script, &app->log);
+        app->script = script_read(params->script, app->tools, &app->log);
         if (app->script == NULL) return LR_BAD_INPUT;
     }
 
     app->study = study_create(&app->log);
     if (app->study == NULL) return LR_FAILED;
-    for (int k = 0; viewer_tools[k] != NULL; k++) {
-        const struct viewer_tool *tool = viewer_tools[k];
+    for (int k = 0; app->tools[k] != NULL; k++) {
+        const struct viewer_tool *tool = app->tools[k];
         if (tool->state_bytes > 0) {
             app->states[k] = lr_alloc(1, (int64_t)tool->state_bytes, "a tool of the viewer", &app->log);
             if (app->states[k] == NULL) return LR_FAILED;
@@ -130,8 +130,8 @@ static void press_key(struct app *app, int key)
     case INPUT_KEY_TAB: {
         const struct viewer_tool *first = NULL, *next = NULL;
         bool is_behind = false;
-        for (int k = 0; viewer_tools[k] != NULL; k++) {
-            const struct viewer_tool *tool = viewer_tools[k];
+        for (int k = 0; app->tools[k] != NULL; k++) {
+            const struct viewer_tool *tool = app->tools[k];
             if (tool->name == NULL) continue;
             if (first == NULL) first = tool;
             if (next == NULL && is_behind) next = tool;
@@ -157,8 +157,8 @@ static void press_key(struct app *app, int key)
         const struct pick_hit *hit = &app->probe.hit;
         char text[512] = "";
         bool is_described = false;
-        for (int k = 0; viewer_tools[k] != NULL && !is_described; k++)
-            is_described = viewer_tools[k]->describe != NULL && viewer_tools[k]->describe(app, text, sizeof(text));
+        for (int k = 0; app->tools[k] != NULL && !is_described; k++)
+            is_described = app->tools[k]->describe != NULL && app->tools[k]->describe(app, text, sizeof(text));
         if (!is_described && hit->module >= 0) {
             snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module, hit->crystal[0],
                      hit->crystal[1], hit->point_mm[0], hit->point_mm[1], hit->point_mm[2]);
@@ -174,8 +174,8 @@ static void press_key(struct app *app, int key)
     case INPUT_KEY_ESCAPE: /* stops all opening and computing */
         study_cancel(app->study);
         for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
-        for (int k = 0; viewer_tools[k] != NULL; k++)
-            if (viewer_tools[k]->cancel != NULL) viewer_tools[k]->cancel(app);
+        for (int k = 0; app->tools[k] != NULL; k++)
+            if (app->tools[k]->cancel != NULL) app->tools[k]->cancel(app);
         break;
     default: break;
     }
@@ -209,8 +209,8 @@ static void take_event(struct app *app, const struct input_event *event)
             /* The click goes to the first tool that accepts it. */
             const struct probe probe = scene_probe(app);
             bool is_taken = false;
-            for (int k = 0; viewer_tools[k] != NULL && !is_taken; k++)
-                is_taken = viewer_tools[k]->click != NULL && viewer_tools[k]->click(app, &probe);
+            for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
+                is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
         }
     } else if (event->kind == INPUT_SCROLL && !app->ui->wants_mouse)
         camera_zoom(&app->camera, event->by[1]);
@@ -268,11 +268,11 @@ static void show_panels(struct app *app)
         const struct viewer_tool *tabs[APP_TOOLS];
         const char *names[APP_TOOLS];
         int count = 0, wanted = -1;
-        for (int k = 0; viewer_tools[k] != NULL; k++) {
-            if (viewer_tools[k]->name == NULL) continue;
-            if (app->wants_tool && viewer_tools[k] == app->tool) wanted = count;
-            names[count] = viewer_tools[k]->name;
-            tabs[count++] = viewer_tools[k];
+        for (int k = 0; app->tools[k] != NULL; k++) {
+            if (app->tools[k]->name == NULL) continue;
+            if (app->wants_tool && app->tools[k] == app->tool) wanted = count;
+            names[count] = app->tools[k]->name;
+            tabs[count++] = app->tools[k];
         }
         const int front = ui_tabs("tools", names, count, wanted);
         if (front >= 0 && !app->wants_tool) app->tool = tabs[front];
@@ -359,8 +359,8 @@ static lr_status run_frame(struct app *app)
 
     /* Takes results of finished work. */
     for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        if (viewer_tools[k]->update != NULL) LR_TRY(viewer_tools[k]->update(app));
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
 
     if (app->waits && !app->window->is_seen) /* the picture is not visible */
         return LR_OK;
@@ -445,6 +445,7 @@ lr_status view_run(const struct view_params *params)
     struct app *app = lr_alloc(1, sizeof(*app), "the viewer", params->log);
     if (app == NULL) return LR_FAILED;
     app->params = params;
+    app->tools = viewer_tools;
     app->log = (lr_log){.write = app_keep_message, .user = app};
     app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
     app->now_s = app->start_s = lr_clock_seconds();
@@ -474,7 +475,7 @@ lr_status view_run(const struct view_params *params)
     }
 
     for (int k = APP_TOOLS - 1; k >= 0; k--) {
-        if (app->states[k] != NULL && viewer_tools[k]->close != NULL) viewer_tools[k]->close(app);
+        if (app->states[k] != NULL && app->tools[k]->close != NULL) app->tools[k]->close(app);
         free(app->states[k]);
         app->states[k] = NULL;
     }

@@ -15,7 +15,7 @@ static struct script *read_text(const char *text, size_t bytes, struct test_log 
     assert_int_equal(fwrite(text, 1, bytes, file), bytes);
     assert_int_equal(fclose(file), 0);
     test_log_init(log);
-    struct script *script = script_read(path, &log->log);
+    struct script *script = script_read(path, viewer_tools, &log->log);
     remove(path);
     return script;
 }
@@ -60,7 +60,7 @@ static void bad_texts(void **state)
 static void no_text(void **state)
 {
     struct test_log log = TEST_LOG(log);
-    assert_none(script_read("there is no such file", &log.log), LR_BAD_INPUT, &log, "");
+    assert_none(script_read("there is no such file", viewer_tools, &log.log), LR_BAD_INPUT, &log, "");
     script_destroy(NULL);
 }
 
@@ -87,12 +87,12 @@ static void steps_are_told(void **state)
 {
     static const char *const names[] = {"open", "wait", "recon", "stay", "print", "expect"};
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        const struct command *command = command_find(names[k]);
+        const struct command *command = command_find(viewer_tools, names[k]);
         assert_non_null(command);
         assert_true(command->least <= command->most && command->most < COMMAND_WORDS);
         assert_true(command->words[0] != '\0');
     }
-    assert_null(command_find("Wait"));
+    assert_null(command_find(viewer_tools, "Wait"));
 }
 
 test_main("viewer_script", cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts), cmocka_unit_test(no_text),

@@ -77,10 +77,10 @@ const char *command_write_place(const double mm[3], char text[COMMAND_TEXT])
     return text;
 }
 
-const struct command *command_find(const char *name)
+const struct command *command_find(const struct viewer_tool *const *tools, const char *name)
 {
-    for (int k = 0; viewer_tools[k] != NULL; k++) {
-        const struct command *command = viewer_tools[k]->commands;
+    for (; *tools != NULL; tools++) {
+        const struct command *command = (*tools)->commands;
         for (; command != NULL && command->name != NULL; command++)
             if (strcmp(command->name, name) == 0) return command;
     }
@@ -120,7 +120,7 @@ static char *cut_word(char **rest)
     return word;
 }
 
-struct script *script_read(const char *path, const lr_log *log)
+struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log)
 {
     struct script *script = lr_alloc(1, sizeof(*script), "a script", log);
     if (script == NULL) return NULL;
@@ -149,7 +149,7 @@ struct script *script_read(const char *path, const lr_log *log)
         if (step.words.count == 0) continue;
 
         const char *name = step.words.words[0];
-        step.command = command_find(name);
+        step.command = command_find(tools, name);
         if (step.command == NULL) {
             lr_error(log, LR_BAD_INPUT, "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them", path,
                      number, name);

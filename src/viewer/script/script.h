@@ -12,6 +12,7 @@
 
 struct app;
 struct script;
+struct viewer_tool;
 
 enum { COMMAND_WORDS = 16, COMMAND_TEXT = 256 };
 
@@ -66,11 +67,11 @@ lr_status command_choice(const lr_log *log, const struct command_words *words, i
                          int *value);
 
 /* The command with that name; NULL if no tool has one. */
-const struct command *command_find(const char *name);
+const struct command *command_find(const struct viewer_tool *const *tools, const char *name);
 
 /* Reads the steps. errors: NULL, LR_BAD_INPUT if a step does not exist or has wrong arguments. The message gives
  * file and line. */
-struct script *script_read(const char *path, const lr_log *log);
+struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log);
 void script_destroy(struct script *script); /* NULL is allowed */
 
 /* Runs the steps that are due before a frame. A waiting step is called again before the next frame. The viewer ends

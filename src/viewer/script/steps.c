@@ -51,8 +51,8 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
 {
     const char *name = words->words[1];
     const bool sets = strcmp(words->words[0], "set") == 0;
-    for (int k = 0; viewer_tools[k] != NULL; k++) {
-        const struct viewer_tool *tool = viewer_tools[k];
+    for (int k = 0; app->tools[k] != NULL; k++) {
+        const struct viewer_tool *tool = app->tools[k];
         const struct command_setting *setting = tool->settings;
         for (; sets && setting != NULL && setting->name != NULL; setting++)
             if (strcmp(setting->name, name) == 0) return setting->set(app, words);
@@ -227,8 +227,8 @@ static const double look_again_seconds = 0.02;
 static lr_status find_value(struct app *app, const char *name, struct command_value *value, char text[COMMAND_TEXT])
 {
     bool is_there = false;
-    for (int k = 0; viewer_tools[k] != NULL && !is_there; k++)
-        is_there = viewer_tools[k]->get_value != NULL && viewer_tools[k]->get_value(app, name, value);
+    for (int k = 0; app->tools[k] != NULL && !is_there; k++)
+        is_there = app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value);
     if (!is_there) {
         return lr_error(&app->log, LR_BAD_INPUT,
                         "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);

@@ -38,8 +38,8 @@ lr_status session_tool_write(struct app *app, const char *path)
         session.target_mm[k] = app->camera.at_mm[k];
         session.eye_mm[k] = (double)app->seen.eye_mm[k];
     }
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        if (viewer_tools[k]->write_session != NULL) viewer_tools[k]->write_session(app, &session);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->write_session != NULL) app->tools[k]->write_session(app, &session);
     const struct draw_slices *slices = &app->slices;
     if (slices->image <= DRAW_MU && slices->low < slices->high) {
         struct lr_session_range *range = &session.ranges[session.num_ranges++];
@@ -99,8 +99,8 @@ static lr_status take_study(struct app *app, bool is_new)
     struct session_state *tool = app_state(app, &session_tool);
     const struct lr_view_session *session = &tool->session;
     if (!is_new || !tool->is_read) return LR_OK;
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        if (viewer_tools[k]->name != NULL && viewer_tools[k]->mode == session->mode) app_choose(app, viewer_tools[k]);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->name != NULL && app->tools[k]->mode == session->mode) app_choose(app, app->tools[k]);
     if (session->has_camera) {
         double to_eye[3], away = 0.0;
         for (int k = 0; k < 3; k++) {
@@ -116,8 +116,8 @@ static lr_status take_study(struct app *app, bool is_new)
         }
     }
 
-    for (int k = 0; viewer_tools[k] != NULL; k++)
-        if (viewer_tools[k]->read_session != NULL) viewer_tools[k]->read_session(app, session);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->read_session != NULL) app->tools[k]->read_session(app, session);
     if (session->has_shown) {
         for (int k = 0; k < NUM_NAMES; k++)
             if (strcmp(image_names[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);

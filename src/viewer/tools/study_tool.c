@@ -164,8 +164,8 @@ static lr_status update(struct app *app)
     }
     if (is_new) LR_TRY(take_opened(app));
     /* Tools are also told about failed openings, because the findings of a refused file may have been freed. */
-    for (int k = 0; viewer_tools[k] != NULL && (has_ended || is_new); k++)
-        if (viewer_tools[k]->take_study != NULL) LR_TRY(viewer_tools[k]->take_study(app, is_new));
+    for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
+        if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
     draw_advance(app->draw);
     return LR_OK;
 }
