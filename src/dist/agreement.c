@@ -86,9 +86,8 @@ static lr_status meet(lr_comm *comm, const struct state *own)
         comm->failed_status = LR_BAD_INPUT;
         if (r == comm->facts.rank) {
             lr_error(comm->log, LR_BAD_INPUT,
-                     "this rank works on something else than rank 0 (step %d of %lld numbers, "
-                     "where rank 0 is at step %d of %lld): give all ranks the same command and "
-                     "the same files",
+                     "this rank works on something else than rank 0 (step %d of %lld numbers, where rank 0 is at step "
+                     "%d of %lld): give all ranks the same command and the same files",
                      (int)all[r].step, (long long)all[r].count, (int)all[0].step, (long long)all[0].count);
         }
         return lr_comm_tell_failure(comm);
@@ -220,9 +219,8 @@ lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
         comm->failed_status = LR_BAD_INPUT;
         if (r == comm->facts.rank) {
             lr_error(comm->log, LR_BAD_INPUT,
-                     "another %s than that of rank 0: %s here, where %s has %s: give all ranks "
-                     "the same",
-                     what, all[r].text, all[0].machine, all[0].text);
+                     "another %s than that of rank 0: %s here, where %s has %s: give all ranks the same", what,
+                     all[r].text, all[0].machine, all[0].text);
         }
         return lr_comm_tell_failure(comm);
     }

@@ -227,8 +227,7 @@ static lr_status choose(lr_comm *comm, const struct offer *all)
         comm->failed_status = LR_NO_DEVICE;
         if (comm->facts.rank > 0) return lr_comm_tell_failure(comm);
         return lr_error(comm->log, LR_NO_DEVICE,
-                        "images cannot be exchanged by %s, as was asked for (%s): leave the "
-                        "choice to the library",
+                        "images cannot be exchanged by %s, as was asked for (%s): leave the choice to the library",
                         is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", route->reason);
     }
     const char *names[] = {
@@ -337,15 +336,11 @@ struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
+    bool on_device;     /* messages are sent from memory of a device: `way` is MPI or NCCL */
     lr_vector there;    /* memory that messages are sent from and received in: the vector or a copy of it */
     int64_t begin, end; /* range of the numbers that this rank contributes */
     double begin_s;
 };
-
-static bool is_on_device(const struct move *move)
-{
-    return move->way == LR_WAY_MPI || move->way == LR_WAY_NCCL;
-}
 
 static bool is_room_for(const lr_vector *room, const lr_vector *vector)
 {
@@ -375,7 +370,7 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     move->begin_s = lr_clock_seconds();
     move->there = *vector;
     move->there.is_part = true;
-    const bool on_device = is_on_device(move);
+    const bool on_device = move->on_device = move->way == LR_WAY_MPI || move->way == LR_WAY_NCCL;
     const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
     lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
     const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
@@ -449,23 +444,17 @@ static int64_t left_of(const int64_t *offsets, int rank, int64_t at, int64_t mos
     return left < 0 ? 0 : left < most ? left : most;
 }
 
-static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
+/* Returns how many numbers of one share a step moves at most. longest: the longest share. */
+static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets, int64_t *longest)
 {
-    int64_t longest = 0;
+    *longest = 0;
     for (int r = 0; r < comm->facts.size; r++) {
         const int64_t share = offsets[r + 1] - offsets[r];
-        longest = share > longest ? share : longest;
+        *longest = share > *longest ? share : *longest;
     }
-    return longest;
-}
-
-/* Returns how many numbers of one share a step moves at most. */
-static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
-{
-    const int64_t longest = longest_share(comm, offsets);
     int64_t numbers = NUMBERS_AT_ONCE / comm->facts.size;
     numbers = numbers > LEAST_AT_ONCE ? numbers : LEAST_AT_ONCE;
-    return numbers < longest ? numbers : longest > 0 ? longest : 1;
+    return numbers < *longest ? numbers : *longest > 0 ? *longest : 1;
 }
 
 static char *number_at(const lr_vector *vector, int64_t k)
@@ -480,21 +469,13 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
     if (message.count > 0) list[(*count)++] = message;
 }
 
-/* Waits for the device before MPI moves data, because MPI knows no CUDA streams. Kernels that write the data, or read
- * data received earlier, must have ended. */
-static lr_status wait_for_device(const struct move *move)
-{
-    const struct lr_comm_route *route = &move->comm->route;
-    return move->way == LR_WAY_MPI ? route->fns->wait(route->place) : LR_OK;
-}
-
 static lr_status transfer(const struct move *move, struct lr_messages *messages)
 {
     lr_comm *comm = move->comm;
+    struct lr_comm_route *route = &comm->route;
     for (int k = 0; k < messages->num_sent; k++) comm->sent_bytes += (double)messages->sent[k].count;
     if (move->way == LR_WAY_NCCL) {
         /* All ranks learn at once if NCCL refused a transfer, and then drop their links. */
-        struct lr_comm_route *route = &comm->route;
         const lr_status status =
             lr_comm_settle(comm, LR_COMM_STEP_SENT, route->fns->transfer(route->link, route->place, messages));
         if (status != LR_OK) {
@@ -504,7 +485,8 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
         return status;
     }
 
-    LR_TRY(wait_for_device(move));
+    /* MPI knows no CUDA streams. Kernels that write the data, or read data received earlier, must have ended. */
+    if (move->way == LR_WAY_MPI) LR_TRY(route->fns->wait(route->place));
     return lr_comm_check(comm, comm->fns->transfer(comm->group, messages));
 }
 
@@ -512,8 +494,9 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
 static lr_status exchange_shares(const struct move *move, const int64_t *offsets, bool is_sum)
 {
     lr_comm *comm = move->comm;
-    const lr_vector *pieces = is_on_device(move) ? &comm->route.pieces : &comm->pieces;
-    const int64_t longest = longest_share(comm, offsets), most = numbers_at_once(comm, offsets);
+    const lr_vector *pieces = move->on_device ? &comm->route.pieces : &comm->pieces;
+    int64_t longest;
+    const int64_t most = numbers_at_once(comm, offsets, &longest);
     const int64_t size = lr_vector_size(move->vector);
     const int rank = comm->facts.rank;
     for (int64_t at = 0; at < longest; at += most) {
@@ -547,7 +530,8 @@ lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *v
     struct move move = {.comm = comm, .vector = vector, .end = vector->count};
     if (lr_comm_is_single(comm)) return LR_OK;
     const int rank = comm->facts.rank;
-    LR_TRY(begin_move(&move, LR_COMM_STEP_SUM, numbers_at_once(comm, offsets)));
+    int64_t longest;
+    LR_TRY(begin_move(&move, LR_COMM_STEP_SUM, numbers_at_once(comm, offsets, &longest)));
     LR_TRY(exchange_shares(&move, offsets, true));
     return end_move(&move, offsets[rank], offsets[rank + 1]);
 }
@@ -585,7 +569,7 @@ lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
     move.end = has_it ? vector->count : 0;
     LR_TRY(begin_move(&move, LR_COMM_STEP_BROADCAST, 0));
     const int64_t bytes = vector->count * lr_vector_size(vector);
-    if (move.way != LR_WAY_NCCL) LR_TRY(wait_for_device(&move));
+    if (move.way == LR_WAY_MPI) LR_TRY(comm->route.fns->wait(comm->route.place));
     for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
         const int64_t left = bytes - at, count = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
         char *first = number_at(&move.there, 0) + at;

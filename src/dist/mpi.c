@@ -26,16 +26,6 @@ static lr_status check(int code)
     return code == MPI_SUCCESS ? LR_OK : LR_FAILED;
 }
 
-/* Asks MPI's library at run time, since it may have been built differently from the library of the headers. */
-static bool is_cuda_aware(void)
-{
-#if defined(MPIX_CUDA_AWARE_SUPPORT)
-    return MPIX_Query_cuda_support() == 1;
-#else
-    return false;
-#endif
-}
-
 static void describe(struct lr_comm_facts *facts)
 {
     /* The text is "Open MPI v4.1.4, package: ...". Only the part before the first comma is kept. */
@@ -45,7 +35,11 @@ static void describe(struct lr_comm_facts *facts)
     MPI_Get_library_version(text, &length);
     snprintf(facts->way, size, "%.*s", (int)strcspn(text, ",\n"), text);
 
-    facts->is_cuda_aware = is_cuda_aware();
+    /* MPI's library is asked at run time, since it may have been built differently from the library of the headers. */
+    facts->is_cuda_aware = false;
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+    facts->is_cuda_aware = MPIX_Query_cuda_support() == 1;
+#endif
 }
 
 struct lr_comm_group {
@@ -100,15 +94,12 @@ static lr_status transfer(struct lr_comm_group *group, const struct lr_messages 
     const int count = messages->num_sent + messages->num_received;
     MPI_Request *requests = malloc(sizeof(*requests) * (size_t)(count > 0 ? count : 1));
     int code = requests != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM, made = 0;
-    for (int k = 0; code == MPI_SUCCESS && k < messages->num_received; k++) {
-        const struct lr_message *message = &messages->received[k];
-        code =
-            MPI_Irecv(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, group->comm, &requests[made++]);
-    }
-    for (int k = 0; code == MPI_SUCCESS && k < messages->num_sent; k++) {
-        const struct lr_message *message = &messages->sent[k];
-        code =
-            MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, group->comm, &requests[made++]);
+    for (; code == MPI_SUCCESS && made < count; made++) {
+        const int sent = made - messages->num_received;
+        const struct lr_message *message = sent < 0 ? &messages->received[made] : &messages->sent[sent];
+        const int bytes = (int)message->count, peer = message->peer;
+        code = sent < 0 ? MPI_Irecv(message->bytes, bytes, MPI_BYTE, peer, 0, group->comm, &requests[made])
+                        : MPI_Isend(message->bytes, bytes, MPI_BYTE, peer, 0, group->comm, &requests[made]);
     }
     code = code == MPI_SUCCESS ? MPI_Waitall(made, requests, MPI_STATUSES_IGNORE) : code;
     free(requests);

@@ -65,9 +65,8 @@ lr_status lr_partition_sized(size_t given_bytes, const lr_partition_params *give
     for (int r = 0; status == LR_OK && r < ranks; r++) {
         if (counts[r] == 0) {
             status = lr_error(params->log, LR_USAGE,
-                              "%d ranks for %lld %s: rank %d would have nothing to do: start fewer "
-                              "ranks",
-                              ranks, (long long)params->lors->num_pairs,
+                              "%d ranks for %lld %s: rank %d would have nothing to do: start fewer ranks", ranks,
+                              (long long)params->lors->num_pairs,
                               params->lors->scanner != NULL ? "pairs of modules" : "views", r);
         }
     }

@@ -4,13 +4,13 @@
  * Composition of the ranks' guesses: Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU
  * Cluster, section V. docs/method/cluster.md. */
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/sized.h"
 #include "dist/weights.h"
 #include "model/lors/place.h"
-#include "recon/ranks.h"
 #include "recon/subsets.h"
 
 #include <lr/recon.h>
@@ -41,7 +41,14 @@ struct compose {
     float *additive; /* [longest] */
     lr_vector *data; /* [num_own][2] measured counts and additive term of each guess on the host, in single precision */
     int32_t *pairs;  /* [largest number of pairs of a guess] */
-    int64_t longest;
+    struct window {
+        const lr_recon_params *of;
+        lr_selection part;
+        bool is_all;          /* true if the window has all pairs of the guess */
+        int64_t first, count; /* LORs, which are consecutive */
+    } * windows;              /* windows of the LORs of all guesses of this process */
+    int num_windows;
+    int64_t longest;   /* largest count of a window */
     double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
     double *weights;   /* [size] */
     double *residuals; /* [size] */
@@ -56,30 +63,9 @@ struct compose {
 
 /* --- a window of a guess's LORs --- */
 
-struct window {
-    const lr_recon_params *of;
-    lr_selection part;
-    bool is_all;          /* true if the window has all pairs of the guess */
-    int64_t first, count; /* LORs, which are consecutive */
-};
-
 static const lr_lors *lors_of(const lr_recon_params *of)
 {
     return lr_operator_get_info(of->op)->lors;
-}
-
-/* Returns a window of pairs from `begin` on, with at least one pair. */
-static struct window cut_window(const struct compose *compose, const lr_recon_params *of, int64_t begin)
-{
-    const lr_lors *lors = lors_of(of);
-    const int64_t each = VALUES_AT_ONCE / (compose->size + 2), most = each > LEAST_AT_ONCE ? each : LEAST_AT_ONCE;
-    int64_t end = begin + 1;
-    while (end < lors->num_pairs && lors->offsets[end + 1] - lors->offsets[begin] <= most) end++;
-    return (struct window){.of = of,
-                           .part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
-                           .is_all = begin == 0 && end == lors->num_pairs,
-                           .first = lors->offsets[begin],
-                           .count = lors->offsets[end] - lors->offsets[begin]};
 }
 
 /* Copies dense data, or puts sparse data in their places among zeros. */
@@ -132,30 +118,26 @@ static lr_status add_up(struct compose *compose)
     double *sums = compose->sums, *with = sums + size * size;
     float *measured = compose->measured;
     memset(sums, 0, (size_t)count * sizeof(*sums));
-    for (int own = 0; own < compose->num_own; own++) {
-        const lr_recon_params *of = &compose->own[own];
-        const int64_t num_pairs = lors_of(of)->num_pairs;
-        for (int64_t begin = 0; begin < num_pairs;) {
-            const struct window window = cut_window(compose, of, begin);
-            LR_TRY(lr_progress_report(of->progress, "projecting the guesses", own + (double)begin / (double)num_pairs,
-                                      compose->num_own));
-            LR_TRY(read_window(compose, &window));
-            for (int64_t n = 0; n < window.count; n++) measured[n] -= compose->additive[n];
-            for (int g = 0; g < size; g++) {
-                float *values = compose->values + (int64_t)g * compose->longest;
-                LR_TRY(project(compose, &window, compose->guesses + (int64_t)g * compose->num_voxels, values));
-                for (int k = 0; k <= g; k++) {
-                    const double sum = dot(values, compose->values + (int64_t)k * compose->longest, window.count);
-                    sums[g * size + k] += sum;
-                    sums[k * size + g] += k != g ? sum : 0.0;
-                }
-                with[g] += dot(values, measured, window.count);
+    for (int w = 0; w < compose->num_windows; w++) {
+        const struct window *window = &compose->windows[w];
+        const double begin = (double)(window->part.pairs - compose->pairs);
+        LR_TRY(lr_progress_report(window->of->progress, "projecting the guesses",
+                                  (double)(window->of - compose->own) + begin / (double)lors_of(window->of)->num_pairs,
+                                  compose->num_own));
+        LR_TRY(read_window(compose, window));
+        for (int64_t n = 0; n < window->count; n++) measured[n] -= compose->additive[n];
+        for (int g = 0; g < size; g++) {
+            float *values = compose->values + (int64_t)g * compose->longest;
+            LR_TRY(project(compose, window, compose->guesses + (int64_t)g * compose->num_voxels, values));
+            for (int k = 0; k <= g; k++) {
+                const double sum = dot(values, compose->values + (int64_t)k * compose->longest, window->count);
+                sums[g * size + k] += sum;
+                sums[k * size + g] += k != g ? sum : 0.0;
             }
-            with[size] += dot(measured, measured, window.count);
-            begin += window.part.num_pairs;
+            with[g] += dot(values, measured, window->count);
         }
+        with[size] += dot(measured, measured, window->count);
     }
-
     return lr_comm_sum_numbers(compose->comm, sums, count);
 }
 
@@ -208,24 +190,20 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
 
     compose->has_image = true;
     /* The fit of the composed image, whose negative voxels are 0 now, to the data of all ranks. */
-    for (int k = 0; k < compose->num_own; k++) {
-        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
-        for (int64_t first = 0; first < num_pairs;) {
-            const struct window window = cut_window(compose, &compose->own[k], first);
-            lr_poisson_fit found;
-            lr_vector values = lr_vector_of_floats(compose->values, window.count);
-            const lr_vector measured = lr_vector_of_floats(compose->measured, window.count);
-            const lr_vector additive = lr_vector_of_floats(compose->additive, window.count);
-            LR_TRY(read_window(compose, &window));
-            LR_TRY(project(compose, &window, compose->image, compose->values));
-            for (int64_t n = 0; n < window.count; n++) {
-                const double left = (double)compose->measured[n] - compose->additive[n] - compose->values[n];
-                done.clipped_residual += left * left;
-            }
-            LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
-            lr_poisson_fit_add(&done.fit, &found);
-            first += window.part.num_pairs;
+    for (int w = 0; w < compose->num_windows; w++) {
+        const struct window *window = &compose->windows[w];
+        lr_poisson_fit found;
+        lr_vector values = lr_vector_of_floats(compose->values, window->count);
+        const lr_vector measured = lr_vector_of_floats(compose->measured, window->count);
+        const lr_vector additive = lr_vector_of_floats(compose->additive, window->count);
+        LR_TRY(read_window(compose, window));
+        LR_TRY(project(compose, window, compose->image, compose->values));
+        for (int64_t n = 0; n < window->count; n++) {
+            const double left = (double)compose->measured[n] - compose->additive[n] - compose->values[n];
+            done.clipped_residual += left * left;
         }
+        LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
+        lr_poisson_fit_add(&done.fit, &found);
     }
     LR_TRY(lr_comm_sum_numbers(compose->comm, &done.clipped_residual, 1));
     LR_TRY(lr_ranks_add_update(&ranks, &done.fit, NULL, NULL));
@@ -285,16 +263,26 @@ static lr_status allocate(struct compose *compose)
     compose->pairs = lr_alloc(pairs, sizeof(*compose->pairs), what, log);
     if (compose->pairs == NULL) return LR_FAILED;
     for (int64_t k = 0; k < pairs; k++) compose->pairs[k] = (int32_t)k;
-    int64_t longest = 0;
+
+    /* A window has at least one pair. */
+    const int64_t each = VALUES_AT_ONCE / (size + 2), most = each > LEAST_AT_ONCE ? each : LEAST_AT_ONCE;
+    const struct lr_items items = {sizeof(*compose->windows), what, log};
+    int64_t room = 0;
     for (int k = 0; k < compose->num_own; k++) {
-        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
-        for (int64_t begin = 0; begin < num_pairs;) {
-            const struct window window = cut_window(compose, &compose->own[k], begin);
-            longest = window.count > longest ? window.count : longest;
-            begin += window.part.num_pairs;
+        const lr_lors *lors = lors_of(&compose->own[k]);
+        for (int64_t begin = 0, end = 1; begin < lors->num_pairs; begin = end++) {
+            while (end < lors->num_pairs && lors->offsets[end + 1] - lors->offsets[begin] <= most) end++;
+            const int64_t count = lors->offsets[end] - lors->offsets[begin];
+            LR_TRY(lr_grow(&compose->windows, &room, compose->num_windows + 1, &items));
+            compose->windows[compose->num_windows++] =
+                (struct window){.of = &compose->own[k],
+                                .part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
+                                .is_all = begin == 0 && end == lors->num_pairs,
+                                .first = lors->offsets[begin],
+                                .count = count};
+            compose->longest = count > compose->longest ? count : compose->longest;
         }
     }
-    compose->longest = longest;
 
     compose->guesses = lr_alloc(size * voxels, sizeof(float), what, log);
     compose->start = lr_alloc(voxels, sizeof(float), what, log);
@@ -432,6 +420,7 @@ lr_status lr_compose_sized(size_t given_bytes, const lr_compose_params *given, l
         status = copied != LR_OK ? copied : status;
     }
     free(compose.pairs);
+    free(compose.windows);
     free(compose.guesses);
     free(compose.start);
     free(compose.image);

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sized.h"
-#include "recon/ranks.h"
 #include "recon/subsets.h"
 
 #include <math.h>
@@ -186,8 +185,7 @@ static lr_status run_round(struct distributed *d)
     LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], &sums));
     if (sums.not_finite > 0) {
         return lr_error(d->params->log, LR_FAILED,
-                        "%lld voxels grew beyond the largest number: leave out voxels that are "
-                        "hardly seen",
+                        "%lld voxels grew beyond the largest number: leave out voxels that are hardly seen",
                         (long long)sums.not_finite);
     }
     LR_TRY(fit.measured_counts > 0.0 || fit.left_out_lors == 0
@@ -229,20 +227,17 @@ static lr_status run_round(struct distributed *d)
 
 /* --- start --- */
 
-static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_vector *vector)
-{
-    return lr_vector_create(
-        &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
-}
-
 static lr_status run(struct distributed *d)
 {
     const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
     LR_TRY(lr_ranks_init(&d->ranks, d->params->comm, num_voxels, d->params->log));
     LR_TRY(lr_subsets_init(&d->subsets, d->params));
     lr_place *of_values = d->subsets.is_sparse ? NULL : d->place;
-    for (int k = 0; k < NUM_IMAGES; k++) LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
-    LR_TRY(make(d, of_values, d->subsets.most_values, &d->values));
+    lr_vector_params made = {.place = d->place, .count = num_voxels, .name = "images of a rank", .log = d->params->log};
+    for (int k = 0; k < NUM_IMAGES; k++) LR_TRY(lr_vector_create(&made, &d->images[k]));
+    made.place = of_values;
+    made.count = d->subsets.most_values;
+    LR_TRY(lr_vector_create(&made, &d->values));
     LR_TRY(lr_compared_init(&d->compared, &d->subsets, of_values, true));
     d->own_counts = d->subsets.own_counts;
 
@@ -279,9 +274,7 @@ static lr_status run(struct distributed *d)
     }
 
     while (d->done < d->wanted) LR_TRY(run_round(d));
-    lr_info(d->params->log,
-            "%d iterations with %d exchanges; %d of them gave up the ranks' images for that of "
-            "ML-EM",
+    lr_info(d->params->log, "%d iterations with %d exchanges; %d of them gave up the ranks' images for that of ML-EM",
             d->done, d->num_rounds, d->num_refused);
     return LR_OK;
 }
@@ -331,7 +324,7 @@ lr_status lr_recon_distributed_sized(size_t given_bytes, const lr_distributed_pa
     lr_vector_destroy(&d.values);
     lr_compared_finish(&d.compared);
     lr_subsets_finish(&d.subsets);
-    lr_ranks_finish(&d.ranks);
+    free(d.ranks.offsets);
 
     return lr_comm_fail(params->recon.comm, status);
 }

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "device/vector.h"
 #include "operator/updates.h"
-#include "recon/ranks.h"
 #include "recon/rule.h"
 #include "recon/subsets.h"
 
@@ -73,9 +72,7 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
     }
     if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
         return lr_error(params->log, LR_USAGE,
-                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
-                        "that many%s",
-                        subsets,
+                        "%d subsets: they are made of %s, of which there are %lld; give 1 to that many%s", subsets,
                         info->of_events         ? "ranges of events"
                         : lors->scanner == NULL ? "views"
                                                 : "LORs of module pairs",
@@ -150,6 +147,10 @@ struct recon {
     const lr_recon_params *params;
     const struct lr_update_rule *rule;
     const lr_operator_info *info;
+    bool has_own_steps; /* voxels have different steps */
+    /* The sum of all estimates is computed as the product of the sensitivity and the image. That is needed if some LORs
+     * are not projected, as in sparse data and list mode, or if projected LORs include those of interleaved subsets. */
+    bool estimates_by_sensitivity;
     int iterations;
     double project_s; /* time of projections so far */
     int iteration;    /* current iteration, from 0, earlier runs included */
@@ -188,16 +189,11 @@ struct recon {
 
 /* --- start --- */
 
-static bool has_own_steps(const struct recon *recon)
-{
-    return recon->params->own_steps && recon->params->algorithm == LR_ALGORITHM_RAMLA;
-}
-
 /* Returns the bytes of all images, and of the LOR values if they are asked for. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
-    const int more = recon->rule->is_penalised ? LR_PENALTY_VECTORS : has_own_steps(recon);
+    const int more = recon->rule->is_penalised ? LR_PENALTY_VECTORS : recon->has_own_steps;
     double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + more);
     if (with_values)
         numbers += (double)subsets->most_values + lr_compared_count(subsets, lr_operator_place(recon->params->op));
@@ -283,7 +279,7 @@ static lr_status start_with(struct recon *recon)
             const lr_vector slab = lr_ranks_slab(&recon->ranks, sensitivity);
             LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
         }
-        if (has_own_steps(recon)) {
+        if (recon->has_own_steps) {
             lr_vector *host = &recon->host_sensitivity;
             LR_TRY(lr_vector_copy(sensitivity, host));
             const float *values = host->values;
@@ -292,7 +288,7 @@ static lr_status start_with(struct recon *recon)
         }
         LR_TRY(recon->rule->start != NULL ? recon->rule->start(sensitivity, &recon->scale[k]) : LR_OK);
     }
-    if (has_own_steps(recon)) {
+    if (recon->has_own_steps) {
         /* The largest step of each voxel that does not make it negative is 1 / its largest sensitivity in a subset.
          * The scale of all subsets is the largest of these steps. */
         float *scale = recon->largest.values;
@@ -309,7 +305,7 @@ static lr_status start_with(struct recon *recon)
 
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) {
-        const struct lr_penalty_base base = {&recon->image, recon->subsets.count, recon->level};
+        const struct lr_penalty_base base = {&recon->image, &recon->correction, recon->subsets.count, recon->level};
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
 
@@ -342,7 +338,7 @@ static lr_status start(struct recon *recon)
     const lr_vector_params on_host = {
         .count = recon->info->num_voxels, .name = "the steps of the voxels", .log = recon->params->log};
     lr_status status = LR_OK;
-    if (has_own_steps(recon)) {
+    if (recon->has_own_steps) {
         status = lr_vector_create(&on_host, &recon->largest);
         status = status == LR_OK ? lr_vector_create(&on_host, &recon->host_sensitivity) : status;
     }
@@ -398,14 +394,6 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-/* Returns true if the sum of all estimates is computed as the product of the sensitivity and the image. That is needed
- * if some LORs are not projected, as in sparse data and list mode, or if projected LORs include those of interleaved
- * subsets. */
-static bool estimates_by_sensitivity(const struct recon *recon)
-{
-    return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
-}
-
 static lr_status find_out(const struct recon *recon, struct outcome *outcome)
 {
     lr_poisson_fit *fit = &outcome->fit.fit;
@@ -413,7 +401,7 @@ static lr_status find_out(const struct recon *recon, struct outcome *outcome)
     LR_TRY(lr_later_sums_finish(&outcome->after));
     LR_TRY(lr_later_fit_finish(&outcome->fit));
     LR_TRY(lr_ranks_add_update(&recon->ranks, fit, &outcome->before.sums, &outcome->after.sums));
-    if (estimates_by_sensitivity(recon)) {
+    if (recon->estimates_by_sensitivity) {
         fit->log_likelihood += fit->estimated_counts - outcome->before.sums.product;
         fit->estimated_counts = outcome->before.sums.product;
     }
@@ -428,12 +416,6 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
                                    .num_subsets = recon->subsets.count};
 }
 
-static void expect_growth(struct recon *recon, int k, const struct lr_update_step *step)
-{
-    const struct lr_update_rule *rule = recon->rule;
-    if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
-}
-
 /* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 permanently: EM
  * would do so to all voxels that the subset sees, and RAMLA with a relaxation of 1 to those with the largest
  * sensitivity. If no subset has counts, none is skipped. */
@@ -443,8 +425,7 @@ static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
     if (recon->subsets.count > 1 && !recon->has_warned_of_passing) {
         recon->has_warned_of_passing = true;
         lr_warn(recon->params->log,
-                "a subset of %d has no counts that the image reaches and is passed over: take "
-                "fewer subsets",
+                "a subset of %d has no counts that the image reaches and is passed over: take fewer subsets",
                 recon->subsets.count);
     }
     return true;
@@ -490,7 +471,7 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
     const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
-    if (estimates_by_sensitivity(recon)) {
+    if (recon->estimates_by_sensitivity) {
         const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
         LR_TRY(lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before));
     }
@@ -512,7 +493,7 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
         step.image = &image;
         step.ratios = &next;
         step.sensitivity = &recon->sensitivity[k];
-        step.own_scale = has_own_steps(recon) ? &recon->own_scale : NULL;
+        step.own_scale = recon->has_own_steps ? &recon->own_scale : NULL;
         step.next = &next;
         LR_TRY(recon->rule->update(&step));
         LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
@@ -538,12 +519,13 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
         *is_left_out = is_passed_over(recon, &outcome->fit.fit);
     }
     if (status == LR_OK && !*is_left_out) {
+        const struct lr_update_rule *rule = recon->rule;
         const struct lr_update_step step = describe_step(recon, k);
         sum->sensitive += after->product;
         if (after->not_finite > 0) {
             status = report_growth(recon, after->not_finite);
         } else {
-            expect_growth(recon, k, &step);
+            if (rule->most != NULL) recon->most = rule->most(&step, recon->most, recon->subsets.list[k].counts);
             status = check_sum(recon, after->sum);
         }
     }
@@ -563,7 +545,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         const struct lr_update_step step = describe_step(recon, k);
         const struct lr_update next = {.subset = k, .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
         if (is_passed_over(recon, &measured)) return LR_OK;
-        expect_growth(recon, k, &step);
+        if (rule->most != NULL) recon->most = rule->most(&step, recon->most, measured.measured_counts);
         return recon->whole->fns->updates->run(recon->whole->self, &next);
     }
 
@@ -694,6 +676,8 @@ static lr_status run(struct recon *recon)
     const int64_t num_voxels = recon->info->num_voxels;
     LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
+    recon->estimates_by_sensitivity =
+        recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
     if (recon->rule->is_penalised) { /* a prior uses neighbouring voxels, so every rank needs all voxels */
         recon->ranks.has_slabs = false;
         recon->ranks.begin = 0;
@@ -706,7 +690,7 @@ static lr_status run(struct recon *recon)
                                         .has_additive =
                                             params->additive != NULL || params->additive_source.get != NULL};
     const bool is_whole = params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
-    LR_TRY(is_whole && !recon->rule->is_penalised && !has_own_steps(recon)
+    LR_TRY(is_whole && !recon->rule->is_penalised && !recon->has_own_steps
                ? lr_updates_open(params->op, &plan, &recon->whole)
                : LR_OK);
 
@@ -737,7 +721,7 @@ static lr_status run(struct recon *recon)
         if (recon->sensitivity == NULL) return LR_FAILED;
         for (int k = 0; k < recon->subsets.count; k++)
             LR_TRY(make_vector(recon, "the sensitivities of the subsets", slab, &recon->sensitivity[k]));
-        if (has_own_steps(recon)) LR_TRY(make_vector(recon, "the steps of the voxels", slab, &recon->own_scale));
+        if (recon->has_own_steps) LR_TRY(make_vector(recon, "the steps of the voxels", slab, &recon->own_scale));
         if (recon->runs_ahead) LR_TRY(make_vector(recon, "the image before", num_voxels, &recon->former));
         LR_TRY(lr_vector_create(&values, &recon->values));
     }
@@ -769,6 +753,7 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
     struct recon recon = {.params = params,
                           .rule = rules[params->algorithm],
                           .info = lr_operator_get_info(params->op),
+                          .has_own_steps = params->own_steps && params->algorithm == LR_ALGORITHM_RAMLA,
                           .under_way = -1,
                           .iterations = params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
     lr_status status = run(&recon);
@@ -790,7 +775,7 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
     lr_penalty_finish(&recon.penalty);
     lr_place_close(recon.host);
     lr_subsets_finish(&recon.subsets);
-    lr_ranks_finish(&recon.ranks);
+    free(recon.ranks.offsets);
 
     return lr_comm_fail(params->comm, status);
 }

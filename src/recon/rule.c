@@ -33,8 +33,7 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
     LR_TRY(lr_find_invalid(prior->kappa, &at, &value));
     return at < 0 ? LR_OK
                   : lr_error(log, LR_BAD_INPUT,
-                             "voxel %lld of the kappa image is %g: weights of the prior must be "
-                             "finite and at least 0",
+                             "voxel %lld of the kappa image is %g: weights of the prior must be finite and at least 0",
                              (long long)at, value);
 }
 
@@ -104,17 +103,13 @@ lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vec
 
 /* --- the penalty of a reconstruction --- */
 
-static lr_status make(const struct lr_penalty *penalty, lr_place *place, int64_t count, lr_vector *vector)
-{
-    return lr_vector_create(
-        &(lr_vector_params){.place = place, .count = count, .name = "the preconditioner", .log = penalty->log}, vector);
-}
-
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place)
 {
     const lr_operator_info *info = lr_operator_get_info(params->op);
-    *penalty = (struct lr_penalty){.prior = params->prior, .log = params->log};
-    LR_TRY(make(penalty, place, info->num_voxels, &penalty->scale));
+    *penalty = (struct lr_penalty){.prior = params->prior};
+    const lr_vector_params scale = {
+        .place = place, .count = info->num_voxels, .name = "the preconditioner", .log = params->log};
+    LR_TRY(lr_vector_create(&scale, &penalty->scale));
     if (params->prior == NULL) return LR_OK;
     penalty->differences = describe(params->prior, info->grid);
     penalty->differences.kappa = params->prior->kappa != NULL ? &penalty->kappa : NULL;
@@ -132,10 +127,9 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
 {
     const lr_rdp *prior = penalty->prior;
     const lr_vector *sensitivity = base->sensitivity;
-    lr_vector *scale = &penalty->scale, sum; /* of the sensitivity and the prior's share */
+    lr_vector *scale = &penalty->scale, *sum = base->scratch; /* sum of the sensitivity and the prior's share */
     penalty->floor = share_of_floor * base->level;
-    LR_TRY(make(penalty, scale->place, scale->count, &sum));
-    lr_status status = lr_vector_copy(sensitivity, &sum);
+    LR_TRY(lr_vector_copy(sensitivity, sum));
     if (prior != NULL) {
         /* The prior's weights are kappa_j sum_k w_jk kappa_k. Multiplying and then dividing them by the sensitivity
          * sets them to 0 in voxels that no LOR sees. */
@@ -144,15 +138,13 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
         differences.what = LR_DIFFERENCES_WEIGHTS;
         differences.x = sensitivity;
         differences.y = scale;
-        status = status == LR_OK ? lr_vector_relative_differences(&differences) : status;
-        status = status == LR_OK ? lr_vector_multiply(scale, sensitivity) : status;
-        status = status == LR_OK ? lr_vector_divide(scale, sensitivity, 0.0) : status;
-        status = status == LR_OK ? lr_vector_add_scaled(&sum, 2.0 * prior->beta, scale) : status;
+        LR_TRY(lr_vector_relative_differences(&differences));
+        LR_TRY(lr_vector_multiply(scale, sensitivity));
+        LR_TRY(lr_vector_divide(scale, sensitivity, 0.0));
+        LR_TRY(lr_vector_add_scaled(sum, 2.0 * prior->beta, scale));
     }
-    status = status == LR_OK ? lr_vector_fill(scale, base->num_subsets) : status;
-    status = status == LR_OK ? lr_vector_divide(scale, &sum, 0.0) : status;
-    lr_vector_destroy(&sum);
-    return status;
+    LR_TRY(lr_vector_fill(scale, base->num_subsets));
+    return lr_vector_divide(scale, sum, 0.0);
 }
 
 /* --- at work --- */
@@ -170,18 +162,6 @@ lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *im
     LR_TRY(lr_vector_add_up(scratch, NULL, &sums));
     *value = penalty->prior->beta * sums.sum;
     return LR_OK;
-}
-
-lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
-                              lr_vector *gradient)
-{
-    lr_relative_differences differences = penalty->differences;
-    if (penalty->prior == NULL) return LR_OK;
-    differences.what = LR_DIFFERENCES_GRADIENT;
-    differences.scale = -share * penalty->prior->beta;
-    differences.x = image;
-    differences.y = gradient;
-    return lr_vector_relative_differences(&differences);
 }
 
 /* Returns the relaxation of an iteration. usual: relaxation of the first iteration if the params give none. */
@@ -207,8 +187,7 @@ static lr_status check(const lr_recon_params *params)
 {
     if (params->relaxation == 0.0 && params->relaxation_fall == 0.0) return LR_OK;
     return lr_error(params->log, LR_USAGE,
-                    "a relaxation of %g that falls by %g belongs to RAMLA and BSREM: ML-EM and "
-                    "OSEM have none",
+                    "a relaxation of %g that falls by %g belongs to RAMLA and BSREM: ML-EM and OSEM have none",
                     params->relaxation, params->relaxation_fall);
 }
 
@@ -234,9 +213,8 @@ static lr_status check_relaxation(const lr_recon_params *params)
     const double first = params->relaxation, fall = params->relaxation_fall;
     if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) return LR_OK;
     return lr_error(params->log, LR_USAGE,
-                    "a relaxation of %g that falls by %g: both must be finite, and neither may "
-                    "be negative",
-                    first, fall);
+                    "a relaxation of %g that falls by %g: both must be finite, and neither may be negative", first,
+                    fall);
 }
 
 static lr_status ramla_check(const lr_recon_params *params)
@@ -244,8 +222,7 @@ static lr_status ramla_check(const lr_recon_params *params)
     LR_TRY(check_relaxation(params));
     if (params->relaxation > 1.0) {
         lr_warn(params->log,
-                "a relaxation of %g, more than 1: voxels that an update would make negative become "
-                "0 and stay so",
+                "a relaxation of %g, more than 1: voxels that an update would make negative become 0 and stay so",
                 params->relaxation);
     }
     return LR_OK;
@@ -317,13 +294,22 @@ const struct lr_update_rule lr_rule_ramla = {
 
 static lr_status bsrem_update(const struct lr_update_step *step)
 {
+    const struct lr_penalty *penalty = step->penalty;
+    const double share = 1.0 / step->num_subsets;
     LR_TRY(update_gradient(step));
-    LR_TRY(lr_penalty_subtract(step->penalty, step->image, 1.0 / step->num_subsets, step->next));
+    if (penalty->prior != NULL) { /* subtracts share beta dR / dx from the gradient */
+        lr_relative_differences differences = penalty->differences;
+        differences.what = LR_DIFFERENCES_GRADIENT;
+        differences.scale = -share * penalty->prior->beta;
+        differences.x = step->image;
+        differences.y = step->next;
+        LR_TRY(lr_vector_relative_differences(&differences));
+    }
     return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                      .gradient = step->next,
-                                                     .scale = &step->penalty->scale,
+                                                     .scale = &penalty->scale,
                                                      .relaxation = update_relaxation(step, 1.0),
-                                                     .floor = step->penalty->floor,
+                                                     .floor = penalty->floor,
                                                      .next = step->next});
 }
 

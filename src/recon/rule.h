@@ -15,8 +15,7 @@
 enum { LR_PENALTY_VECTORS = 2 };
 
 struct lr_penalty {
-    const lr_rdp *prior; /* NULL = none */
-    const lr_log *log;
+    const lr_rdp *prior;                 /* NULL = none */
     lr_relative_differences differences; /* all members except `what`, x, y and scale are set */
     lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
     lr_vector scale; /* [num_voxels] preconditioner: subsets / (sensitivity + the prior's term); 0 for voxels that no
@@ -32,6 +31,7 @@ void lr_penalty_finish(struct lr_penalty *penalty);
 /* The data from which the preconditioner is made. */
 struct lr_penalty_base {
     const lr_vector *sensitivity; /* sensitivity of all subsets, at the penalty's place */
+    lr_vector *scratch;           /* [num_voxels] at the same place; overwritten */
     int num_subsets;
     double level; /* value of the uniform start image (lr_find_level) */
 };
@@ -39,10 +39,6 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
 
 /* Computes beta R of the image. scratch: [num_voxels] at the image's place, overwritten. */
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);
-
-/* Subtracts share beta dR / dx of the image from the gradient. */
-lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
-                              lr_vector *gradient);
 
 /* errors: LR_USAGE for numbers that are negative or not finite. */
 lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log);

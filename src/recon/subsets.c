@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "device/vector.h"
 #include "model/lors/lor_check.h"
 #include "operator/updates.h"
 
@@ -17,6 +18,49 @@
 enum { MEASURED = 0, ADDITIVE };
 
 static const char *const names[2] = {"the measured counts", "the additive term"};
+
+/* --- ranks --- */
+
+lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log)
+{
+    const lr_comm_info info = lr_comm_get_info(comm);
+    *ranks = (struct lr_ranks){.comm = comm, .size = info.size, .has_slabs = info.size > 1};
+    ranks->offsets = lr_alloc((int64_t)info.size + 1, sizeof(*ranks->offsets), "shares of ranks", log);
+    if (ranks->offsets == NULL) return LR_FAILED;
+    lr_comm_shares(comm, num_voxels, ranks->offsets);
+    ranks->begin = ranks->offsets[info.rank];
+    ranks->end = ranks->offsets[info.rank + 1];
+    return LR_OK;
+}
+
+lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image)
+{
+    return lr_vector_part(image, ranks->begin, ranks->end - ranks->begin);
+}
+
+lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
+                              lr_vector_sums *after)
+{
+    const bool has_sums = before != NULL && ranks->has_slabs;
+    double numbers[9] = {fit->log_likelihood, fit->measured_counts, fit->estimated_counts, (double)fit->left_out_lors,
+                         fit->left_out_counts};
+    double *const sums = numbers + 5;
+    if (has_sums) {
+        sums[0] = before->product;
+        sums[1] = after->sum;
+        sums[2] = after->product;
+        sums[3] = (double)after->not_finite;
+    }
+    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, has_sums ? 9 : 5));
+    *fit = lr_vector_name_fit(numbers);
+    if (has_sums) {
+        before->product = sums[0];
+        after->sum = sums[1];
+        after->product = sums[2];
+        after->not_finite = (int64_t)sums[3];
+    }
+    return LR_OK;
+}
 
 /* --- vectors of the caller --- */
 
@@ -117,8 +161,7 @@ lr_status lr_recon_check_vectors(const lr_recon_params *params)
     LR_TRY(lr_find_invalid(params->initial, &at, &value));
     return at < 0 ? LR_OK
                   : lr_error(params->log, LR_BAD_INPUT,
-                             "voxel %lld of the initial image is %g: values must be finite and at "
-                             "least 0",
+                             "voxel %lld of the initial image is %g: values must be finite and at least 0",
                              (long long)at, value);
 }
 
@@ -132,32 +175,6 @@ static const char *const what = "the subsets";
 static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int part)
 {
     return &subsets->list[group * subsets->interleave + part];
-}
-
-/* Lists the module pairs of each group of subsets, in ascending order. */
-static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *group_of)
-{
-    const int64_t num_pairs = subsets->lors->num_pairs;
-    for (int64_t pair = 0; pair < num_pairs; pair++) subset_at(subsets, group_of[pair], 0)->pairs.num_pairs++;
-    for (int k = 0; k < subsets->count; k += subsets->interleave) {
-        struct lr_subset *subset = &subsets->list[k];
-        subset->pair_list = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->pair_list), what, subsets->params->log);
-        if (subset->pair_list == NULL) return LR_FAILED;
-        subset->pairs.num_pairs = 0;
-    }
-    for (int64_t pair = 0; pair < num_pairs; pair++) {
-        struct lr_subset *subset = subset_at(subsets, group_of[pair], 0);
-        subset->pair_list[subset->pairs.num_pairs++] = (int32_t)pair;
-    }
-    for (int k = 0; k < subsets->count; k++) {
-        const int part = k % subsets->interleave;
-        const struct lr_subset *first = &subsets->list[k - part];
-        subsets->list[k].pairs = (lr_selection){.pairs = first->pair_list,
-                                                .num_pairs = first->pairs.num_pairs,
-                                                .interleave = subsets->interleave,
-                                                .interleave_turn = part};
-    }
-    return LR_OK;
 }
 
 void lr_osem_visits(int count, int32_t *order)
@@ -234,8 +251,11 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 
 /* --- the additive term of sparse data and interleaved subsets --- */
 
-static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span, const float *values)
+/* Gets values from the source of the additive term. A negative value would be taken for a LOR that is left out. */
+static lr_status get_additive(const struct lr_subsets *subsets, const lr_lor_span *span, float *values)
 {
+    const lr_lor_source *source = &subsets->params->additive_source;
+    LR_TRY(source->get(source->user, span, values));
     for (int64_t k = 0; k < span->count; k++) {
         if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
             const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
@@ -248,13 +268,11 @@ static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_spa
 static lr_status add_additive(struct lr_subsets *subsets)
 {
     const lr_recon_params *params = subsets->params;
-    const lr_lor_source *source = &params->additive_source;
-    if (params->additive == NULL && source->get == NULL) return LR_OK;
+    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
     for (int k = 0; subsets->is_sparse && params->additive == NULL && k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
-        LR_TRY(source->get(source->user, &span, subset->additive));
-        LR_TRY(check_values(subsets, &span, subset->additive));
+        LR_TRY(get_additive(subsets, &span, subset->additive));
     }
     subsets->additive_counts = params->additive_sum;
     if (params->additive_sum > 0.0) return LR_OK;
@@ -271,8 +289,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
         const int64_t left = subsets->lors->count - first;
         const lr_lor_span span = {.first = first, .count = left < CHUNK ? left : CHUNK};
-        status = source->get(source->user, &span, values);
-        if (status == LR_OK) status = check_values(subsets, &span, values);
+        status = get_additive(subsets, &span, values);
         for (int64_t k = 0; status == LR_OK && k < span.count; k++) subsets->additive_counts += values[k];
     }
     free(values);
@@ -284,26 +301,43 @@ static lr_status add_additive(struct lr_subsets *subsets)
 static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
+    const int num_groups = subsets->count / subsets->interleave;
+    const int64_t num_pairs = subsets->lors->num_pairs;
     if (params->subset_of != NULL) {
         /* Groups are the caller's subsets, or its groups of interleaved subsets. */
-        const int num_groups = subsets->count / subsets->interleave;
-        memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
-        for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
+        memcpy(group_of, params->subset_of, (size_t)num_pairs * sizeof(*group_of));
+        for (int64_t pair = 0; pair < num_pairs; pair++) {
             if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
                 return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d", (long long)pair,
                                 (int)group_of[pair], num_groups - 1);
             }
         }
-        LR_TRY(list_pairs(subsets, group_of));
-        for (int k = 0; k < subsets->count; k++) {
-            if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
-                return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
-                                subsets->count);
-            }
-        }
     } else {
-        LR_TRY(lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of, params->log));
-        LR_TRY(list_pairs(subsets, group_of));
+        LR_TRY(lr_osem_subsets(subsets->lors, num_groups, group_of, params->log));
+    }
+
+    /* The module pairs of each group, in ascending order. */
+    for (int64_t pair = 0; pair < num_pairs; pair++) subset_at(subsets, group_of[pair], 0)->pairs.num_pairs++;
+    for (int k = 0; k < subsets->count; k += subsets->interleave) {
+        struct lr_subset *subset = &subsets->list[k];
+        subset->pair_list = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->pair_list), what, params->log);
+        if (subset->pair_list == NULL) return LR_FAILED;
+        subset->pairs.num_pairs = 0;
+    }
+    for (int64_t pair = 0; pair < num_pairs; pair++) {
+        struct lr_subset *subset = subset_at(subsets, group_of[pair], 0);
+        subset->pair_list[subset->pairs.num_pairs++] = (int32_t)pair;
+    }
+    for (int k = 0; k < subsets->count; k++) {
+        const int part = k % subsets->interleave;
+        const struct lr_subset *first = &subsets->list[k - part];
+        if (params->subset_of != NULL && first->pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1)
+            return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
+                            subsets->count);
+        subsets->list[k].pairs = (lr_selection){.pairs = first->pair_list,
+                                                .num_pairs = first->pairs.num_pairs,
+                                                .interleave = subsets->interleave,
+                                                .interleave_turn = part};
     }
     lr_osem_visits(subsets->count, subsets->order);
     for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count; k++)
@@ -470,7 +504,6 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
                                 float *to)
 {
     const struct lr_subsets *subsets = compared->subsets;
-    const lr_lor_source *source = &subsets->params->additive_source;
     const float *from = compared->from[which].values;
     const struct lr_lor_run all = {0, 0, subset->num_values};
     const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
@@ -478,13 +511,10 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
     for (int64_t n = 0; n < num_runs; n++) {
         const lr_lor_span span = {.first = runs[n].first, .count = runs[n].count};
         float *values = to + runs[n].begin;
-        if (given(subsets->params, which) != NULL) {
+        if (given(subsets->params, which) != NULL)
             memcpy(values, from + span.first, (size_t)span.count * sizeof(*values));
-        } else {
-            /* A negative value would be taken for a LOR that is left out. */
-            LR_TRY(source->get(source->user, &span, values));
-            LR_TRY(check_values(subsets, &span, values));
-        }
+        else
+            LR_TRY(get_additive(subsets, &span, values));
     }
     if (which == ADDITIVE) return LR_OK;
     /* Counts of LORs that are interleaved with the subset's, but not in it, are set to 0. */

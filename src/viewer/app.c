@@ -30,7 +30,7 @@ void app_choose(struct app *app, const struct viewer_tool *tool)
 
 bool app_is_busy(const struct app *app)
 {
-    bool is_busy = draw_is_busy(app->draw);
+    bool is_busy = draw_is_busy(app->draw) || study_is_busy(app->study);
     for (int k = 0; k < app->num_runners; k++) is_busy = is_busy || app->runners[k]->report.state == JOB_RUNNING;
     for (int k = 0; app->tools[k] != NULL; k++)
         is_busy = is_busy || (app->tools[k]->is_busy != NULL && app->tools[k]->is_busy(app));
@@ -70,12 +70,6 @@ void app_keep_message(void *user, lr_log_level level, lr_status status, const ch
     }
     if (app->params->log != NULL && app->params->log->write != NULL)
         app->params->log->write(app->params->log->user, level, status, sentence);
-}
-
-void app_keep_error(void *user, lr_log_level level, lr_status status, const char *message)
-{
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(user, JOB_SENTENCE, "%s", message);
 }
 
 void app_say(struct app *app, lr_log_level level, const char *format, ...)
@@ -124,12 +118,12 @@ void app_put_image(struct app *app, enum draw_image which, const lr_image *image
 void app_show_image(struct app *app, enum draw_image which)
 {
     struct draw_slices *slices = &app->slices;
-    if (!draw_has_image(app->draw, which)) return;
+    const lr_grid *grid = draw_get_grid(app->draw, which);
+    if (grid == NULL) return;
     slices->image = which;
     slices->low = app->ranges[which][0];
     slices->high = app->ranges[which][1];
     if (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]) return;
-    const lr_grid *own = draw_get_grid(app->draw, which), *grid = own != NULL ? own : &app->open.grid;
     for (int k = 0; k < 3; k++) { /* shows all three slices, through the middle of the grid */
         slices->is_shown[k] = true;
         slices->at_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
@@ -154,7 +148,7 @@ lr_status app_write_picture(struct app *app, const char *path)
     return status;
 }
 
-static const char *const plane_names[3] = {"sagittal", "coronal", "transaxial"};
+const char *const scene_plane_names[3] = {"sagittal", "coronal", "transaxial"};
 
 /* --- under the mouse --- */
 
@@ -172,7 +166,7 @@ struct probe scene_probe(const struct app *app)
     /* A slice replaces the module if it is nearer to the eye. */
     const struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
+    const bool has_image = app->draw->images[slices->image] != NULL;
     double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL, point[3];
     for (int axis = 0; axis < 3 && has_image; axis++) {
         const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
@@ -212,8 +206,8 @@ void scene_describe_probe(const struct app *app, char *text, size_t size)
     } else if (probe->axis >= 0) {
         if (!isnan(probe->tube)) snprintf(tube, sizeof(tube), ", tube of response %.6g", probe->tube);
         snprintf(text, size, "%s %.7g%s, voxel (%d, %d, %d), (%.2f, %.2f, %.2f) mm, %s slice",
-                 scene_image_name(app->slices.image), probe->value, tube, voxel[0], voxel[1], voxel[2], at[0], at[1],
-                 at[2], plane_names[probe->axis]);
+                 scene_images[app->slices.image].name, probe->value, tube, voxel[0], voxel[1], voxel[2], at[0], at[1],
+                 at[2], scene_plane_names[probe->axis]);
     }
 }
 
@@ -221,9 +215,7 @@ void scene_describe_probe(const struct app *app, char *text, size_t size)
 
 static const double bar_width = 300.0, scene_bar_width = 230.0, margin = 14.0;
 
-static const struct {
-    const char *name, *unit;
-} images[DRAW_NUM_IMAGES] = {
+const struct scene_image scene_images[DRAW_NUM_IMAGES] = {
     [DRAW_IMAGE] = {"image", "in the unit of its file"},
     [DRAW_MU] = {"mu-map", "1/mm"},
     [DRAW_TUBE] = {"tube of response", "detections per emission"},
@@ -232,11 +224,6 @@ static const struct {
     [DRAW_KERNEL] = {"DIRECT kernel", "share of the voxel's counts"},
     [DRAW_HISTO] = {"histo-image", "counts per voxel"},
 };
-
-const char *scene_image_name(enum draw_image which)
-{
-    return images[which].name;
-}
 
 struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title)
 {
@@ -255,16 +242,15 @@ static struct ui_bar image_bar(const struct app *app, enum draw_image which, lr_
                                const double range[2])
 {
     char title[96];
-    snprintf(title, sizeof(title), "%s (%s)", images[which].name,
-             app->units[which] != NULL ? app->units[which] : images[which].unit);
+    snprintf(title, sizeof(title), "%s (%s)", scene_images[which].name,
+             app->units[which] != NULL ? app->units[which] : scene_images[which].unit);
     return scene_bar(colours, range, title);
 }
 
 void scene_show_labels(struct app *app)
 {
     static const char *const names[3] = {"x", "y", "z (bed)"};
-    static const uint32_t colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
-    const double scale = window_scale(app->window);
+    const double scale = app->window->scale;
     for (int k = 0; k < 3 && app->drawn != NULL; k++) {
         double end[3] = {0.0, 0.0, 0.0}, place[2];
         end[k] = 0.52 * app->camera.reach_mm;
@@ -272,7 +258,7 @@ void scene_show_labels(struct app *app)
             fmax(place[0], place[1]) <= 1.0) {
             ui_label((double[2]){(app->scene_at[0] + place[0] * app->scene_size[0]) / scale + 3.0,
                                  (app->scene_at[1] + place[1] * app->scene_size[1]) / scale - 7.0},
-                     colours[k], names[k]);
+                     draw_axis_colours[k], names[k]);
         }
     }
 
@@ -280,17 +266,16 @@ void scene_show_labels(struct app *app)
     const double width = app->scene_size[0] / scale - 2.0 * margin;
     /* The colour bars. A person chooses the colour map of slices; volumes and overlays have fixed maps. */
     const struct draw_slices *slices = &app->slices;
-    const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
+    const bool has_image = app->draw->images[slices->image] != NULL;
     const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
     const double range[2] = {slices->low, slices->high};
     int count = 0;
-    const double crystals = draw_get_crystals_largest(app->draw);
+    const double crystals = app->draw->crystals_largest;
     if (crystals > 0.0 && !app->hides_scanner) {
         bars[count++] =
             scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, crystals}, "crystals (detections per emission)");
     }
-    if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE &&
-        draw_get_image(app->draw, DRAW_TUBE) != NULL)
+    if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE && app->draw->images[DRAW_TUBE] != NULL)
         bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->overlay_high});
     if (has_image && app->has_volume) {
         bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});

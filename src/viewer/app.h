@@ -14,8 +14,10 @@
 #include "viewer/frame/ui.h"
 #include "viewer/frame/window.h"
 #include "viewer/script/script.h"
-#include "viewer/study/study.h"
+#include "viewer/study/voxel.h"
 #include "viewer/view.h"
+
+#include <lr/direct.h>
 
 /* The nearest module or slice under the mouse in the scene, and the value of the slice at that point. */
 struct probe {
@@ -102,6 +104,7 @@ struct app {
     double ranges[DRAW_NUM_IMAGES][2];  /* lowest and highest value shown for each image */
     const char *units[DRAW_NUM_IMAGES]; /* units of the values if they are not the usual ones; NULL = usual */
     bool hides_scanner, hides_lors, has_volume, shows_help, shows_messages;
+    double point_mm[3]; /* the chosen point, whose voxel the tools show */
     bool shows_opener;
     int opener_kind;                /* enum opener_kind: how the dialog opens files */
     struct ui_reading reading;      /* the curve's value under the mouse in the last frame; index -1: no value */
@@ -140,14 +143,57 @@ bool app_is_busy(const struct app *app);
 lr_status app_open_file(struct app *app, enum lr_file_kind kind, const char *path);
 void app_drop(struct app *app, const char *path);
 
+/* --- the tools, one file each, and the functions that they provide to each other --- */
+
+/* All tools, in the order in which they are opened and updated; ends with NULL. */
+extern const struct viewer_tool *const viewer_tools[];
+
+extern const struct viewer_tool study_tool;   /* open files, displayed parts, and frames */
+extern const struct viewer_tool voxel_tool;   /* rows of the matrix, as pictures and in the scene */
+extern const struct viewer_tool lor_tool;     /* two crystals, and their tube of response */
+extern const struct viewer_tool maps_tool;    /* sensitivity and LOR data */
+extern const struct viewer_tool live_tool;    /* live reconstruction */
+extern const struct viewer_tool doctor_tool;  /* findings of the geometry doctor, also for a refused file */
+extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kernels and histo-images of a view */
+extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
+extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
+extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene (script/steps.c) */
+
+void voxel_tool_set_point(struct app *app, const double point_mm[3]); /* chooses a point and requests its rows */
+const struct voxel *voxel_tool_voxel(const struct app *app);          /* has the newest result and its study */
+
+/* Chooses both crystals of a LOR and brings the tool to the front. lor: the LOR's number. */
+void lor_tool_choose(struct app *app, int64_t lor);
+
+const lr_histo_images *direct_tool_histo(const struct app *app); /* the open histo-images; NULL = none */
+
+/* The kernel that a person has set. Its time resolution is that of the scanner if a person has not set it. */
+const lr_direct_kernel *direct_tool_kernel(struct app *app);
+
+/* Writes a session. */
+lr_status session_tool_write(struct app *app, const char *path);
+
+/* A panel without a tab. */
+void study_tool_panel(struct app *app);
+
+enum opener_kind {
+    OPENER_ANY = 0, /* the kind that the file itself indicates */
+    OPENER_SCANNER,
+    OPENER_IMAGE,
+    OPENER_MU,
+    OPENER_DATA,
+    OPENER_NUM_KINDS
+};
+
+/* Shows the dialog while app->shows_opener is true. Shows the start screen while neither a scanner nor an image is
+ * open. */
+void opener_tool_panels(struct app *app);
+
 /* --- messages --- */
 
 /* Keeps a message for display and passes it on to the program's log; serves as app->log. user: the app. */
 void app_keep_message(void *user, lr_log_level level, lr_status status, const char *sentence);
 void app_say(struct app *app, lr_log_level level, const char *format, ...) LR_PRINTF(3, 4);
-
-/* Keeps an error message for a panel; serves as lr_log.write. user: the text, [JOB_SENTENCE]. */
-void app_keep_error(void *user, lr_log_level level, lr_status status, const char *message);
 
 /* Reports the reason why a job has failed. is_expected: true if a script continues after the failure. */
 void app_take_failure(struct app *app, const struct job_report *report, bool is_expected);
@@ -174,8 +220,10 @@ struct probe scene_probe(const struct app *app);
 /* "image 0.25, voxel (12, 30, 4), (1.20, 3.40, 5.00) mm, transaxial slice"; "" if nothing is under the mouse. */
 void scene_describe_probe(const struct app *app, char *text, size_t size);
 
-/* "reconstruction", "emissions per voxel" */
-const char *scene_image_name(enum draw_image which);
+extern const char *const scene_plane_names[3]; /* the planes across x, y and z */
+extern const struct scene_image {
+    const char *name, *unit; /* "reconstruction", "emissions per voxel" */
+} scene_images[DRAW_NUM_IMAGES];
 
 /* A bar of the map's colours over the range, as wide as all bars in panels. */
 struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title);

@@ -12,7 +12,6 @@
 #include "plugin/plugin.h"
 #include "viewer/app.h"
 #include "viewer/script/script.h"
-#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,11 +46,11 @@ static lr_status open_parts(struct app *app)
     };
     app->window = params->has_no_window ? window_open_unseen(&window) : window_open(&window);
     if (app->window == NULL) return LR_NO_DEVICE;
-    app->ctx = window_context(app->window);
+    app->ctx = app->window->ctx;
 
     char layout[1024];
     const bool keeps =
-        window_is_seen(app->window) && params->script == NULL && lr_notes_place("view.ini", layout, sizeof(layout));
+        app->window->is_seen && params->script == NULL && lr_notes_place("view.ini", layout, sizeof(layout));
     app->ui = ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL}, &app->log);
     app->draw = draw_create(app->ctx);
     if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
@@ -173,6 +172,7 @@ static void press_key(struct app *app, int key)
     } break;
     case 'M': app->shows_messages = !app->shows_messages; break;
     case INPUT_KEY_ESCAPE: /* stops all opening and computing */
+        study_cancel(app->study);
         for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
         for (int k = 0; app->tools[k] != NULL; k++)
             if (app->tools[k]->cancel != NULL) app->tools[k]->cancel(app);
@@ -200,7 +200,7 @@ static void take_event(struct app *app, const struct input_event *event)
         app->mouse[1] = event->at[1];
     }
     if (event->kind == INPUT_BUTTON) {
-        if (event->is_down && !ui_wants_mouse(app->ui) && app->held_button < 0) {
+        if (event->is_down && !app->ui->wants_mouse && app->held_button < 0) {
             app->held_button = event->button;
             app->has_moved = false;
         } else if (!event->is_down && event->button == app->held_button) {
@@ -212,9 +212,9 @@ static void take_event(struct app *app, const struct input_event *event)
             for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
                 is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
         }
-    } else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
+    } else if (event->kind == INPUT_SCROLL && !app->ui->wants_mouse)
         camera_zoom(&app->camera, event->by[1]);
-    else if (event->kind == INPUT_KEY && event->is_down && !ui_wants_keys(app->ui) &&
+    else if (event->kind == INPUT_KEY && event->is_down && !app->ui->wants_keys &&
              (event->modifiers & INPUT_CONTROL) == 0)
         press_key(app, event->key);
     else if (event->kind == INPUT_DROP)
@@ -230,11 +230,6 @@ static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, 
 static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
 {
     return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
-}
-
-static bool is_narrow(double width)
-{
-    return width < left_width + right_width;
 }
 
 static void show_panels(struct app *app)
@@ -256,7 +251,7 @@ static void show_panels(struct app *app)
     const double height = screen[1] - bar;
 
     /* Study and Tools are on the two sides. In a narrow window, they are at the right, one above the other. */
-    const bool narrow = is_narrow(screen[0]);
+    const bool narrow = screen[0] < left_width + right_width;
     const double above = narrow ? floor(study_share * height) : 0.0;
     const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
                                    {narrow ? right_width : left_width, narrow ? above : height},
@@ -334,7 +329,6 @@ static void show_panels(struct app *app)
 /* Runs one frame: handles input, takes finished work, draws, and shows the picture. */
 static lr_status run_frame(struct app *app)
 {
-    int size[2];
     const double now = lr_clock_seconds(), seconds = now - app->now_s;
     app->now_s = now;
     app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
@@ -343,10 +337,10 @@ static lr_status run_frame(struct app *app)
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
     /* The scene fills the area that the panels leave free, at least one pixel. */
-    const double scale = window_scale(app->window);
-    int window[2];
-    window_size(app->window, window);
-    app->scene_at[0] = is_narrow(window[0] / scale) ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    const double scale = app->window->scale;
+    const int *window = app->window->size;
+    const bool is_narrow = window[0] / scale < left_width + right_width;
+    app->scene_at[0] = is_narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
     app->scene_at[1] = 0.0;
     app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
     app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
@@ -360,7 +354,7 @@ static lr_status run_frame(struct app *app)
         take_event(app, &event);
         if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
             event.kind == INPUT_TEXT)
-            break; /* ui_wants_mouse is up to date only after the panels' next frame */
+            break; /* wants_mouse is up to date only after the panels' next frame */
     }
 
     /* Takes results of finished work. */
@@ -368,9 +362,9 @@ static lr_status run_frame(struct app *app)
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
 
-    if (app->waits && !window_is_seen(app->window)) /* the picture is not visible */
+    if (app->waits && !app->window->is_seen) /* the picture is not visible */
         return LR_OK;
-    window_size(app->window, size);
+    const int *size = app->window->size;
     if (size[0] < 1 || size[1] < 1) { /* the window is iconified */
         window_wait(app->window, idle_seconds);
         return LR_OK;
@@ -387,7 +381,7 @@ static lr_status run_frame(struct app *app)
     /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
     app->probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
-    if (app->held_button < 0 && !ui_wants_mouse(app->ui)) app->probe = scene_probe(app);
+    if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);
     const struct draw_params params = {
         .view = &app->seen,
         .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
@@ -397,14 +391,13 @@ static lr_status run_frame(struct app *app)
         .hovered_module = app->probe.hit.module,
         .slices = app->slices,
         .has_volume = app->has_volume,
-        .volume_high = app->slices.high,
     };
     /* A frame is drawn if it is visible, goes into a picture, or is requested by a script. The first frames are
      * always drawn, so that there is a picture. */
-    const bool is_seen = window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
+    const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
     LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
-    ui_begin(app->ui, window_is_seen(app->window) ? app->frame_s : unseen_frame_s);
+    ui_begin(app->ui, app->window->is_seen ? app->frame_s : unseen_frame_s);
     show_panels(app);
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
     if (is_seen && app->saves_view) {

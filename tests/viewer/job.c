@@ -3,17 +3,11 @@
  *
  * Background work: what is seen of it from outside, and that it never holds the caller up. */
 #include "cases.h"
+#include "waits.h"
 
 #include "base/log.h"
-#include "viewer/frame/job.h"
 
 #include <stdatomic.h>
-#include <time.h>
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
 
 /* Work that goes on until it may end, or is stopped. */
 struct work {

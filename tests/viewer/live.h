@@ -9,7 +9,6 @@
 
 #include "viewer/study/live.h"
 
-#include <time.h>
 #include <unistd.h>
 
 enum { NUM_VOXELS = 10 * 9 * 6 };
@@ -55,6 +54,14 @@ static inline void start(struct bench *bench, const struct live_request *request
     if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) fail_msg("%s", log.error);
 }
 
+/* Waits until the reconstruction is paused, done or failed. */
+static inline enum live_state live_wait(struct live *live, struct job_report *report)
+{
+    enum live_state state = live_poll(live, report);
+    for (; state == LIVE_PREPARING || state == LIVE_RUNNING; state = live_poll(live, report)) nap();
+    return state;
+}
+
 static inline void expect_state(struct bench *bench, enum live_state wanted)
 {
     struct job_report report;
@@ -67,11 +74,6 @@ static inline void run(struct bench *bench, const struct live_request *request)
 {
     start(bench, request);
     expect_state(bench, LIVE_DONE);
-}
-
-static inline void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
 /* A context in place of a window's; NULL, with the reason said, where there is none. The caller releases and

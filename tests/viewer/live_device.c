@@ -30,30 +30,29 @@ static void take(struct bench *bench)
 
 static void read_shown(const struct bench *bench, float *texels, double *largest)
 {
-    lr_grid shown;
-    struct gl_texture *texture = handover_shown(bench->handover, &shown, largest);
-    assert_non_null(texture);
-    assert_memory_equal(&shown, &bench->view.grid, sizeof(shown));
-    assert_ok(gl_texture_read(texture, NULL, texels));
+    const struct handover *handover = bench->handover;
+    assert_true(handover->has_shown);
+    assert_memory_equal(&handover->grid, &bench->view.grid, sizeof(handover->grid));
+    assert_ok(gl_texture_read(handover->textures[handover->shown], NULL, texels));
+    *largest = handover->largest[handover->shown];
 }
 
 static void the_window_shows_what_the_host_computes(void **state)
 {
     static float texels[NUM_VOXELS], image[NUM_VOXELS], last[NUM_VOXELS];
     struct live_iteration history[2][6];
-    char why[LIVE_WHY];
     int64_t serial = 0;
     double largest;
     struct bench *bench = bench_open("live_device_image.nii", ctx);
     struct live_request request = request_of(bench, 6);
     request.handover = NULL;
     run(bench, &request);
-    assert_false(live_is_on_device(bench->live, why));
+    assert_false(live_get_where(bench->live).is_on_device);
     assert_true(live_copy_image(bench->live, &serial, image));
     assert_int_equal(live_copy_history(bench->live, 0, history[0], 6), 6);
     request.handover = bench->handover;
     run(bench, &request);
-    assert_true(live_is_on_device(bench->live, why));
+    assert_true(live_get_where(bench->live).is_on_device);
     take(bench);
     read_shown(bench, texels, &largest);
     assert_near(texels, image, NUM_VOXELS, rounding);
@@ -136,7 +135,6 @@ static void it_ends_at_any_moment(void **state)
 static void what_the_device_cannot_goes_by_the_host(void **state)
 {
     static float image[NUM_VOXELS];
-    char why[LIVE_WHY];
     int64_t serial = 0;
     struct bench *bench = bench_open("live_device_image.nii", ctx);
     lr_image *mu = keep(lr_image_create(&grid, NULL));
@@ -150,9 +148,9 @@ static void what_the_device_cannot_goes_by_the_host(void **state)
     request.mu_steps = 2;
     assert_ok(live_start(bench->live, &with_mu, &request, NULL));
     expect_state(bench, LIVE_DONE);
-    assert_false(live_is_on_device(bench->live, why));
-    assert_says(why, "mu-map");
-    assert_says(why, "through the host");
+    assert_false(live_get_where(bench->live).is_on_device);
+    assert_says(live_get_where(bench->live).why, "mu-map");
+    assert_says(live_get_where(bench->live).why, "through the host");
     assert_true(live_copy_image(bench->live, &serial, image));
     assert_false(handover_take(bench->handover));
     live_destroy(bench->live);

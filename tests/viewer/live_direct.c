@@ -62,12 +62,9 @@ static struct live_request request_of(const lr_histo_images *histo, lr_recon_alg
 
 static void read_shown(struct handover *handover, float *texels)
 {
-    lr_grid shown;
-    double largest;
     while (!handover_take(handover)) nap();
-    struct gl_texture *texture = handover_shown(handover, &shown, &largest);
-    assert_memory_equal(&shown, &cells, sizeof(shown));
-    assert_ok(gl_texture_read(texture, NULL, texels));
+    assert_memory_equal(&handover->grid, &cells, sizeof(handover->grid));
+    assert_ok(gl_texture_read(handover->textures[handover->shown], NULL, texels));
 }
 
 /* On the host, and then in the texture that a window shows. */
@@ -80,13 +77,11 @@ static void the_image_is_the_librarys(void **state)
     int64_t serial = 0;
     for (int algorithm = 0; algorithm < 2; algorithm++) {
         struct live_iteration history[ITERATIONS];
-        char name[LIVE_BACKEND], why[LIVE_WHY];
         struct live_request request = request_of(histo, (lr_recon_algorithm)algorithm);
         request.backend = "cpu";
         reconstruct(histo, "cpu", request.algorithm, wanted);
         run(&bench, &request);
-        live_backend(live, name);
-        assert_string_equal(name, "cpu");
+        assert_string_equal(live_get_where(live).backend, "cpu");
         assert_true(live_copy_image(live, &serial, image));
         assert_near(image, wanted, NUM_CELLS, rounding);
         if (ctx == NULL) continue;
@@ -94,9 +89,8 @@ static void the_image_is_the_librarys(void **state)
         request.handover = handover_create(ctx, &cells);
         assert_non_null(request.handover);
         run(&bench, &request);
-        live_backend(live, name);
-        assert_string_equal(name, "compute");
-        assert_true(live_is_on_device(live, why));
+        assert_string_equal(live_get_where(live).backend, "compute");
+        assert_true(live_get_where(live).is_on_device);
         read_shown(request.handover, texels);
         assert_near(texels, wanted, NUM_CELLS, rounding);
         assert_int_equal(live_copy_history(live, 0, history, ITERATIONS), ITERATIONS);
@@ -121,7 +115,6 @@ static void counts_are_drawn_from_the_image(void **state)
     struct bench bench = {.view = {.grid = cells, .image = &image}, .live = live};
     struct live_iteration history[ITERATIONS];
     struct live_request request = request_of(NULL, LR_ALGORITHM_OSEM);
-    char why[LIVE_WHY];
     int64_t serial = 0;
     request.backend = "cpu";
     request.views = (lr_view_set){4, 1, 0};
@@ -135,8 +128,8 @@ static void counts_are_drawn_from_the_image(void **state)
     if (ctx != NULL) { /* asked for on the device, by a backend that has none */
         request.handover = handover_create(ctx, &cells);
         run(&bench, &request);
-        assert_false(live_is_on_device(live, why));
-        assert_says(why, "backend cpu");
+        assert_false(live_get_where(live).is_on_device);
+        assert_says(live_get_where(live).why, "backend cpu");
         handover_destroy(request.handover);
     }
     live_destroy(live);

@@ -18,8 +18,8 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
     const struct sensitivity_request request = {.backend = "native", .samples = 2};
     assert_ok(sensitivity_ask(&runner, &view, &request, NULL));
     if (task_runner_wait(&runner) != JOB_DONE) fail_msg("%s", runner.report.error);
-    const struct sensitivity_result *result = sensitivity_result(&runner);
-    assert_int_equal(result->request.mode, LR_MODE_EXACT);
+    const struct sensitivity_result *result = runner.result;
+    assert_int_equal(result->mode, LR_MODE_EXACT);
     assert_int_equal(result->request.samples, 2);
     lr_operator_params params = {.lors = view.lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT};
     lr_grid_split_samples(&grid, 2, params.samples);

@@ -7,7 +7,7 @@
 
 #include "cases.h"
 
-#include "viewer/study/study.h"
+#include "waits.h"
 
 /* Opens a wish and takes what is open then, in place of what the view had. */
 static inline void study_reopen(struct study *study, struct study_view *view, const struct study_wish *wish)

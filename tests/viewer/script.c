@@ -4,7 +4,7 @@
  * Reading scripts; test_view.py runs them. */
 #include "cases.h"
 
-#include "viewer/tools/tools.h"
+#include "viewer/app.h"
 
 static const char path[] = "viewer_script.txt";
 

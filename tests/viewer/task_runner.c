@@ -4,12 +4,11 @@
  * However fast tasks come, the newest is run, and few of the others. The tasks end when the test
  * lets them, so that no speed of the machine matters. */
 #include "cases.h"
+#include "waits.h"
 
 #include "base/log.h"
-#include "viewer/frame/job.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 /* What the tasks share with the test. */
 static atomic_bool may_end;
@@ -26,7 +25,7 @@ static lr_status run(void *self, const lr_log *log, const lr_progress *progress)
     runs++;
     while (!may_end) {
         if (!task->is_deaf) LR_TRY(lr_progress_report(progress, "waiting", 0, 1));
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nap();
     }
     return task->fails ? lr_error(log, LR_FAILED, "task %d fails", task->number) : LR_OK;
 }

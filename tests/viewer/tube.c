@@ -33,7 +33,7 @@ static const struct tube_result *compute(struct bench *bench, const struct tube_
 {
     assert_ok(tube_ask(&bench->tubes, &bench->view, request, NULL));
     if (task_runner_wait(&bench->tubes) != JOB_DONE) fail_msg("%s", bench->tubes.report.error);
-    return tube_result(&bench->tubes);
+    return bench->tubes.result;
 }
 
 /* Opposite crystals of the Vista, which lie along x, and a grid about their line. */
@@ -258,7 +258,7 @@ static void pairs_without_a_lor_are_explained(void **state)
     const struct tube_request wrong = {.crystals = {{3, 0, 0}, {3, 1, 0}}};
     assert_int_equal(tube_ask(&bench->tubes, &bench->view, &wrong, NULL), LR_USAGE);
     assert_int_equal(task_runner_poll(&bench->tubes), JOB_IDLE);
-    assert_null(tube_result(&bench->tubes));
+    assert_null(bench->tubes.result);
 }
 
 test_main("viewer_tube", cmocka_unit_test(tubes_are_columns), cmocka_unit_test(profiles_keep_sum_and_centre),

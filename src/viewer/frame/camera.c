@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "viewer/frame/camera.h"
 
+#include "base/units.h"
 #include "base/vec.h"
 
 #include <cglm/cglm.h>
@@ -9,12 +10,11 @@
 #include <string.h>
 
 static const double view_deg = 30.0; /* vertical angle of view */
-static const double degree = 0.017453292519943295;
 
 void camera_fit(struct camera *camera, double reach_mm, double aspect)
 {
     const double narrow = aspect < 1.0 ? aspect : 1.0;
-    *camera = (struct camera){.distance_mm = 1.08 * reach_mm / sin(atan(narrow * tan(0.5 * view_deg * degree))),
+    *camera = (struct camera){.distance_mm = 1.08 * reach_mm / sin(atan(narrow * tan(0.5 * view_deg * LR_DEGREE))),
                               .turn_deg = -60.0,
                               .height_deg = 20.0,
                               .reach_mm = reach_mm};
@@ -51,7 +51,7 @@ void camera_along(struct camera *camera, int axis)
 
 void camera_view(const struct camera *camera, double aspect, struct camera_view *view)
 {
-    const double turn = degree * camera->turn_deg, height = degree * camera->height_deg;
+    const double turn = LR_DEGREE * camera->turn_deg, height = LR_DEGREE * camera->height_deg;
     const double way[3] = {cos(height) * cos(turn), cos(height) * sin(turn), sin(height)};
     vec3 eye, at, up = {0.0f, 0.0f, 1.0f};
     mat4 world, clip, both;
@@ -62,7 +62,7 @@ void camera_view(const struct camera *camera, double aspect, struct camera_view 
     glm_lookat(eye, at, up, world);
     const double far = camera->distance_mm + 12.0 * camera->reach_mm;
     const double near = fmax(camera->distance_mm - 4.0 * camera->reach_mm, 2e-4 * far);
-    glm_perspective((float)(view_deg * degree), (float)aspect, (float)near, (float)far, clip);
+    glm_perspective((float)(view_deg * LR_DEGREE), (float)aspect, (float)near, (float)far, clip);
     glm_mat4_mul(clip, world, both);
     memcpy(view->clip_of_world, both, sizeof(view->clip_of_world));
     for (int k = 0; k < 3; k++) {
@@ -71,7 +71,7 @@ void camera_view(const struct camera *camera, double aspect, struct camera_view 
         view->up[k] = world[k][1];
         view->forward[k] = -world[k][2];
     }
-    view->tangent = tan(0.5 * view_deg * degree);
+    view->tangent = tan(0.5 * view_deg * LR_DEGREE);
     view->aspect = aspect;
 }
 

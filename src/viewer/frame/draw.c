@@ -9,30 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAW_NUM_MAPS = 4, DRAW_BIND_MODULES = 0, DRAW_BIND_COLOURS, DRAW_BIND_VALUES };
-
-enum draw_program { DRAW_CRYSTALS = 0, DRAW_BOXES, DRAW_LINES, DRAW_SLICE, DRAW_VOLUME, DRAW_NUM_PROGRAMS };
-
-struct draw {
-    struct gl_context *ctx;
-    struct gl_program *programs[DRAW_NUM_PROGRAMS];
-    struct gl_texture *maps[DRAW_NUM_MAPS]; /* indexed by lr_colour_map; 256 x 1 */
-    struct gl_texture *empty;               /* 1 x 1 x 1, used if there is no image */
-    int num_modules, num_crystals;
-    double crystals_largest;
-    struct gl_buffer *modules, *colours, *values;
-    struct gl_texture *images[DRAW_NUM_IMAGES];
-    bool is_lent[DRAW_NUM_IMAGES];
-    lr_grid grids[DRAW_NUM_IMAGES];
-    float highest[DRAW_NUM_IMAGES];
-    struct draw_coming {
-        struct gl_texture *texture; /* NULL = no image is being uploaded */
-        const lr_image *image;      /* owned by the caller */
-        int num_slices;             /* slices uploaded so far */
-    } coming[DRAW_NUM_IMAGES];
-    struct gl_buffer *lines[DRAW_NUM_LINES];
-    int num_lines[DRAW_NUM_LINES];
-};
+enum { DRAW_BIND_MODULES = 0, DRAW_BIND_COLOURS, DRAW_BIND_VALUES };
 
 /* Most voxels that are uploaded in one frame: 32 MiB. */
 enum { PIECE_VOXELS = 1 << 23 };
@@ -171,11 +148,6 @@ lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours)
     return draw->colours != NULL ? gl_buffer_upload(draw->colours, 0, 4 * (int64_t)draw->num_modules, colours) : LR_OK;
 }
 
-double draw_get_crystals_largest(const struct draw *draw)
-{
-    return draw->crystals_largest;
-}
-
 lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest)
 {
     const float none = -1.0f;
@@ -257,11 +229,6 @@ lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_im
     return upload_piece(draw, which);
 }
 
-bool draw_has_image(const struct draw *draw, enum draw_image which)
-{
-    return draw->images[which] != NULL || draw->coming[which].texture != NULL;
-}
-
 bool draw_is_busy(const struct draw *draw)
 {
     bool is_busy = false;
@@ -269,14 +236,13 @@ bool draw_is_busy(const struct draw *draw)
     return is_busy;
 }
 
-bool draw_advance(struct draw *draw)
+void draw_advance(struct draw *draw)
 {
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
         if (draw->coming[k].texture == NULL) continue;
         if (upload_piece(draw, (enum draw_image)k) != LR_OK) forget_image(draw, (enum draw_image)k);
         break; /* only one piece is uploaded in each frame */
     }
-    return draw_is_busy(draw);
 }
 
 void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture, const lr_grid *grid,
@@ -289,14 +255,9 @@ void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture
     draw->highest[which] = (float)highest;
 }
 
-const struct gl_texture *draw_get_image(const struct draw *draw, enum draw_image which)
-{
-    return draw->images[which];
-}
-
 const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which)
 {
-    return draw_has_image(draw, which) ? &draw->grids[which] : NULL;
+    return draw->images[which] != NULL || draw->coming[which].texture != NULL ? &draw->grids[which] : NULL;
 }
 
 double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3])
@@ -307,6 +268,20 @@ double draw_get_voxel(const struct draw *draw, enum draw_image which, const int 
     for (int k = 0; texture != NULL && k < 3; k++)
         if (voxel[k] < 0 || voxel[k] >= draw->grids[which].size[k]) return NAN;
     return texture != NULL && gl_texture_read(texture, &box, &value) == LR_OK ? (double)value : NAN;
+}
+
+/* --- pictures of panels --- */
+
+lr_status draw_set_picture(struct gl_texture **texture, struct gl_context *ctx, const char *label, const int size[2],
+                           const uint8_t *texels)
+{
+    const struct gl_texture *old = *texture;
+    if (old == NULL || old->size[0] != size[0] || old->size[1] != size[1]) {
+        gl_texture_destroy(*texture);
+        *texture = gl_texture_create(
+            ctx, &(struct gl_texture_params){.label = label, .format = GL_RGBA8, .width = size[0], .height = size[1]});
+    }
+    return *texture != NULL ? gl_texture_upload(*texture, texels) : LR_FAILED;
 }
 
 /* --- lines --- */
@@ -327,7 +302,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
 
 static const uint32_t grid_colour = 0xc8c8c890, cursor_colour = 0xffd24dff;
 /* Colours that colour-blind people can also distinguish: vermilion, bluish green, blue (Okabe and Ito 2008). */
-static const uint32_t axis_colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
+const uint32_t draw_axis_colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
 
 static struct draw_line line_between(const double from[3], const double to[3], uint32_t colour)
 {
@@ -365,7 +340,7 @@ lr_status draw_set_axes(struct draw *draw, double length_mm)
     for (int k = 0; k < 3; k++) {
         double end[3] = {0.0, 0.0, 0.0};
         end[k] = length_mm;
-        lines[k] = line_between(centre, end, axis_colours[k]);
+        lines[k] = line_between(centre, end, draw_axis_colours[k]);
     }
     return draw_set_lines(draw, DRAW_AXES, lines, 3);
 }
@@ -446,10 +421,8 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
     const bool has_image = draw->images[slices->image] != NULL;
     struct frame frame = {.target = target, .uniforms.shown = {[3] = params->hovered_module}};
     struct view_uniforms *uniforms = &frame.uniforms;
-    if (params->view != NULL) {
-        memcpy(uniforms->clip_of_world, params->view->clip_of_world, sizeof(uniforms->clip_of_world));
-        memcpy(uniforms->eye, params->view->eye_mm, sizeof(params->view->eye_mm));
-    }
+    memcpy(uniforms->clip_of_world, params->view->clip_of_world, sizeof(uniforms->clip_of_world));
+    memcpy(uniforms->eye, params->view->eye_mm, sizeof(params->view->eye_mm));
     for (int k = 0; k < 3; k++) {
         const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
         uniforms->low_mm[k] = (float)low;
@@ -505,7 +478,6 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
             size = fmax(size, grid->size[k] * grid->voxel_mm[k]);
             voxel = fmin(voxel, grid->voxel_mm[k]);
         }
-        uniforms->high_mm[3] = (float)params->volume_high;
         uniforms->steps[0] = (float)(voxels_per_step * voxel);
         uniforms->steps[1] = (float)(solid / size);
         uniforms->steps[2] = (float)(haze / size);

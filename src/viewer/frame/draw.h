@@ -13,7 +13,47 @@
 #include <lr/picture.h>
 #include <lr/scanner.h>
 
-struct draw;
+/* Images that can be in the scene at the same time. */
+enum draw_image {
+    DRAW_IMAGE = 0,
+    DRAW_MU,
+    DRAW_TUBE,
+    DRAW_SENSITIVITY,
+    DRAW_LIVE,
+    DRAW_KERNEL,
+    DRAW_HISTO,
+    DRAW_NUM_IMAGES
+};
+
+/* Groups of lines, which can be set separately. DRAW_LOR and DRAW_CURSOR are drawn over all other objects. */
+enum draw_lines { DRAW_GRID = 0, DRAW_AXES, DRAW_LORS, DRAW_LOR, DRAW_CURSOR, DRAW_NUM_LINES };
+
+enum draw_program { DRAW_CRYSTALS = 0, DRAW_BOXES, DRAW_LINES, DRAW_SLICE, DRAW_VOLUME, DRAW_NUM_PROGRAMS };
+
+enum { DRAW_NUM_MAPS = 4 };
+
+struct draw {
+    struct gl_texture *images[DRAW_NUM_IMAGES]; /* [z][y][x]; NULL = none, or not complete yet */
+    double crystals_largest; /* the quantity that the largest crystal value represents; 0 = crystals have no values */
+
+    /* the members below are private */
+    struct gl_context *ctx;
+    struct gl_program *programs[DRAW_NUM_PROGRAMS];
+    struct gl_texture *maps[DRAW_NUM_MAPS]; /* indexed by lr_colour_map; 256 x 1 */
+    struct gl_texture *empty;               /* 1 x 1 x 1, used if there is no image */
+    int num_modules, num_crystals;
+    struct gl_buffer *modules, *colours, *values;
+    bool is_lent[DRAW_NUM_IMAGES];
+    lr_grid grids[DRAW_NUM_IMAGES];
+    float highest[DRAW_NUM_IMAGES];
+    struct draw_coming {
+        struct gl_texture *texture; /* NULL = no image is being uploaded */
+        const lr_image *image;      /* owned by the caller */
+        int num_slices;             /* slices uploaded so far */
+    } coming[DRAW_NUM_IMAGES];
+    struct gl_buffer *lines[DRAW_NUM_LINES];
+    int num_lines[DRAW_NUM_LINES];
+};
 
 struct draw *draw_create(struct gl_context *ctx);
 void draw_destroy(struct draw *draw); /* NULL is allowed */
@@ -30,48 +70,26 @@ lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours);
  * values: [num_crystals]; NULL: no values. largest: the quantity that 1 represents. */
 lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest);
 
-/* The quantity that 1 represents, as it was set last; 0 if crystals have the colours of their modules. */
-double draw_get_crystals_largest(const struct draw *draw);
-
-/* Images that can be in the scene at the same time. */
-enum draw_image {
-    DRAW_IMAGE = 0,
-    DRAW_MU,
-    DRAW_TUBE,
-    DRAW_SENSITIVITY,
-    DRAW_LIVE,
-    DRAW_KERNEL,
-    DRAW_HISTO,
-    DRAW_NUM_IMAGES
-};
-
 /* Copies an image to the device. NULL removes the image. */
 lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_image *image);
 
-/* Copies an image to the device in pieces. draw_advance uploads one piece in each frame, until it returns false. The
+/* Copies an image to the device in pieces. draw_advance uploads one piece in each frame. The
  * old image disappears at once; the new one appears when it is complete. The caller keeps the image until then, or
  * until another image is set. largest: the value of its largest voxel. */
 lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image, double largest);
-bool draw_advance(struct draw *draw);
+void draw_advance(struct draw *draw);
 bool draw_is_busy(const struct draw *draw);
-
-/* True if the image is on the device or being uploaded. */
-bool draw_has_image(const struct draw *draw, enum draw_image which);
 
 /* Shows a texture that the caller owns, [z][y][x] on the grid, until another image is set. highest: the value of its
  * largest voxel. */
 void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture, const lr_grid *grid,
                      double highest);
 
-/* Texture of the image, [z][y][x]; NULL: none. The grid is known as soon as the upload begins. */
-const struct gl_texture *draw_get_image(const struct draw *draw, enum draw_image which);
+/* The grid of an image that is on the device or being uploaded; NULL: there is no such image. */
 const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which);
 
 /* The value of a voxel that the slices show; waits for the device. NaN if there is no image or no such voxel. */
 double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3]);
-
-/* Groups of lines, which can be set separately. DRAW_LOR and DRAW_CURSOR are drawn over all other objects. */
-enum draw_lines { DRAW_GRID = 0, DRAW_AXES, DRAW_LORS, DRAW_LOR, DRAW_CURSOR, DRAW_NUM_LINES };
 
 struct draw_line {
     float from[3], to[3];
@@ -81,6 +99,8 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
 
 /* Draws the edges of the grid's outer faces. */
 lr_status draw_set_grid(struct draw *draw, const lr_grid *grid);
+
+extern const uint32_t draw_axis_colours[3];
 
 /* Draws the axes from the scanner's centre: x red, y green, z blue. length: of each axis, mm. */
 lr_status draw_set_axes(struct draw *draw, double length_mm);
@@ -101,13 +121,17 @@ struct draw_slices {
 
 struct draw_params {
     const struct camera_view *view;
-    int viewport[4]; /* x, y of the lower left corner, width, height; all 0 = the whole target */
+    int viewport[4]; /* x, y of the lower left corner, width, height */
     bool hides_scanner, hides_lors;
     int hovered_module; /* -1: none */
     struct draw_slices slices;
-    bool has_volume; /* show slices.image as a volume, and the density field if there is a mu-map */
-    double volume_high;
+    bool has_volume; /* show slices.image as a volume up to slices.high, and the density field if there is a mu-map */
 };
+
+/* Puts a flat picture for a panel into a texture, which is made again if its size has changed. texels: RGBA,
+ * [size[1]][size[0]]. texture: owned by the caller; may be NULL. */
+lr_status draw_set_picture(struct gl_texture **texture, struct gl_context *ctx, const char *label, const int size[2],
+                           const uint8_t *texels);
 
 /* Clears the target and draws the scene. */
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);

@@ -5,21 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-
-struct handover {
-    lr_shared_context context;
-    lr_grid grid;
-    struct gl_texture *textures[2];
-    pthread_mutex_t mutex; /* protects all members below */
-    int shown;             /* index of the shown texture; the job writes the hidden one */
-    bool has_shown;        /* true after the first image */
-    double largest[2];
-    /* Fences of the hidden texture; at most one of them exists. */
-    GLsync written; /* signalled when the texture can be shown */
-    GLsync read;    /* signalled when the device has finished the window's last drawing of the texture */
-};
 
 struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
 {
@@ -60,11 +46,6 @@ void handover_destroy(struct handover *handover)
     for (int k = 0; k < 2; k++) gl_texture_destroy(handover->textures[k]);
     pthread_mutex_destroy(&handover->mutex);
     free(handover);
-}
-
-const lr_shared_context *handover_context(const struct handover *handover)
-{
-    return &handover->context;
 }
 
 /* The window can take no image while the job writes one, because `written` is NULL during that time; `shown`
@@ -108,11 +89,4 @@ bool handover_take(struct handover *handover)
 
     pthread_mutex_unlock(&handover->mutex);
     return is_there;
-}
-
-struct gl_texture *handover_shown(const struct handover *handover, lr_grid *grid, double *largest)
-{
-    *grid = handover->grid;
-    *largest = handover->largest[handover->shown];
-    return handover->has_shown ? handover->textures[handover->shown] : NULL;
 }

@@ -10,8 +10,24 @@
 #include "gl/resource.h"
 
 #include <lr/operator.h>
+#include <pthread.h>
 
-struct handover;
+struct handover {
+    lr_shared_context context; /* for the job's operator: lr_operator_params.shared */
+    lr_grid grid;
+
+    /* The window's thread reads textures[shown], which is not written until the next image has been taken. */
+    struct gl_texture *textures[2];
+    double largest[2]; /* value of the largest voxel */
+    int shown;         /* index of the shown texture; the job writes the hidden one */
+    bool has_shown;    /* true after the first image */
+
+    /* private */
+    pthread_mutex_t mutex; /* protects `shown` and all members below */
+    /* Fences of the hidden texture; at most one of them exists. */
+    GLsync written; /* signalled when the texture can be shown */
+    GLsync read;    /* signalled when the device has finished the window's last drawing of the texture */
+};
 
 /* Called on the window's thread, with its context current. The context must outlive the handover. errors: NULL,
  * logged, if the device has no memory left or EGL does not know the context. */
@@ -20,9 +36,6 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid);
 /* Called on the window's thread after the job has ended. NULL is allowed. */
 void handover_destroy(struct handover *handover);
 
-/* The shared context for the job's operator: lr_operator_params.shared. */
-const lr_shared_context *handover_context(const struct handover *handover);
-
 /* Called on the job's thread. Makes `image` the next image to show; the image's place must share the context.
  * largest: the value of the image's largest voxel. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest);
@@ -30,9 +43,5 @@ lr_status handover_write(struct handover *handover, const lr_vector *image, doub
 /* Takes a newer image and returns true if there is one. Called once a frame on the window's thread. Does not wait:
  * an image that is still being written is taken in a later frame. */
 bool handover_take(struct handover *handover);
-
-/* The shown texture, its grid and the value of its largest voxel. NULL before the first image is taken. The texture
- * is not written until the next image has been taken. */
-struct gl_texture *handover_shown(const struct handover *handover, lr_grid *grid, double *largest);
 
 #endif

@@ -114,12 +114,6 @@ void job_cancel(struct job *job)
     pthread_mutex_unlock(&job->mutex);
 }
 
-enum job_state job_wait(struct job *job)
-{
-    join(job);
-    return job_poll(job);
-}
-
 void job_finish(struct job *job)
 {
     job_cancel(job);
@@ -193,12 +187,6 @@ enum job_state task_runner_poll(struct task_runner *runner)
         runner->report.state = JOB_RUNNING; /* running until a poll has seen the end */
         runner->has_failed = false;
     }
-    return runner->report.state;
-}
-
-enum job_state task_runner_wait(struct task_runner *runner)
-{
-    while (task_runner_poll(runner) == JOB_RUNNING) (void)job_wait(&runner->job);
     return runner->report.state;
 }
 

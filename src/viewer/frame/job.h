@@ -58,9 +58,6 @@ void job_cancel(struct job *job);
 /* Cancels, waits for the end and frees what the job holds. */
 void job_finish(struct job *job);
 
-/* Waits for the end of the work without cancelling it. For programs without a window. */
-enum job_state job_wait(struct job *job);
-
 /* --- task runners --- */
 
 /* A task is an object that the caller defines. The task holds the inputs and, after it has run, the results. */
@@ -92,9 +89,6 @@ void task_runner_ask(struct task_runner *runner, void *task);
 /* Called once a frame: makes a finished task the result and starts the waiting one. A failed task leaves the result
  * unchanged; its error is in the report. Returns JOB_RUNNING while a task runs or waits. */
 enum job_state task_runner_poll(struct task_runner *runner);
-
-/* Polls until no task runs or waits, for programs without a window. */
-enum job_state task_runner_wait(struct task_runner *runner);
 
 /* Stops the running task and drops the waiting one. */
 void task_runner_cancel(struct task_runner *runner);

@@ -43,11 +43,6 @@ struct ui_tip {
     ImVec2 large[2], small[2]; // upper left and lower right corners
 };
 
-struct ui {
-    struct window *window;
-    char layout_path[1024];
-};
-
 static const float letters_height = 14.0f; // units of the screen
 
 struct ui *ui_create(const struct ui_params *params, const lr_log *log)
@@ -58,7 +53,7 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     snprintf(ui->layout_path, sizeof(ui->layout_path), "%s", params->layout_path != nullptr ? params->layout_path : "");
     ImGui::CreateContext();
     ImGuiIO &io = ImGui::GetIO();
-    ui_scale = (float)window_scale(params->window);
+    ui_scale = (float)params->window->scale;
     ImGui::StyleColorsDark();
     ImGuiStyle &style = ImGui::GetStyle();
     style.WindowRounding = 4.0f;
@@ -146,22 +141,10 @@ void ui_take(struct ui *, const struct input_event *event)
     }
 }
 
-bool ui_wants_mouse(const struct ui *)
-{
-    return ImGui::GetIO().WantCaptureMouse;
-}
-
-bool ui_wants_keys(const struct ui *)
-{
-    return ImGui::GetIO().WantTextInput;
-}
-
 void ui_begin(struct ui *ui, double seconds)
 {
-    int size[2];
-    window_size(ui->window, size);
     ImGuiIO &io = ImGui::GetIO();
-    io.DisplaySize = ImVec2((float)size[0], (float)size[1]);
+    io.DisplaySize = ImVec2((float)ui->window->size[0], (float)ui->window->size[1]);
     io.DeltaTime = seconds > 1e-6 ? (float)seconds : 1e-6f;
     ImGui_ImplOpenGL3_NewFrame();
     ImGui::NewFrame();
@@ -170,13 +153,15 @@ void ui_begin(struct ui *ui, double seconds)
 lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
-    if (target == nullptr) return gl_context_check(window_context(ui->window), "panels");
-    // The backend restores the state that gl/pass.h requires, but does not report errors. This function therefore asks
-    // the driver for errors.
-    glBindFramebuffer(GL_FRAMEBUFFER, target->name);
-    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-    glBindFramebuffer(GL_FRAMEBUFFER, 0);
-    return gl_context_check(window_context(ui->window), "panels");
+    ui->wants_mouse = ImGui::GetIO().WantCaptureMouse;
+    ui->wants_keys = ImGui::GetIO().WantTextInput;
+    if (target != nullptr) {
+        glBindFramebuffer(GL_FRAMEBUFFER, target->name);
+        ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+        glBindFramebuffer(GL_FRAMEBUFFER, 0);
+    }
+    // The backend restores the state that gl/pass.h requires, but does not report errors, so the driver is asked.
+    return gl_context_check(ui->window->ctx, "panels");
 }
 
 // --- colours ---

@@ -18,9 +18,14 @@
 extern "C" {
 #endif
 
-struct ui;
 struct gl_texture;
 struct gl_target;
+
+struct ui {
+    struct window *window;
+    char layout_path[1024];
+    bool wants_mouse, wants_keys; /* panels used the mouse or the keys in the last frame */
+};
 
 struct ui_params {
     struct window *window;   /* gives the clipboard and the size */
@@ -32,10 +37,6 @@ void ui_destroy(struct ui *ui); /* NULL is allowed */
 
 /* Handles an event; call it before ui_begin. */
 void ui_take(struct ui *ui, const struct input_event *event);
-
-/* True if panels used the mouse or the keys in the last frame. */
-bool ui_wants_mouse(const struct ui *ui);
-bool ui_wants_keys(const struct ui *ui);
 
 /* Begins and ends a frame. seconds: the time since the last frame. ui_end draws over the target's contents. If the
  * target is NULL, the frame is not visible, and ui_end draws nothing. */

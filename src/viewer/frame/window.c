@@ -18,21 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WINDOW_EVENTS = 1024, WINDOW_CLIPBOARD = 4096 };
-
-struct window {
-    GLFWwindow *handle; /* NULL: an invisible surface, made by EGL without a display; only scripts give it input */
-    const lr_log *log;
-    struct gl_context *ctx;
-    int size[2];
-    double scale;
-    double at[2];                             /* position of the mouse in the window */
-    struct input_event events[WINDOW_EVENTS]; /* ring buffer */
-    int first, count;
-    char clipboard[WINDOW_CLIPBOARD]; /* clipboard of an invisible surface */
-    struct screen_watch watch;
-};
-
 /* --- events --- */
 
 /* Adds an event to the ring buffer. Consecutive moves are merged. If the buffer is full, the event is dropped. */
@@ -88,33 +73,12 @@ void window_push(struct window *window, const struct input_event *event)
 
 /* --- the surface --- */
 
-struct gl_context *window_context(struct window *window)
-{
-    return window->ctx;
-}
-
-void window_size(const struct window *window, int size[2])
-{
-    size[0] = window->size[0];
-    size[1] = window->size[1];
-}
-
-double window_scale(const struct window *window)
-{
-    return window->scale;
-}
-
 void window_show(struct window *window, const struct gl_target *target)
 {
     if (window->handle != NULL) {
         gl_target_show(target, 0);
         glfwSwapBuffers(window->handle);
     }
-}
-
-bool window_is_seen(const struct window *window)
-{
-    return window->handle != NULL;
 }
 
 void window_copy(struct window *window, const char *text)
@@ -301,7 +265,6 @@ struct window *window_open(const struct window_params *params)
         glfwTerminate();
         return NULL;
     }
-    window->log = params->log;
     GLFWwindow *handle = NULL;
     for (int k = 0; k < 4 && handle == NULL; k++) {
         glfwDefaultWindowHints();
@@ -316,12 +279,12 @@ struct window *window_open(const struct window_params *params)
         handle = glfwCreateWindow(params->size[0], params->size[1], params->title, NULL, NULL);
     }
     window->handle = handle;
+    window->is_seen = handle != NULL;
     if (handle == NULL) {
         lr_error(params->log, LR_NO_DEVICE,
                  "no window with OpenGL 4.5 can be opened (%s): " GL_CONTEXT_REMEDY
-                 "; loraster info lists what this machine offers. Where it lists a device "
-                 "that can be used and only the screen has none, loraster view --no-window "
-                 "--script FILE draws without a window",
+                 "; loraster info lists what this machine offers. Where it lists a device that can be used and only "
+                 "the screen has none, loraster view --no-window --script FILE draws without a window",
                  last_error());
         goto failed;
     }
@@ -374,7 +337,6 @@ struct window *window_open_unseen(const struct window_params *params)
 {
     struct window *window = lr_alloc(1, sizeof(*window), "a surface to draw on", params->log);
     if (window == NULL) return NULL;
-    window->log = params->log;
     window->size[0] = params->size[0];
     window->size[1] = params->size[1];
     window->scale = 1.0;

@@ -66,48 +66,6 @@ struct input_event {
     char path[INPUT_PATH];
 };
 
-/* --- the window --- */
-
-struct window;
-struct gl_context;
-struct gl_target;
-
-struct window_params {
-    int size[2]; /* requested size in screen units */
-    const char *title;
-    int device;        /* number among usable OpenGL devices, if there is no window */
-    const lr_log *log; /* must outlive the window */
-};
-
-/* Opens a window on the screen, or an invisible surface. errors: NULL; LR_NO_DEVICE if there is no screen or no
- * OpenGL 4.5, with advice. */
-struct window *window_open(const struct window_params *params);
-struct window *window_open_unseen(const struct window_params *params);
-void window_close(struct window *window); /* NULL is allowed */
-
-/* The window's context, which is current while the window is open. */
-struct gl_context *window_context(struct window *window);
-
-/* Size of the framebuffer in pixels; 0 x 0 while the window is iconified. The second function returns the pixels per
- * unit of length that a person has set for the screen: 1, 1.5, 2. */
-void window_size(const struct window *window, int size[2]);
-double window_scale(const struct window *window);
-
-/* Takes the next event; waits up to `seconds` for one. Returns false if there is none. */
-bool window_next(struct window *window, struct input_event *event);
-void window_wait(struct window *window, double seconds);
-
-/* Adds an event after those that wait to be taken, as if a person had caused it. INPUT_SIZE sets an invisible
- * surface to the size in `at`; for a visible window, it asks the screen for that size. */
-void window_push(struct window *window, const struct input_event *event);
-
-/* Shows colour buffer 0 of a target that has the window's size. */
-void window_show(struct window *window, const struct gl_target *target);
-
-void window_copy(struct window *window, const char *text); /* copies to the clipboard */
-const char *window_pasted(struct window *window);          /* text of the clipboard; valid until the next call */
-bool window_is_seen(const struct window *window);
-
 /* --- the screen --- */
 
 /* Ends the program when the window's display server has disappeared. Xlib ends it only when it is asked for events.
@@ -126,6 +84,55 @@ void screen_watch_start(struct screen_watch *watch, int screen);
 
 /* Stops watching; call it before closing the connection. A zeroed struct that was not started is allowed. */
 void screen_watch_stop(struct screen_watch *watch);
+
+/* --- the window --- */
+
+enum { WINDOW_EVENTS = 1024, WINDOW_CLIPBOARD = 4096 };
+
+struct gl_context;
+struct gl_target;
+
+struct window {
+    struct gl_context *ctx; /* current while the window is open */
+    int size[2];            /* of the framebuffer in pixels; 0 x 0 while the window is iconified */
+    double scale;           /* pixels per unit of length that a person has set for the screen: 1, 1.5, 2 */
+    bool is_seen;           /* false: an invisible surface, made by EGL without a display */
+
+    /* the members below are private */
+    struct GLFWwindow *handle;                /* NULL: an invisible surface, to which only scripts give input */
+    double at[2];                             /* position of the mouse in the window */
+    struct input_event events[WINDOW_EVENTS]; /* ring buffer */
+    int first, count;
+    char clipboard[WINDOW_CLIPBOARD]; /* clipboard of an invisible surface */
+    struct screen_watch watch;
+};
+
+struct window_params {
+    int size[2]; /* requested size in screen units */
+    const char *title;
+    int device;        /* number among usable OpenGL devices, if there is no window */
+    const lr_log *log; /* must outlive the window */
+};
+
+/* Opens a window on the screen, or an invisible surface. errors: NULL; LR_NO_DEVICE if there is no screen or no
+ * OpenGL 4.5, with advice. */
+struct window *window_open(const struct window_params *params);
+struct window *window_open_unseen(const struct window_params *params);
+void window_close(struct window *window); /* NULL is allowed */
+
+/* Takes the next event; waits up to `seconds` for one. Returns false if there is none. */
+bool window_next(struct window *window, struct input_event *event);
+void window_wait(struct window *window, double seconds);
+
+/* Adds an event after those that wait to be taken, as if a person had caused it. INPUT_SIZE sets an invisible
+ * surface to the size in `at`; for a visible window, it asks the screen for that size. */
+void window_push(struct window *window, const struct input_event *event);
+
+/* Shows colour buffer 0 of a target that has the window's size. */
+void window_show(struct window *window, const struct gl_target *target);
+
+void window_copy(struct window *window, const char *text); /* copies to the clipboard */
+const char *window_pasted(struct window *window);          /* text of the clipboard; valid until the next call */
 
 #ifdef __cplusplus
 }

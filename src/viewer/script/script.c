@@ -99,7 +99,6 @@ struct step {
 
 struct script {
     const lr_log *log;
-    const struct viewer_tool *const *tools;
     char path[1024];
     char *text;
     struct step *steps;
@@ -121,13 +120,18 @@ static char *cut_word(char **rest)
     return word;
 }
 
-static lr_status read_steps(struct script *script)
+struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log)
 {
-    const lr_log *log = script->log;
-    int64_t num_lines = 1;
+    struct script *script = lr_alloc(1, sizeof(*script), "a script", log);
+    if (script == NULL) return NULL;
+    int64_t count, num_lines = 1;
+    script->log = log;
+    snprintf(script->path, sizeof(script->path), "%s", path);
+    (void)lr_file_bytes("", path, MOST_BYTES, &count, &script->text, log);
+    if (script->text == NULL) goto failed;
     for (const char *at = script->text; *at != '\0'; at++) num_lines += *at == '\n';
     script->steps = lr_alloc(num_lines, sizeof(*script->steps), "the steps of a script", log);
-    if (script->steps == NULL) return LR_FAILED;
+    if (script->steps == NULL) goto failed;
 
     char *next = script->text;
     for (int number = 1; next != NULL; number++) {
@@ -136,42 +140,34 @@ static lr_status read_steps(struct script *script)
         if (end != NULL) *end = '\0';
         next = end != NULL ? end + 1 : NULL;
         for (char *word = cut_word(&line); word != NULL; word = cut_word(&line)) {
-            if (step.words.count == COMMAND_WORDS)
-                return lr_error(log, LR_BAD_INPUT, "%s:%d: more than %d words", script->path, number, COMMAND_WORDS);
+            if (step.words.count == COMMAND_WORDS) {
+                lr_error(log, LR_BAD_INPUT, "%s:%d: more than %d words", path, number, COMMAND_WORDS);
+                goto failed;
+            }
             step.words.words[step.words.count++] = word;
         }
         if (step.words.count == 0) continue;
 
         const char *name = step.words.words[0];
-        step.command = command_find(script->tools, name);
+        step.command = command_find(tools, name);
         if (step.command == NULL) {
-            return lr_error(log, LR_BAD_INPUT, "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them",
-                            script->path, number, name);
+            lr_error(log, LR_BAD_INPUT, "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them", path,
+                     number, name);
+            goto failed;
         }
         const int given = step.words.count - 1;
         if (given < step.command->least || given > step.command->most) {
-            return lr_error(log, LR_BAD_INPUT, "%s:%d: it is %s %s, and here are %d words", script->path, number, name,
-                            step.command->words, given);
+            lr_error(log, LR_BAD_INPUT, "%s:%d: it is %s %s, and here are %d words", path, number, name,
+                     step.command->words, given);
+            goto failed;
         }
         script->steps[script->num_steps++] = step;
     }
-    return LR_OK;
-}
-
-struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log)
-{
-    struct script *script = lr_alloc(1, sizeof(*script), "a script", log);
-    if (script == NULL) return NULL;
-    int64_t count;
-    script->log = log;
-    script->tools = tools;
-    snprintf(script->path, sizeof(script->path), "%s", path);
-    (void)lr_file_bytes("", path, MOST_BYTES, &count, &script->text, log);
-    if (script->text == NULL || read_steps(script) != LR_OK) {
-        script_destroy(script);
-        return NULL;
-    }
     return script;
+
+failed:
+    script_destroy(script);
+    return NULL;
 }
 
 void script_destroy(struct script *script)

@@ -5,7 +5,7 @@
  * values. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "viewer/tools/tools.h"
+#include "viewer/app.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,8 +139,7 @@ static lr_status act_image(struct app *app, const struct command_words *words)
     static const char *const names[] = {"image", "mu", "tube", "sensitivity", "live", "kernel", "histo", NULL};
     int which = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &which));
-    if (draw_get_image(app->draw, (enum draw_image)which) == NULL)
-        return lr_error(&app->log, LR_FAILED, "there is no %s to show", names[which]);
+    if (app->draw->images[which] == NULL) return lr_error(&app->log, LR_FAILED, "there is no %s to show", names[which]);
     app_show_image(app, (enum draw_image)which);
     return LR_OK;
 }
@@ -314,11 +313,9 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {"hover.tube", probe->tube},
         {0},
     };
-    int size[2];
     char at[COMMAND_TEXT], slices[COMMAND_TEXT], window[64], mouse[64], crystal[64], voxel[64], point[COMMAND_TEXT];
     char bar[COMMAND_TEXT], curve[64] = "none";
-    window_size(app->window, size);
-    snprintf(window, sizeof(window), "%dx%d", size[0], size[1]);
+    snprintf(window, sizeof(window), "%dx%d", app->window->size[0], app->window->size[1]);
     snprintf(mouse, sizeof(mouse), "%.10g,%.10g", app->mouse[0], app->mouse[1]);
     snprintf(crystal, sizeof(crystal), "%d,%d", hit->module >= 0 ? hit->crystal[0] : -1,
              hit->module >= 0 ? hit->crystal[1] : -1);
@@ -356,9 +353,8 @@ static const struct command commands[] = {
     {"along", "x|y|z", 1, 1, .act = act_axis},
     {"fit", "", 0, 0, .act = act_alone},
     {"set",
-     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|"
-     "whole|guesses|local NUMBER, "
-     "or backend|algorithm|family|elements|kernel NAME",
+     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|whole|guesses|local "
+     "NUMBER, or backend|algorithm|family|elements|kernel NAME",
      2, 2, .act = act_tool},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"size", "WIDTH HEIGHT", 2, 2, .run = run_size},

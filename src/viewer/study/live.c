@@ -18,8 +18,6 @@ struct live_direct {
     lr_view *views; /* owned [num_views] */
     int num_views;
     lr_lor_data *data; /* owned; NULL = counts must be drawn */
-    lr_direct_kernel kernel;
-    const char *backend;
 };
 
 /* --- family listmode: events, and the randoms expected for each event --- */
@@ -28,12 +26,11 @@ struct live_direct {
 struct live_listmode {
     lr_event_list *list;             /* owned: only prompts in coincidence */
     lr_lor_data *weights, *additive; /* owned [events]; additive: NULL = none */
-    double additive_sum;
-    bool has_tof;
 };
 
 /* --- guesses, which one process makes and composes as ranks of a cluster do: docs/method/cluster.md, "paper" --- */
 
+struct live;
 struct live_work;
 
 struct live_guess {
@@ -51,6 +48,7 @@ struct live_guess {
 
 /* The reconstruction. Only the job's thread uses it from start to end. */
 struct live_work {
+    struct live *live; /* the window's side, to which results go */
     const lr_log *log; /* the job's log, while it runs */
     const lr_progress *progress;
     struct study_view study; /* a reference is held */
@@ -69,21 +67,175 @@ struct live_work {
     char why[LIVE_WHY];            /* reason if the image is not on the device */
     lr_vector there;               /* copy of the reference at the images' place; zero before it is made */
     float *image;                  /* owned: the finished reconstruction */
-    lr_status (*iteration)(void *user, const lr_iteration *done);
-    lr_status (*guessed)(void *user, int guess, const lr_iteration *done);
-    lr_status (*composed)(void *user, const lr_composition *done);
-    void *user;
 };
 
 enum { MOST_ITERATIONS = 1000000 }; /* limit of lr_recon */
 enum { USUAL_ITERATIONS = 20 };     /* iterations that a person usually watches before stopping */
 enum { USUAL_LOCAL = 2 };           /* default iterations of a guess before composition */
 
-static const char *find_backend(const char *wished, const char *const *names)
+/* --- requests of the window, and what it is shown --- */
+
+struct live {
+    struct job job;
+    struct live_work work; /* used only by the job while it runs */
+
+    pthread_mutex_t mutex;  /* protects all members below */
+    pthread_cond_t changed; /* signals changes of the requests */
+    bool wants_pause, wants_stop;
+    int steps;         /* iterations to do while paused */
+    bool is_waiting;   /* the thread has paused after an iteration */
+    bool is_iterating; /* true after the first iteration */
+    bool has_image;
+    struct live_where where;
+    float *image; /* [num_voxels] */
+    int64_t serial;
+    struct live_iteration *history;
+    struct live_round *rounds; /* [num_iterations] if guesses are composed */
+    int num_iterations;
+    int64_t capacity, rounds_capacity;
+    float *guesses; /* [work.request.guesses][num_voxels] for guesses whose images exist; else NULL */
+    int64_t guess_serials[LIVE_MOST_GUESSES];
+};
+
+/* --- on the job's thread --- */
+
+/* Stores the values of a guess for the window. The caller holds the mutex. */
+static void put_guess(struct live *live, int guess, const float *values)
 {
-    for (int k = 0; wished != NULL && names[k] != NULL; k++)
-        if (strcmp(names[k], wished) == 0) return names[k];
-    return names[0];
+    const int64_t count = lr_grid_num_voxels(&live->where.grid);
+    memcpy(live->guesses + guess * count, values, (size_t)count * sizeof(*values));
+    live->guess_serials[guess]++;
+}
+
+/* Called after each iteration of a guess, whose image is the one that a single rank would have. Stores the image for
+ * display. */
+static lr_status after_guess(void *user, const lr_iteration *done)
+{
+    const struct live_guess *guess = user;
+    struct live *live = guess->work->live;
+    lr_vector host = lr_vector_of_floats(live->work.image, done->image->count);
+    LR_TRY(lr_vector_copy(done->image, &host));
+    pthread_mutex_lock(&live->mutex);
+    put_guess(live, guess->number, live->work.image);
+    const bool stops = live->wants_stop;
+    pthread_mutex_unlock(&live->mutex);
+    return stops ? LR_CANCELLED : LR_OK;
+}
+
+/* Shows the result of an iteration, then pauses or stops if requested. composed: NULL = guesses are not composed. */
+static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
+                               const lr_operator *op, const lr_composition *composed)
+{
+    struct live_work *work = &live->work;
+    const int64_t num_voxels = lr_grid_num_voxels(&live->where.grid);
+    const int num = live->num_iterations;
+    lr_status status = LR_OK;
+    lr_vector_sums own, other, sums;
+
+    /* The distance to the reference is computed at the image's place. NaN: there is no reference, or it is zero. */
+    iteration->difference = NAN;
+    const bool is_shown = work->is_on_device && image->values == NULL;
+    if (work->reference != NULL) {
+        const lr_vector reference = lr_image_vector(work->reference);
+        if (image->values != NULL) {
+            work->there = reference;
+        } else if (work->there.storage == NULL) {
+            const lr_vector_params params = {
+                .place = image->place, .count = reference.count, .name = "the image to compare with", .log = work->log};
+            LR_TRY(lr_vector_create(&params, &work->there));
+            LR_TRY(lr_vector_copy(&reference, &work->there));
+        }
+        LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
+        LR_TRY(lr_vector_add_up(image, &work->there, &other));
+        iteration->difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
+    }
+
+    /* The image goes to the window's texture, or otherwise to the host. */
+    if (is_shown) {
+        LR_TRY(lr_vector_add_up(image, NULL, &sums));
+        LR_TRY(handover_write(work->request.handover, image, sums.largest));
+    } else {
+        lr_vector host = lr_vector_of_floats(work->image, image->count);
+        LR_TRY(lr_vector_copy(image, &host));
+    }
+    pthread_mutex_lock(&live->mutex);
+    live->where.is_on_device = is_shown;
+    memcpy(live->where.why, work->why, sizeof(work->why));
+    snprintf(live->where.backend, sizeof(live->where.backend), "%s", lr_operator_get_info(op)->backend);
+
+    if (composed != NULL) {
+        status = lr_grow(&live->rounds, &live->rounds_capacity, num + 1,
+                         &(struct lr_items){sizeof(*live->rounds), "compositions", work->log});
+        if (status == LR_OK) {
+            struct live_round *round = &live->rounds[num];
+            *round = (struct live_round){.iterations = composed->iterations,
+                                         .count = composed->count,
+                                         .residual = composed->residual,
+                                         .clipped_residual = composed->clipped_residual,
+                                         .condition = composed->condition,
+                                         .negative_voxels = composed->negative_voxels,
+                                         .negative_sum = composed->negative_sum};
+            memcpy(round->weights, composed->weights, (size_t)composed->count * sizeof(*composed->weights));
+            memcpy(round->residuals, composed->guess_residuals,
+                   (size_t)composed->count * sizeof(*composed->guess_residuals));
+            for (int k = 0; k < composed->count; k++) put_guess(live, k, composed->guesses + k * num_voxels);
+        }
+    }
+    if (status == LR_OK) {
+        status = lr_grow(&live->history, &live->capacity, num + 1,
+                         &(struct lr_items){sizeof(*live->history), "iterations", work->log});
+    }
+    if (status == LR_OK) {
+        live->history[live->num_iterations++] = *iteration;
+        live->is_iterating = true;
+        if (!is_shown) {
+            memcpy(live->image, work->image, (size_t)num_voxels * sizeof(*live->image));
+            live->serial++;
+            live->has_image = true;
+        }
+    }
+
+    /* A pause follows the iteration if it is not the last one. */
+    const int wanted = work->request.iterations;
+    if (status == LR_OK && (wanted == 0 || iteration->number < wanted)) {
+        while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
+            live->is_waiting = true;
+            pthread_cond_wait(&live->changed, &live->mutex);
+        }
+        live->is_waiting = false;
+        live->steps -= live->steps > 0;
+    }
+    status = status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
+    pthread_mutex_unlock(&live->mutex);
+    return status;
+}
+
+static lr_status after_composition(void *user, const lr_composition *done)
+{
+    struct live *live = user;
+    struct live_iteration iteration = {.number = done->iterations,
+                                       .log_likelihood = done->fit.log_likelihood,
+                                       .measured_counts = done->fit.measured_counts,
+                                       .estimated_counts = done->fit.estimated_counts,
+                                       .seconds = done->seconds};
+    return end_iteration(live, &iteration, done->image, live->work.guesses[0].op, done);
+}
+
+static lr_status after_iteration(void *user, const lr_iteration *done)
+{
+    struct live *live = user;
+    struct live_work *work = &live->work;
+    const lr_traffic before = work->traffic;
+    work->traffic = lr_place_get_info(lr_operator_place(work->op)).traffic;
+    struct live_iteration iteration = {
+        .number = done->number,
+        .log_likelihood = done->log_likelihood,
+        .measured_counts = done->measured_counts,
+        .estimated_counts = done->estimated_counts,
+        .seconds = done->seconds,
+        .traffic = {work->traffic.to_device - before.to_device, work->traffic.to_host - before.to_host},
+    };
+    return end_iteration(live, &iteration, done->image, work->op, NULL);
 }
 
 static void finish_listmode(struct live_listmode *listmode)
@@ -127,10 +279,9 @@ static void live_work_finish(struct live_work *work)
 /* Copies views and counts. errors: LR_USAGE for an invalid set of views; LR_FAILED. */
 static lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log)
 {
-    static const char *const names[] = {"auto", "cpu", "compute", "cuda", NULL};
     const lr_histo_images *histo = request->simulates ? NULL : request->histo;
     lr_view_set set;
-    *direct = (struct live_direct){.kernel = request->kernel, .backend = find_backend(request->backend, names)};
+    *direct = (struct live_direct){0};
     if (histo == NULL) LR_TRY(lr_view_set_complete(&request->views, &set, log));
     direct->num_views = histo != NULL ? histo->num_views : lr_view_set_count(&set);
     direct->views = lr_alloc(direct->num_views, sizeof(*direct->views), "views", log);
@@ -170,14 +321,13 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
 static lr_operator_params settle_operator(const struct live_work *work, lr_operator_params params)
 {
     const struct live_request *request = &work->request;
-    const bool has_mu = work->study.mu != NULL && !request->without_mu;
     params.lors = work->study.lors;
     params.grid = &work->study.grid;
     params.backend = params.shared != NULL ? "compute" : request->backend;
     params.mode = request->mode;
     params.rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0;
-    params.mu = has_mu ? work->study.mu : NULL;
-    params.mu_steps = has_mu ? request->mu_steps : 0;
+    params.mu = work->study.mu;
+    params.mu_steps = params.mu != NULL ? request->mu_steps : 0;
     params.store = params.shared != NULL ? LR_STORE_NO : request->store;
     params.projections = 1.0 + 2.0 * (request->iterations > 0 ? request->iterations : USUAL_ITERATIONS);
     if (request->samples > 0) lr_grid_split_samples(&work->study.grid, request->samples, params.samples);
@@ -187,7 +337,6 @@ static lr_operator_params settle_operator(const struct live_work *work, lr_opera
 /* Makes the operator of the family. errors: LR_CANCELLED; those of its constructor, logged. */
 static lr_status create_of_family(struct live_work *work, lr_operator_params params, lr_operator **op)
 {
-    static const char *const listmode_names[] = {"auto", "cpu", "native", "compute", "cuda", NULL};
     const struct live_request *request = &work->request;
     struct live_listmode *listmode = &work->listmode;
     const struct live_direct *direct = &work->direct;
@@ -232,7 +381,6 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
                 list->events[kept++] = *event;
         }
         list->count = kept;
-        listmode->has_tof = list->info.has_tof;
         if (kept == 0) return lr_error(params.log, LR_BAD_INPUT, "there are no prompts in coincidence");
     }
 
@@ -241,8 +389,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
         *op = lr_direct_create(&(lr_direct_params){.grid = &work->study.grid,
                                                    .views = direct->views,
                                                    .num_views = direct->num_views,
-                                                   .kernel = direct->kernel,
-                                                   .backend = direct->backend,
+                                                   .kernel = request->kernel,
+                                                   .backend = request->backend,
                                                    .shared = params.shared,
                                                    .log = params.log,
                                                    .progress = params.progress});
@@ -251,11 +399,10 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
                                   .grid = &work->study.grid,
                                   .events = listmode->list->events,
                                   .count = listmode->list->count,
-                                  .info = listmode->has_tof ? &listmode->list->info : NULL,
+                                  .info = listmode->list->info.has_tof ? &listmode->list->info : NULL,
                                   .num_ranges = request->subsets,
                                   .kernel = request->elements,
-                                  .backend = find_backend(request->backend, listmode_names),
-                                  .threads = params.threads,
+                                  .backend = request->backend,
                                   .log = params.log,
                                   .progress = params.progress};
         if (request->elements == LR_LISTMODE_EXACT && request->samples > 0)
@@ -341,22 +488,23 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
     lr_vector additive = {0};
     params = settle_recon(work, params);
     measured = work->simulated != NULL ? work->simulated : measured;
-    params.iteration = work->iteration;
-    params.user = work->user;
+    params.iteration = after_iteration;
+    params.user = work->live;
     if (family == LIVE_LISTMODE) {
         const lr_lors *layout = lr_operator_get_info(params.op)->lors;
         const lr_event_list *list = listmode->list;
+        const bool has_tof = list->info.has_tof;
         const int bins = list->info.num_tof_bins;
         listmode->weights = lr_lor_data_create(layout, params.log);
         if (listmode->weights == NULL) return LR_FAILED;
         for (int64_t k = 0; k < list->count; k++) listmode->weights->values[k] = list->events[k].weight;
 
         /* The randoms of each event's LOR are spread evenly over the time-of-flight window. */
-        if (delayeds != NULL && delayeds->count > 0 && listmode->has_tof && bins < 1) {
+        if (delayeds != NULL && delayeds->count > 0 && has_tof && bins < 1) {
             lr_warn(params.log, "the width of the coincidence window is not known: randoms are left out");
         } else if (delayeds != NULL && delayeds->count > 0) {
             const float *edges_mm = list->info.tof_edges_mm;
-            const double window_mm = listmode->has_tof ? (double)edges_mm[bins] - (double)edges_mm[0] : 1.0;
+            const double window_mm = has_tof ? (double)edges_mm[bins] - (double)edges_mm[0] : 1.0;
             lr_randoms *randoms = lr_randoms_estimate(work->study.lors, delayeds, params.log);
             listmode->additive = lr_lor_data_create(layout, params.log);
             for (int64_t k = 0; k < list->count && randoms != NULL && listmode->additive != NULL; k++) {
@@ -365,7 +513,7 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
                 listmode->additive->values[k] =
                     (float)(product->scale * product->values[crystals[0]] * product->values[crystals[1]] / window_mm);
             }
-            listmode->additive_sum = randoms != NULL ? randoms->delayeds : 0.0;
+            params.additive_sum = randoms != NULL ? randoms->delayeds : 0.0;
             const bool is_made = randoms != NULL && listmode->additive != NULL;
             lr_randoms_destroy(randoms);
             if (!is_made) return LR_FAILED;
@@ -375,7 +523,6 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
             additive = lr_lor_data_vector(listmode->additive);
             params.additive = &additive;
         }
-        params.additive_sum = listmode->additive_sum;
     } else {
         LR_TRY(estimate_randoms(work, &params, params.log));
     }
@@ -394,12 +541,6 @@ static bool report_guess(void *user, const char *what, double done, double total
     char text[256];
     snprintf(text, sizeof(text), "guess %d of %d: %s", guess->number + 1, guess->work->num_guesses, what);
     return lr_progress_report(guess->work->progress, text, done, total) == LR_OK;
-}
-
-static lr_status pass_iteration(void *user, const lr_iteration *done)
-{
-    const struct live_guess *guess = user;
-    return guess->work->guessed(guess->work->user, guess->number, done);
 }
 
 /* Takes the LORs and data of a guess, and makes a projector for them. All guesses use the backend of the first
@@ -432,7 +573,7 @@ static lr_status open_guess(struct live_work *work, lr_operator_params params, c
     recon->data = &guess->counts;
     recon->data_lors = guess->data->index;
     recon->progress = &guess->progress;
-    recon->iteration = pass_iteration;
+    recon->iteration = after_guess;
     recon->user = guess;
     if (work->randoms != NULL) {
         guess->randoms = work->randoms->product;
@@ -483,8 +624,8 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
     const lr_compose_params all = {.guesses = work->guess_params,
                                    .num_guesses = work->num_guesses,
                                    .local_iterations = local > 0 ? local : USUAL_LOCAL,
-                                   .composed = work->composed,
-                                   .user = work->user};
+                                   .composed = after_composition,
+                                   .user = work->live};
     lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
     return lr_compose(&all, &image);
 }
@@ -492,8 +633,10 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
 /* --- preparing and running --- */
 
 /* Makes the projector, takes or draws the data, and iterates. errors: LR_CANCELLED; those of lr_recon. */
-static lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress)
+static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
 {
+    struct live *live = user;
+    struct live_work *work = &live->work;
     const struct live_request *request = &work->request;
     const lr_operator_params params = {.log = log, .progress = progress};
     lr_status status = LR_OK;
@@ -510,11 +653,11 @@ static lr_status live_work_run(struct live_work *work, const lr_log *log, const 
         const char *obstacle = NULL;
         if (request->family == LIVE_LISTMODE)
             obstacle = "list mode computes beside the window, and";
-        else if (!is_direct && work->study.mu != NULL && !request->without_mu)
+        else if (!is_direct && work->study.mu != NULL)
             obstacle = "a mu-map is open, and with absorption along the lines";
         if (request->handover != NULL && obstacle == NULL) {
             lr_operator_params on_device = params;
-            on_device.shared = handover_context(request->handover);
+            on_device.shared = &request->handover->context;
             status = create_of_family(work, on_device, &work->op);
             obstacle = work->op == NULL ? "the projector could not be made there, and so"
                        : is_direct      ? "backend cpu computes, and"
@@ -534,34 +677,17 @@ static lr_status live_work_run(struct live_work *work, const lr_log *log, const 
     if (work->there.storage != NULL) lr_vector_destroy(&work->there);
     lr_operator_destroy(work->op);
     work->op = NULL;
+
+    /* An image that has stayed on the device is now on the host, too. */
+    pthread_mutex_lock(&live->mutex);
+    if (status == LR_OK && live->where.is_on_device) {
+        memcpy(live->image, work->image, (size_t)lr_grid_num_voxels(&live->where.grid) * sizeof(*live->image));
+        live->serial++;
+        live->has_image = true;
+    }
+    pthread_mutex_unlock(&live->mutex);
     return status;
 }
-
-/* --- requests of the window, and what it is shown --- */
-
-struct live {
-    struct job job;
-    struct live_work work; /* used only by the job while it runs */
-    lr_grid grid;
-
-    pthread_mutex_t mutex;  /* protects all members below */
-    pthread_cond_t changed; /* signals changes of the requests and of the state */
-    bool wants_pause, wants_stop;
-    int steps;         /* iterations to do while paused */
-    bool is_waiting;   /* the thread has paused after an iteration */
-    bool is_iterating; /* true after the first iteration */
-    bool has_ended;
-    bool is_on_device, has_image;
-    char why[LIVE_WHY], backend[LIVE_BACKEND];
-    float *image; /* [num_voxels] */
-    int64_t serial;
-    struct live_iteration *history;
-    struct live_round *rounds; /* [num_iterations] if guesses are composed */
-    int num_iterations;
-    int64_t capacity, rounds_capacity;
-    float *guesses; /* [work.request.guesses][num_voxels] for guesses whose images exist; else NULL */
-    int64_t guess_serials[LIVE_MOST_GUESSES];
-};
 
 struct live *live_create(const lr_log *log)
 {
@@ -587,163 +713,6 @@ void live_destroy(struct live *live)
     free(live->rounds);
     free(live->guesses);
     free(live);
-}
-
-/* --- on the job's thread --- */
-
-/* Stores the values of a guess for the window. The caller holds the mutex. */
-static void put_guess(struct live *live, int guess, const float *values)
-{
-    const int64_t count = lr_grid_num_voxels(&live->grid);
-    memcpy(live->guesses + guess * count, values, (size_t)count * sizeof(*values));
-    live->guess_serials[guess]++;
-}
-
-/* Called after each iteration of a guess, whose image is the one that a single rank would have. Stores the image for
- * display. */
-static lr_status after_guess(void *user, int guess, const lr_iteration *done)
-{
-    struct live *live = user;
-    lr_vector host = lr_vector_of_floats(live->work.image, done->image->count);
-    LR_TRY(lr_vector_copy(done->image, &host));
-    pthread_mutex_lock(&live->mutex);
-    put_guess(live, guess, live->work.image);
-    const bool stops = live->wants_stop;
-    pthread_mutex_unlock(&live->mutex);
-    return stops ? LR_CANCELLED : LR_OK;
-}
-
-/* Shows the result of an iteration, then pauses or stops if requested. composed: NULL = guesses are not composed. */
-static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
-                               const lr_operator *op, const lr_composition *composed)
-{
-    struct live_work *work = &live->work;
-    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
-    const int num = live->num_iterations;
-    lr_status status = LR_OK;
-    lr_vector_sums own, other, sums;
-
-    /* The distance to the reference is computed at the image's place. NaN: there is no reference, or it is zero. */
-    iteration->difference = NAN;
-    const bool is_shown = work->is_on_device && image->values == NULL;
-    if (work->reference != NULL) {
-        const lr_vector reference = lr_image_vector(work->reference);
-        if (image->values != NULL) {
-            work->there = reference;
-        } else if (work->there.storage == NULL) {
-            const lr_vector_params params = {
-                .place = image->place, .count = reference.count, .name = "the image to compare with", .log = work->log};
-            LR_TRY(lr_vector_create(&params, &work->there));
-            LR_TRY(lr_vector_copy(&reference, &work->there));
-        }
-        LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
-        LR_TRY(lr_vector_add_up(image, &work->there, &other));
-        iteration->difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
-    }
-
-    /* The image goes to the window's texture, or otherwise to the host. */
-    if (is_shown) {
-        LR_TRY(lr_vector_add_up(image, NULL, &sums));
-        LR_TRY(handover_write(work->request.handover, image, sums.largest));
-    } else {
-        lr_vector host = lr_vector_of_floats(work->image, image->count);
-        LR_TRY(lr_vector_copy(image, &host));
-    }
-    pthread_mutex_lock(&live->mutex);
-    live->is_on_device = is_shown;
-    memcpy(live->why, work->why, sizeof(live->why));
-    snprintf(live->backend, sizeof(live->backend), "%s", lr_operator_get_info(op)->backend);
-
-    if (composed != NULL) {
-        status = lr_grow(&live->rounds, &live->rounds_capacity, num + 1,
-                         &(struct lr_items){sizeof(*live->rounds), "compositions", work->log});
-        if (status == LR_OK) {
-            struct live_round *round = &live->rounds[num];
-            *round = (struct live_round){.iterations = composed->iterations,
-                                         .count = composed->count,
-                                         .residual = composed->residual,
-                                         .clipped_residual = composed->clipped_residual,
-                                         .condition = composed->condition,
-                                         .negative_voxels = composed->negative_voxels,
-                                         .negative_sum = composed->negative_sum};
-            memcpy(round->weights, composed->weights, (size_t)composed->count * sizeof(*composed->weights));
-            memcpy(round->residuals, composed->guess_residuals,
-                   (size_t)composed->count * sizeof(*composed->guess_residuals));
-            for (int k = 0; k < composed->count; k++) put_guess(live, k, composed->guesses + k * num_voxels);
-        }
-    }
-    if (status == LR_OK) {
-        status = lr_grow(&live->history, &live->capacity, num + 1,
-                         &(struct lr_items){sizeof(*live->history), "iterations", work->log});
-    }
-    if (status == LR_OK) {
-        live->history[live->num_iterations++] = *iteration;
-        live->is_iterating = true;
-        if (!is_shown) {
-            memcpy(live->image, work->image, (size_t)num_voxels * sizeof(*live->image));
-            live->serial++;
-            live->has_image = true;
-        }
-    }
-
-    /* A pause follows the iteration if it is not the last one. */
-    const int wanted = work->request.iterations;
-    if (status == LR_OK && (wanted == 0 || iteration->number < wanted)) {
-        while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
-            live->is_waiting = true;
-            pthread_cond_broadcast(&live->changed);
-            pthread_cond_wait(&live->changed, &live->mutex);
-        }
-        live->is_waiting = false;
-        live->steps -= live->steps > 0;
-    }
-    status = status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
-    pthread_mutex_unlock(&live->mutex);
-    return status;
-}
-
-static lr_status after_composition(void *user, const lr_composition *done)
-{
-    struct live *live = user;
-    struct live_iteration iteration = {.number = done->iterations,
-                                       .log_likelihood = done->fit.log_likelihood,
-                                       .measured_counts = done->fit.measured_counts,
-                                       .estimated_counts = done->fit.estimated_counts,
-                                       .seconds = done->seconds};
-    return end_iteration(live, &iteration, done->image, live->work.guesses[0].op, done);
-}
-
-static lr_status after_iteration(void *user, const lr_iteration *done)
-{
-    struct live *live = user;
-    struct live_work *work = &live->work;
-    const lr_traffic before = work->traffic;
-    work->traffic = lr_place_get_info(lr_operator_place(work->op)).traffic;
-    struct live_iteration iteration = {
-        .number = done->number,
-        .log_likelihood = done->log_likelihood,
-        .measured_counts = done->measured_counts,
-        .estimated_counts = done->estimated_counts,
-        .seconds = done->seconds,
-        .traffic = {work->traffic.to_device - before.to_device, work->traffic.to_host - before.to_host},
-    };
-    return end_iteration(live, &iteration, done->image, work->op, NULL);
-}
-
-static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
-{
-    struct live *live = user;
-    const lr_status status = live_work_run(&live->work, log, progress);
-    pthread_mutex_lock(&live->mutex);
-    if (status == LR_OK && live->is_on_device) {
-        memcpy(live->image, live->work.image, (size_t)lr_grid_num_voxels(&live->grid) * sizeof(*live->image));
-        live->serial++;
-        live->has_image = true;
-    }
-    live->has_ended = true;
-    pthread_cond_broadcast(&live->changed);
-    pthread_mutex_unlock(&live->mutex);
-    return status;
 }
 
 /* --- starting --- */
@@ -772,28 +741,20 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
         return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
     if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES || request->local_iterations < 0) {
         return lr_error(log, LR_USAGE,
-                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
-                        "iteration or more",
+                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 iteration or more",
                         request->guesses, request->local_iterations, LIVE_MOST_GUESSES);
     }
-    if (request->guesses > 1 && request->family != LIVE_CORRESPONDENCE) {
-        return lr_error(log, LR_USAGE,
-                        "guesses are composed of the family correspondence: choose it, or no "
-                        "guesses");
-    }
+    if (request->guesses > 1 && request->family != LIVE_CORRESPONDENCE)
+        return lr_error(log, LR_USAGE, "guesses are composed of the family correspondence: choose it, or no guesses");
 
     const bool is_direct = request->family == LIVE_DIRECT;
     if (is_direct && request->histo == NULL && study->image == NULL) {
         return lr_error(log, LR_USAGE,
-                        "there are no histo-images, and no image to draw their counts from: "
-                        "open one of them");
+                        "there are no histo-images, and no image to draw their counts from: open one of them");
     }
     if (!is_direct && study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    if (request->family == LIVE_LISTMODE && !study->data_are_events && study->image == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "there is no list mode, and no image to draw events from: open one of "
-                        "them");
-    }
+    if (request->family == LIVE_LISTMODE && !study->data_are_events && study->image == NULL)
+        return lr_error(log, LR_USAGE, "there is no list mode, and no image to draw events from: open one of them");
     if (!is_direct && study->data == NULL && study->image == NULL)
         return lr_error(log, LR_USAGE, "there are no data, and no image to simulate them from: open one of them");
     if (request->simulates && study->image == NULL)
@@ -818,31 +779,27 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
         memcpy(work->reference->values, image->values, bytes);
     }
     work->study = study_view_hold(study);
-    work->study.grid = live_grid_for(study, request);
+    work->study.grid = grid;
     work->request = *request;
     work->request.reference = NULL; /* both may be freed before the job ends */
     work->request.histo = NULL;
     work->request.backend = backend_name(request->backend, "auto");
     work->request.simulates = !live_is_measured(study, request);
     if (request->family == LIVE_DIRECT) LR_TRY(live_direct_take(&work->direct, request, log));
-    work->iteration = after_iteration;
-    work->guessed = after_guess;
-    work->composed = after_composition;
-    work->user = live;
+    work->live = live;
 
     /* Frees the last reconstruction. The mutex is not needed, because no job is running. */
     free(live->image);
     free(live->guesses);
-    live->grid = work->study.grid;
-    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
     const int guesses = request->guesses > 1 ? request->guesses : 0;
     live->image = lr_alloc(num_voxels, sizeof(*live->image), "an image", log);
     live->guesses = guesses > 0 ? lr_alloc(guesses * num_voxels, sizeof(*live->guesses), "guesses", log) : NULL;
     memset(live->guess_serials, 0, sizeof(live->guess_serials));
     live->num_iterations = 0;
-    live->is_on_device = live->has_image = false;
-    live->why[0] = live->backend[0] = '\0';
-    live->wants_stop = live->is_waiting = live->is_iterating = live->has_ended = false;
+    live->where = (struct live_where){.grid = work->study.grid};
+    live->has_image = false;
+    live->wants_stop = live->is_waiting = live->is_iterating = false;
     live->wants_pause = request->begins_paused;
     live->steps = 0;
     if (live->image == NULL || (guesses > 0 && live->guesses == NULL)) return LR_FAILED;
@@ -893,37 +850,13 @@ enum live_state live_poll(struct live *live, struct job_report *report)
     }
 }
 
-enum live_state live_wait(struct live *live, struct job_report *report)
-{
-    if (job_poll(&live->job) == JOB_RUNNING) {
-        pthread_mutex_lock(&live->mutex);
-        while (!live->is_waiting && !live->has_ended) pthread_cond_wait(&live->changed, &live->mutex);
-        const bool has_ended = live->has_ended;
-        pthread_mutex_unlock(&live->mutex);
-        if (has_ended) (void)job_wait(&live->job);
-    }
-    return live_poll(live, report);
-}
-
-lr_grid live_grid(const struct live *live)
-{
-    return live->grid;
-}
-
-bool live_is_on_device(struct live *live, char why[LIVE_WHY])
+struct live_where live_get_where(struct live *live)
 {
     pthread_mutex_lock(&live->mutex);
-    const bool is_on_device = live->is_on_device;
-    memcpy(why, live->why, sizeof(live->why));
+    struct live_where where = live->where;
     pthread_mutex_unlock(&live->mutex);
-    return is_on_device;
-}
-
-void live_backend(struct live *live, char name[LIVE_BACKEND])
-{
-    pthread_mutex_lock(&live->mutex);
-    snprintf(name, LIVE_BACKEND, "%s", live->backend[0] != '\0' ? live->backend : "none");
-    pthread_mutex_unlock(&live->mutex);
+    if (where.backend[0] == '\0') snprintf(where.backend, sizeof(where.backend), "none");
+    return where;
 }
 
 bool live_copy_image(struct live *live, int64_t *serial, float *values)
@@ -931,7 +864,7 @@ bool live_copy_image(struct live *live, int64_t *serial, float *values)
     pthread_mutex_lock(&live->mutex);
     const bool is_newer = live->has_image && live->serial > *serial;
     if (is_newer) {
-        memcpy(values, live->image, (size_t)lr_grid_num_voxels(&live->grid) * sizeof(*live->image));
+        memcpy(values, live->image, (size_t)lr_grid_num_voxels(&live->where.grid) * sizeof(*live->image));
         *serial = live->serial;
     }
     pthread_mutex_unlock(&live->mutex);
@@ -940,7 +873,7 @@ bool live_copy_image(struct live *live, int64_t *serial, float *values)
 
 bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values)
 {
-    const int64_t count = lr_grid_num_voxels(&live->grid);
+    const int64_t count = lr_grid_num_voxels(&live->where.grid);
     pthread_mutex_lock(&live->mutex);
     const int most = live->guesses != NULL ? live->work.request.guesses : 0;
     const bool is_newer = guess >= 0 && guess < most && live->guess_serials[guess] > *serial;

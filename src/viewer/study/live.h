@@ -39,15 +39,12 @@ struct live_request {
     /* Fields of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
     int rays, samples, mu_steps;
-    bool without_mu;
     lr_store store;
     const char *backend;       /* used by all families; NULL = "auto" */
     struct handover *handover; /* must outlive the job. If the backend is compute or the direct cuda, the image stays
                                   on the device and goes to the handover. If handover is NULL or the backend is
                                   another one, the image goes to the host */
 };
-
-enum { LIVE_WHY = 160 };
 
 enum live_state {
     LIVE_IDLE = 0,
@@ -110,19 +107,15 @@ void live_control(struct live *live, enum live_wish wish);
 /* The state, to be polled once a frame. report: the job's report; may be NULL. */
 enum live_state live_poll(struct live *live, struct job_report *report);
 
-/* Waits until the reconstruction is paused, done or failed, for programs without a window. */
-enum live_state live_wait(struct live *live, struct job_report *report);
-
-/* The grid of the images; its size is 0 before the first start. */
-lr_grid live_grid(const struct live *live);
-
-/* True if the image is updated on the device and goes to the request's handover. False if it is updated on the host,
- * or if the place is not known yet. `why` then gives the reason; it is "" if the device was not requested. */
-bool live_is_on_device(struct live *live, char why[LIVE_WHY]);
-
-/* The backend of the operator; "none" before the first iteration. */
-enum { LIVE_BACKEND = 16 };
-void live_backend(struct live *live, char name[LIVE_BACKEND]);
+/* Where the reconstruction computes, as far as it is known. */
+enum { LIVE_WHY = 160, LIVE_BACKEND = 16 };
+struct live_where {
+    lr_grid grid;               /* grid of the images; its size is 0 before the first start */
+    char backend[LIVE_BACKEND]; /* backend of the operator; "none" before the first iteration */
+    bool is_on_device;          /* the image is updated on the device and goes to the request's handover */
+    char why[LIVE_WHY];         /* the reason if it is updated on the host; "" if the device was not requested */
+};
+struct live_where live_get_where(struct live *live);
 
 /* Copies the newest image on the host if it is newer than *serial, and updates *serial. Returns false if there is no
  * newer image. Serial numbers grow over all reconstructions; begin with 0. values: [num_voxels]. If images stay on

@@ -13,16 +13,9 @@
 
 /* --- sensitivity --- */
 
-struct sensitivity_task {
-    struct study_view study; /* a reference is held */
-    struct sensitivity_result result;
-    const char *backend;
-    lr_image *image;
-};
-
 static void destroy_sensitivity(void *object)
 {
-    struct sensitivity_task *task = object;
+    struct sensitivity_result *task = object;
     lr_image_destroy(task->image);
     study_view_release(&task->study);
     free(task);
@@ -30,30 +23,24 @@ static void destroy_sensitivity(void *object)
 
 static lr_status run_sensitivity(void *object, const lr_log *log, const lr_progress *progress)
 {
-    struct sensitivity_task *task = object;
-    struct sensitivity_request *request = &task->result.request;
-    const bool has_mu = task->result.has_mu;
+    struct sensitivity_result *task = object;
+    struct sensitivity_request *request = &task->request;
     lr_operator_params params = {.lors = task->study.lors,
                                  .grid = &task->study.grid,
-                                 .backend = task->backend,
-                                 .mode = request->mode,
-                                 .rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0,
-                                 .mu = has_mu ? task->study.mu : NULL,
-                                 .mu_steps = has_mu ? request->mu_steps : 0,
+                                 .backend = request->backend,
+                                 .mu = task->study.mu,
                                  .store = LR_STORE_NO,
                                  .log = log,
                                  .progress = progress};
     const double start = lr_clock_seconds();
     lr_operator *op = NULL;
-    task->result.image = task->image = lr_image_create(&task->study.grid, log);
+    task->image = lr_image_create(&task->study.grid, log);
     if (task->image == NULL) return LR_FAILED;
     if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
     LR_TRY(operator_create(&params, &op));
     const lr_operator_info *info = lr_operator_get_info(op);
-    request->mode = info->mode;
-    request->rays = info->rays;
+    task->mode = info->mode;
     request->samples = info->samples[0] * info->samples[1] * info->samples[2];
-    request->mu_steps = has_mu ? info->mu_steps : 0;
 
     lr_vector image = lr_image_vector(task->image);
     const lr_status status = lr_operator_sensitivity(op, NULL, &image);
@@ -63,11 +50,11 @@ static lr_status run_sensitivity(void *object, const lr_log *log, const lr_progr
     double sum = 0;
     for (int64_t v = 0; v < count; v++) {
         sum += task->image->values[v];
-        task->result.largest = fmax(task->result.largest, task->image->values[v]);
+        task->largest = fmax(task->largest, task->image->values[v]);
     }
-    task->result.mean = sum / (double)count;
+    task->mean = sum / (double)count;
 
-    task->result.seconds = lr_clock_seconds() - start;
+    task->seconds = lr_clock_seconds() - start;
     return LR_OK;
 }
 
@@ -77,21 +64,13 @@ lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *s
                           const struct sensitivity_request *request, const lr_log *log)
 {
     if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    struct sensitivity_task *task = lr_alloc(1, sizeof(*task), "a sensitivity image", log);
+    struct sensitivity_result *task = lr_alloc(1, sizeof(*task), "a sensitivity image", log);
     if (task == NULL) return LR_FAILED;
     task->study = study_view_hold(study);
-    task->result.request = *request;
-    task->result.request.backend = NULL; /* the text may be freed before the job ends */
-    task->backend = backend_name(request->backend, "auto");
-    task->result.has_mu = study->mu != NULL && !request->without_mu;
+    task->request = *request;
+    task->request.backend = backend_name(request->backend, "auto");
     task_runner_ask(runner, task);
     return LR_OK;
-}
-
-const struct sensitivity_result *sensitivity_result(const struct task_runner *runner)
-{
-    const struct sensitivity_task *task = runner->result;
-    return task != NULL ? &task->result : NULL;
 }
 
 /* --- LOR data as pictures --- */

@@ -11,16 +11,16 @@
 
 /* Zero fields mean the defaults of lr_operator_params. */
 struct sensitivity_request {
-    lr_mode mode;
-    int rays, samples, mu_steps;
-    bool without_mu;
+    int samples;
     const char *backend; /* NULL = "auto" */
 };
 
+/* A sensitivity task, and its result after it has run: task_runner.result is the newest one. */
 struct sensitivity_result {
-    struct sensitivity_request request; /* actual mode, R, N and K; backend is NULL */
-    bool has_mu;
-    const lr_image *image;
+    struct study_view study;            /* a reference is held */
+    struct sensitivity_request request; /* actual N */
+    lr_mode mode;
+    lr_image *image;      /* owned */
     double largest, mean; /* mean over all voxels */
     double seconds;
 };
@@ -31,9 +31,6 @@ extern const struct task_kind sensitivity_kind;
 /* Requests a sensitivity image; the newest request replaces earlier ones. errors: LR_USAGE without a scanner. */
 lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *study,
                           const struct sensitivity_request *request, const lr_log *log);
-
-/* The newest image; valid until the next poll; NULL = none. */
-const struct sensitivity_result *sensitivity_result(const struct task_runner *runner);
 
 /* --- LORs of a module pair --- */
 

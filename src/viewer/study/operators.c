@@ -17,7 +17,7 @@ lr_status operator_create(const lr_operator_params *params, lr_operator **op)
 
 const char *backend_name(const char *wished, const char *usual)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native"};
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda"};
     for (size_t k = 0; wished != NULL && k < sizeof(names) / sizeof(names[0]); k++)
         if (strcmp(names[k], wished) == 0) return names[k];
     return usual;

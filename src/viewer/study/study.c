@@ -495,20 +495,6 @@ enum job_state study_poll(struct study *study, struct job_report *report)
     return study->report.state;
 }
 
-enum job_state study_wait(struct study *study, struct job_report *report)
-{
-    do {
-        (void)study_poll(study, report);
-        (void)job_wait(&study->job);
-    } while (study_poll(study, report) == JOB_RUNNING || study->has_next);
-    return study->report.state;
-}
-
-int64_t study_endings(const struct study *study)
-{
-    return study->endings;
-}
-
 bool study_is_busy(const struct study *study)
 {
     return study->has_next || !study->is_taken;
@@ -541,7 +527,7 @@ struct study_wish study_awaited(const struct study *study)
 
 struct study_view study_take(const struct study *study)
 {
-    struct study_view view = {.serial = study->serial, .grid = study->content.grid};
+    struct study_view view = {.serial = study->serial, .endings = study->endings, .grid = study->content.grid};
     for (int k = 0; k < NUM_PARTS; k++) view.held[k] = opened_hold(study->content.parts[k]);
     const struct opened *scanner = view.held[PART_SCANNER], *diagnosis = view.held[PART_DIAGNOSIS];
     const struct opened *image = view.held[PART_IMAGE], *mu = view.held[PART_MU], *data = view.held[PART_DATA];

@@ -25,8 +25,9 @@ enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_DA
 /* A snapshot of the open content. It never changes, and lives until it is released, even if the study changes. NULL
  * and 0 mean that a part is not open. All fields may be read except `held`, which is only for the functions below. */
 struct study_view {
-    int64_t serial; /* grows with every change of the study; 0 = no file has been opened */
-    lr_grid grid;   /* grid of the image, or else the requested one, or else a default; size 0 without a scanner */
+    int64_t serial;  /* grows with every change of the study; 0 = no file has been opened */
+    int64_t endings; /* number of openings that have ended, with or without success */
+    lr_grid grid;    /* grid of the image, or else the requested one, or else a default; size 0 without a scanner */
     const lr_scanner *scanner;
     const lr_lors *lors;
     const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner and the grid */
@@ -69,12 +70,8 @@ lr_status study_open(struct study *study, const struct study_wish *wish);
 lr_status study_open_file(struct study *study, const char *path);
 
 /* study_poll, called once a frame, makes new content the open one and begins the next opening. It returns the state
- * of the last opening; report may be NULL. study_wait is for programs without a window. */
+ * of the last opening; report may be NULL. */
 enum job_state study_poll(struct study *study, struct job_report *report);
-enum job_state study_wait(struct study *study, struct job_report *report);
-
-/* Number of openings that have ended, with or without success, as of the last poll. */
-int64_t study_endings(const struct study *study);
 
 /* True while an opening runs or waits. */
 bool study_is_busy(const struct study *study);

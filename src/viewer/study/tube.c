@@ -17,8 +17,8 @@ enum { PARTS = 4 };
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
-    struct study_view study; /* a reference is held */
-    struct tube_result result;
+    struct tube_result result; /* first, so that task_runner.result points to it */
+    struct study_view study;   /* a reference is held */
     const char *backend;
     lr_image *image;
     float *weight, *kernel;
@@ -112,14 +112,12 @@ static lr_status take_row(void *user, const lr_row *row)
 static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_progress *progress)
 {
     struct tube_request *request = &task->result.request;
-    const bool has_mu = task->result.has_mu;
     lr_operator_params params = {.lors = task->study.lors,
                                  .grid = &task->study.grid,
                                  .backend = task->backend,
                                  .mode = request->mode,
                                  .rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0,
-                                 .mu = has_mu ? task->study.mu : NULL,
-                                 .mu_steps = has_mu ? request->mu_steps : 0,
+                                 .mu = task->study.mu,
                                  .store = LR_STORE_NO,
                                  .log = log,
                                  .progress = progress};
@@ -153,7 +151,6 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
     const lr_operator_info *info = lr_operator_get_info(op);
     request->rays = info->rays;
     request->samples = info->samples[0] * info->samples[1] * info->samples[2];
-    request->mu_steps = has_mu ? info->mu_steps : 0;
 
     const lr_selection part = {.lors = &task->result.lor, .num_lors = 1};
     const lr_row_choice choice = {.voxels = task->voxels, .num_voxels = task->num_voxels, .part = &part};
@@ -176,7 +173,7 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
                                         number_of(task->study.scanner, &request->crystals[1])},
                            .tof_mm = (float)request->tof_mm,
                            .weight = 1};
-    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = request->tof_ps};
+    const lr_events_info info = {.has_tof = true};
     const bool is_exact = request->kernel == TUBE_EXACT;
     lr_listmode_params params = {.lors = task->study.lors,
                                  .grid = grid,
@@ -293,8 +290,7 @@ lr_status tube_ask(struct task_runner *runner, const struct study_view *study, c
     result->request = *request;
     result->request.backend = NULL; /* the text may be freed before the job ends */
     if (request->mode == LR_MODE_AUTO) result->request.mode = LR_MODE_EXACT;
-    const bool has_mu = study->mu != NULL && !request->without_mu;
-    task->backend = backend_name(request->backend, has_mu ? "cpu" : "native");
+    task->backend = backend_name(request->backend, study->mu != NULL ? "cpu" : "native");
 
     tube_ends(study->scanner, request->crystals, result->ends_mm);
     vec_sub(result->ends_mm[1], result->ends_mm[0], task->direction);
@@ -303,16 +299,10 @@ lr_status tube_ask(struct task_runner *runner, const struct study_view *study, c
     for (int k = 0; k < 3; k++) task->direction[k] /= result->length_mm;
 
     const bool is_event = request->kernel != TUBE_LOR;
-    const double tof_ps = is_event && request->tof_ps > 0 ? request->tof_ps : study->scanner->tof_resolution_ps;
+    const double tof_ps = study->scanner->tof_resolution_ps;
     const bool has_tof = !is_event || request->has_tof;
-    result->has_mu = !is_event && has_mu;
+    result->has_mu = !is_event && study->mu != NULL;
     result->sigma_mm = has_tof ? tof_ps * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0;
     task_runner_ask(runner, task);
     return LR_OK;
-}
-
-const struct tube_result *tube_result(const struct task_runner *runner)
-{
-    const struct tube_task *task = runner->result;
-    return task != NULL ? &task->result : NULL;
 }

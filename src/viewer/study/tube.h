@@ -36,12 +36,9 @@ struct tube_request {
     enum tube_kernel kernel;
     bool has_tof;  /* events only */
     double tof_mm; /* distance from the line's middle, positive towards the second crystal, as in lr_event */
-    double tof_ps; /* FWHM; 0 = the scanner's value */
     lr_mode mode;  /* auto = exact */
     int rays;
-    int samples; /* N points in a voxel */
-    int mu_steps;
-    bool without_mu;
+    int samples;         /* N points in a voxel */
     const char *backend; /* NULL = "native", or "cpu" with a mu-map */
 };
 
@@ -54,8 +51,9 @@ struct tube_profile {
                                  NULL = none */
 };
 
+/* The newest one is task_runner.result. */
 struct tube_result {
-    struct tube_request request; /* actual R, N and K; backend is NULL */
+    struct tube_request request; /* actual R and N; backend is NULL */
     int64_t lor;
     bool has_mu;
     double ends_mm[2][3]; /* ends at the first and the second crystal */
@@ -73,8 +71,5 @@ extern const struct task_kind tube_kind; /* argument of task_runner_init */
 /* Requests a tube; the newest request replaces earlier ones. errors: those of tube_check. */
 lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log);
-
-/* The newest tube; valid until the next poll; NULL = none. */
-const struct tube_result *tube_result(const struct task_runner *runner);
 
 #endif

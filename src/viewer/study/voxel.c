@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "picture/pixel_lor.h"
-#include "viewer/study/operators.h"
+#include "viewer/frame/draw.h"
 
 #include <lr/picture.h>
 #include <math.h>
@@ -64,15 +64,12 @@ void row_copy_finish(struct row_copy *copy)
 
 enum voxel_row_kind { ROW_POINT_SAMPLED = 0, ROW_POINT_EXACT, ROW_VOXEL_SAMPLED, ROW_VOXEL_EXACT, NUM_VOXEL_ROWS };
 
-/* Purposes of operators. */
-enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT, NUM_PURPOSES };
-
 struct voxel_task {
     struct study_view study;        /* a reference is held */
-    struct cached_operator *cached; /* [NUM_PURPOSES] owned by voxel mode */
+    struct cached_operator *cached; /* [VOXEL_NUM_PURPOSES] owned by voxel mode */
     struct voxel_request request;   /* the request, with a static string as backend */
-    enum purpose sampler;           /* operator that samples elements; it is FOR_SAMPLED only if compute is requested */
-    int64_t id;                     /* number of the request */
+    enum voxel_purpose sampler; /* operator that samples elements; it is VOXEL_SAMPLED only if compute is requested */
+    int64_t id;                 /* number of the request */
     struct voxel_result result;
     struct voxel_window *windows; /* owned, including their arrays [result.num_windows] */
     int32_t *pairs;               /* owned [result.num_pairs] */
@@ -128,7 +125,8 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     made->study = study_view_hold(study);
     made->request = *request;
     made->request.backend = backend_name(request->backend, voxel_backends[0]);
-    made->sampler = strcmp(made->request.backend, "compute") == 0 ? FOR_SAMPLED : FOR_WINDOWS;
+    made->sampler = strcmp(made->request.backend, "compute") == 0 ? VOXEL_SAMPLED : VOXEL_WINDOWS;
+    result->study = &made->study;
     result->request = *request;
     result->request.backend = NULL; /* the text may be freed before the job ends */
     result->has_exact = request->mode != LR_MODE_SAMPLED;
@@ -167,7 +165,7 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
 /* One use of an operator by a task: to draw the windows, to compute a row, or both. */
 struct step {
     struct voxel_task *task;
-    enum purpose purpose;
+    enum voxel_purpose purpose;
     bool draws;
     enum voxel_row_kind kind; /* NUM_VOXEL_ROWS: compute no row */
     const lr_log *log;
@@ -241,7 +239,7 @@ static lr_status use_operator(void *user, lr_operator *op)
     const lr_row_sink sink = {row_copier_take, &copier};
     const lr_selection part = {.pairs = task->pairs, .num_pairs = result->num_pairs};
     const lr_row_choice choice = {.begin = voxel, .end = voxel + 1, .part = result->is_part ? &part : NULL};
-    note_backend(result, step->purpose == FOR_EXACT ? &result->exact_by : &result->sampled_by, info);
+    note_backend(result, step->purpose == VOXEL_EXACT ? &result->exact_by : &result->sampled_by, info);
     return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
@@ -251,14 +249,14 @@ static lr_status run_step(struct step step)
 {
     const struct voxel_task *task = step.task;
     const struct voxel_request *request = &task->request;
-    const bool is_exact = step.purpose == FOR_EXACT, computes = task->sampler == FOR_SAMPLED;
+    const bool is_exact = step.purpose == VOXEL_EXACT, computes = task->sampler == VOXEL_SAMPLED;
     struct operator_work work = {.study = &task->study, .run = use_operator, .user = &step};
     work.params = (lr_operator_params){.lors = task->study.lors,
                                        .grid = task->result.voxel_row >= 0 ? &task->study.grid : &task->result.voxel,
                                        .backend = strcmp(request->backend, "cpu") == 0            ? "cpu"
                                                   : is_exact && !computes && request->on_graphics ? "compute,native,cpu"
                                                   : is_exact && !computes                         ? "native,cpu"
-                                                  : computes && step.purpose != FOR_WINDOWS       ? "compute,cpu"
+                                                  : computes && step.purpose != VOXEL_WINDOWS     ? "compute,cpu"
                                                                                                   : "raster,cpu",
                                        .mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
                                        .rays = is_exact ? 0 : request->rays,
@@ -282,11 +280,11 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    const bool samples = task->sampler == FOR_WINDOWS;
-    LR_TRY(
-        run_step((struct step){task, FOR_WINDOWS, true, samples ? ROW_POINT_SAMPLED : NUM_VOXEL_ROWS, log, progress}));
-    if (!samples) LR_TRY(run_step((struct step){task, FOR_SAMPLED, false, ROW_POINT_SAMPLED, log, progress}));
-    if (result->has_exact) LR_TRY(run_step((struct step){task, FOR_EXACT, false, ROW_POINT_EXACT, log, progress}));
+    const bool samples = task->sampler == VOXEL_WINDOWS;
+    LR_TRY(run_step(
+        (struct step){task, VOXEL_WINDOWS, true, samples ? ROW_POINT_SAMPLED : NUM_VOXEL_ROWS, log, progress}));
+    if (!samples) LR_TRY(run_step((struct step){task, VOXEL_SAMPLED, false, ROW_POINT_SAMPLED, log, progress}));
+    if (result->has_exact) LR_TRY(run_step((struct step){task, VOXEL_EXACT, false, ROW_POINT_EXACT, log, progress}));
     result->point_sampled = look_at(&task->rows[ROW_POINT_SAMPLED]);
     result->point_exact = look_at(&task->rows[ROW_POINT_EXACT]);
 
@@ -330,7 +328,7 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
     struct voxel_result *result = &task->result;
     if (result->is_part && result->num_pairs == 0) return LR_OK; /* all windows are empty */
     LR_TRY(run_step((struct step){task, task->sampler, false, ROW_VOXEL_SAMPLED, log, progress}));
-    if (result->has_exact) LR_TRY(run_step((struct step){task, FOR_EXACT, false, ROW_VOXEL_EXACT, log, progress}));
+    if (result->has_exact) LR_TRY(run_step((struct step){task, VOXEL_EXACT, false, ROW_VOXEL_EXACT, log, progress}));
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
     result->voxel_exact = look_at(&task->rows[ROW_VOXEL_EXACT]);
     return LR_OK;
@@ -343,21 +341,13 @@ static const struct task_kind means_kind = {"averaging over the voxel", run_mean
 
 /* --- voxel mode --- */
 
-struct voxel {
-    struct task_runner windows, means;
-    struct cached_operator cached[NUM_PURPOSES];
-    int64_t num_asked;          /* number of requests so far; also the number of the last one */
-    int64_t means_for;          /* number of the request whose voxel rows have been requested */
-    struct voxel_result result; /* results of both tasks combined */
-};
-
 struct voxel *voxel_create(const lr_log *log)
 {
     struct voxel *voxel = lr_alloc(1, sizeof(*voxel), "voxel mode", log);
     if (voxel != NULL) {
         task_runner_init(&voxel->windows, &windows_kind);
         task_runner_init(&voxel->means, &means_kind);
-        for (int k = 0; k < NUM_PURPOSES; k++) cached_operator_init(&voxel->cached[k]);
+        for (int k = 0; k < VOXEL_NUM_PURPOSES; k++) cached_operator_init(&voxel->cached[k]);
     }
     return voxel;
 }
@@ -368,7 +358,7 @@ void voxel_destroy(struct voxel *voxel)
         task_runner_cancel(&voxel->means);
         task_runner_finish(&voxel->windows);
         task_runner_finish(&voxel->means);
-        for (int k = 0; k < NUM_PURPOSES; k++) cached_operator_finish(&voxel->cached[k]);
+        for (int k = 0; k < VOXEL_NUM_PURPOSES; k++) cached_operator_finish(&voxel->cached[k]);
         free(voxel);
     }
 }
@@ -466,53 +456,13 @@ enum job_state voxel_poll(struct voxel *voxel, struct job_report *report)
     return is_first ? first : second;
 }
 
-struct task_runner *voxel_runner(struct voxel *voxel, int k)
-{
-    return k == 0 ? &voxel->windows : &voxel->means;
-}
-
-enum job_state voxel_wait(struct voxel *voxel, struct job_report *report)
-{
-    while (voxel_poll(voxel, report) == JOB_RUNNING) {
-        (void)task_runner_wait(&voxel->windows);
-        (void)task_runner_wait(&voxel->means);
-    }
-    return voxel_poll(voxel, report);
-}
-
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial)
 {
     if (serial != NULL) *serial = voxel->windows.serial + voxel->means.serial;
     return voxel->windows.result != NULL ? &voxel->result : NULL;
 }
 
-const struct study_view *voxel_study(const struct voxel *voxel)
-{
-    const struct voxel_task *task = voxel->windows.result;
-    return task != NULL ? &task->study : NULL;
-}
-
 /* --- the pixel under the mouse --- */
-
-/* Solid angle of the part of the crystal's face that the pixel's line represents: area times the cosine of the angle
- * to the face's normal, divided by the squared distance. The line's weight uses the same formula. */
-static double line_solid_angle(const struct voxel_task *task, const struct voxel_pixel *pixel, const int place[2])
-{
-    const lr_module *module = &task->study.scanner->modules[pixel->module];
-    const int rays = task->result.request.rays;
-    const int crystal[2] = {pixel->p, pixel->q};
-    double at_mm[3], to_face[3];
-    lr_scanner_detection_centre(task->study.scanner, pixel->module, at_mm);
-    for (int k = 0; k < 2; k++) {
-        const double cell_mm = (crystal[k] - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k];
-        const double part_mm = ((place[k] % rays + 0.5) / rays - 0.5) * module->face_mm[k];
-        vec_add_scaled(at_mm, cell_mm + part_mm, k == 0 ? module->u : module->v, at_mm);
-    }
-    vec_sub(at_mm, task->result.request.point_mm, to_face);
-    const double distance = vec_length(to_face);
-    const double area = module->face_mm[0] * module->face_mm[1] / ((double)rays * rays);
-    return area * fabs(vec_dot(to_face, module->normal)) / (distance * distance * distance);
-}
 
 /* An element of a row. NaN if there is no task, or if the task does not have this row. */
 static double element(const struct voxel_task *task, enum voxel_row_kind kind, int64_t lor)
@@ -523,12 +473,12 @@ static double element(const struct voxel_task *task, enum voxel_row_kind kind, i
     return lr_row_element(&row, lor);
 }
 
-lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel)
+lr_status voxel_at(const struct voxel *voxel, int number, const int place[2], struct voxel_pixel *pixel)
 {
     const struct voxel_task *task = voxel->windows.result, *means = means_task(voxel);
     const struct voxel_window *window = NULL;
     for (int k = 0; task != NULL && window == NULL && k < task->result.num_windows; k++)
-        if (task->windows[k].module == module) window = &task->windows[k];
+        if (task->windows[k].module == number) window = &task->windows[k];
     if (window == NULL || place[0] < 0 || place[1] < 0 || place[0] >= window->size[0] || place[1] >= window->size[1])
         return LR_USAGE;
 
@@ -536,7 +486,7 @@ lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], st
     const lr_pixel *line = &window->pixels[n];
     const int rays = task->result.request.rays;
     *pixel = (struct voxel_pixel){
-        .module = module,
+        .module = number,
         .p = place[0] / rays,
         .q = place[1] / rays,
         .other = (int)line->module,
@@ -550,16 +500,23 @@ lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], st
         .voxel_sampled = element(means, ROW_VOXEL_SAMPLED, lor),
         .voxel_exact = element(means, ROW_VOXEL_EXACT, lor),
     };
-    pixel->solid_angle_sr = line_solid_angle(task, pixel, place);
+
+    /* Solid angle of the part of the crystal's face that the pixel's line represents: area times the cosine of the
+     * angle to the face's normal, divided by the squared distance. The line's weight uses the same formula. */
+    const lr_module *module = &task->study.scanner->modules[number];
+    double at_mm[3], to_face[3];
+    lr_scanner_detection_centre(task->study.scanner, number, at_mm);
+    for (int k = 0; k < 2; k++) {
+        const double cell_mm = (place[k] / rays - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k];
+        const double part_mm = ((place[k] % rays + 0.5) / rays - 0.5) * module->face_mm[k];
+        vec_add_scaled(at_mm, cell_mm + part_mm, k == 0 ? module->u : module->v, at_mm);
+    }
+    vec_sub(at_mm, task->result.request.point_mm, to_face);
+    const double distance = vec_length(to_face);
+    const double area = module->face_mm[0] * module->face_mm[1] / ((double)rays * rays);
+    pixel->solid_angle_sr = area * fabs(vec_dot(to_face, module->normal)) / (distance * distance * distance);
     pixel->survival = lor < 0 ? NAN : !task->result.has_mu ? 1.0 : pixel->weight * 2 * LR_PI / pixel->solid_angle_sr;
     return LR_OK;
-}
-
-int voxel_num_operators(const struct voxel *voxel)
-{
-    int count = 0;
-    for (int k = 0; k < NUM_PURPOSES; k++) count += atomic_load(&voxel->cached[k].num_made);
-    return count;
 }
 
 /* --- windows without LORs --- */
@@ -569,9 +526,9 @@ const struct voxel_row *voxel_best_row(const struct voxel_result *result)
     return result->has_exact ? &result->point_exact : &result->point_sampled;
 }
 
-struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
-                                const struct voxel_window *window)
+struct voxel_gap voxel_gap_find(const struct voxel_result *result, const struct voxel_window *window)
 {
+    const lr_lors *lors = result->study->lors;
     const double *point_mm = result->request.point_mm;
     const struct voxel_row *row = voxel_best_row(result);
     const int module = window->module, rays = result->request.rays;
@@ -591,8 +548,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
     }
     if (gap.better < 0) {
         snprintf(gap.why, sizeof(gap.why),
-                 "no LOR passes through the point: the scanner does not see it; choose another "
-                 "point");
+                 "no LOR passes through the point: the scanner does not see it; choose another point");
     } else if (ends == 0) {
         snprintf(gap.why, sizeof(gap.why), "module %d has no window: no LOR through the point ends in it", module);
     } else if (primary == 0) {
@@ -602,8 +558,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
                  module, (long long)ends);
     } else {
         snprintf(gap.why, sizeof(gap.why),
-                 "module %d has no window at R = %d: its %d x %d lines a crystal meet none of its "
-                 "%lld LORs; raise R",
+                 "module %d has no window at R = %d: its %d x %d lines a crystal meet none of its %lld LORs; raise R",
                  module, rays, rays, rays, (long long)primary);
     }
     return gap;
@@ -646,7 +601,7 @@ static lr_colour pixel_colour(const struct sheet *sheet, const lr_scanner *scann
 }
 
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
-                     const lr_scanner *scanner, enum sheet_kind kind)
+                     enum sheet_kind kind)
 {
     const float high = kind == SHEET_WEIGHTS      ? result->high_weight
                        : kind == SHEET_DIFFERENCE ? result->high_difference
@@ -670,34 +625,24 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
     sheet->size[0] = sheet->columns * (sheet->tile[0] + GAP) - GAP;
     sheet->size[1] = (rows > 0 ? rows : 1) * (sheet->tile[1] + GAP) - GAP;
 
-    const struct gl_texture *old = sheet->texture;
-    if (old == NULL || old->size[0] != sheet->size[0] || old->size[1] != sheet->size[1]) {
-        gl_texture_destroy(sheet->texture);
-        sheet->texture = gl_texture_create(
-            ctx, &(struct gl_texture_params){
-                     .label = "windows", .format = GL_RGBA8, .width = sheet->size[0], .height = sheet->size[1]});
-    }
-    lr_status status = sheet->texture != NULL ? LR_OK : LR_FAILED;
     uint8_t *texels = lr_alloc((int64_t)sheet->size[0] * sheet->size[1], 4, "windows to show", gl_context_log(ctx));
-    if (status == LR_OK && texels != NULL) {
-        for (int w = 0; w < sheet->num_windows; w++) {
-            const struct voxel_window *window = &result->windows[w];
-            int corner[2];
-            find_corner(sheet, w, corner);
-            for (int y = 0; y < window->size[1]; y++) {
-                for (int x = 0; x < window->size[0]; x++) {
-                    const lr_colour colour =
-                        pixel_colour(sheet, scanner, kind, window, (int64_t)y * window->size[0] + x);
-                    const int64_t at = (int64_t)(corner[1] + y) * sheet->size[0] + corner[0] + x;
-                    memcpy(&texels[4 * at], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
-                }
+    if (texels == NULL) return LR_FAILED;
+    for (int w = 0; w < sheet->num_windows; w++) {
+        const struct voxel_window *window = &result->windows[w];
+        int corner[2];
+        find_corner(sheet, w, corner);
+        for (int y = 0; y < window->size[1]; y++) {
+            for (int x = 0; x < window->size[0]; x++) {
+                const lr_colour colour =
+                    pixel_colour(sheet, result->study->scanner, kind, window, (int64_t)y * window->size[0] + x);
+                const int64_t at = (int64_t)(corner[1] + y) * sheet->size[0] + corner[0] + x;
+                memcpy(&texels[4 * at], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
             }
         }
-
-        status = gl_texture_upload(sheet->texture, texels);
     }
+    const lr_status status = draw_set_picture(&sheet->texture, ctx, "windows", sheet->size, texels);
     free(texels);
-    return texels != NULL ? status : LR_FAILED;
+    return status;
 }
 
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2])

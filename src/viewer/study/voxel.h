@@ -8,7 +8,7 @@
 
 #include "gl/resource.h"
 #include "model/lors/elements.h"
-#include "viewer/study/study.h"
+#include "viewer/study/operators.h"
 
 /* Zero fields mean the defaults of lr_operator_params. */
 struct voxel_request {
@@ -54,6 +54,7 @@ struct voxel_window {
 };
 
 struct voxel_result {
+    const struct study_view *study;
     struct voxel_request request; /* actual R, K and N for each axis; backend is NULL */
     int samples[3];
     lr_grid voxel;     /* grid of size 1: the voxel that contains the point */
@@ -79,7 +80,19 @@ struct voxel_result {
     const int32_t *pairs; /* [num_pairs] ascending */
 };
 
-struct voxel;
+/* Purposes of operators. An operator is kept, with context and shaders, if the next request differs only in point and
+ * windows. Backend cpu makes a new operator for each row. */
+enum voxel_purpose { VOXEL_WINDOWS, VOXEL_SAMPLED, VOXEL_EXACT, VOXEL_NUM_PURPOSES };
+
+struct voxel {
+    struct task_runner windows, means; /* to watch and to cancel: the windows and the point's rows, and the voxel's */
+
+    /* the members below are private */
+    struct cached_operator cached[VOXEL_NUM_PURPOSES];
+    int64_t num_asked;          /* number of requests so far; also the number of the last one */
+    int64_t means_for;          /* number of the request whose voxel rows have been requested */
+    struct voxel_result result; /* results of both tasks combined */
+};
 
 struct voxel *voxel_create(const lr_log *log); /* NULL: out of memory */
 void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the job to notice */
@@ -89,23 +102,13 @@ void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* Like task_runner_poll and task_runner_wait. Windows and the point's rows come first, then the voxel's rows; the
+/* Like task_runner_poll. Windows and the point's rows come first, then the voxel's rows; the
  * state is JOB_RUNNING until both exist. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
-enum job_state voxel_wait(struct voxel *voxel, struct job_report *report);
 
-/* The task runner of the windows (k = 0) or of the voxel's rows (k = 1), to watch and to cancel it. */
-struct task_runner *voxel_runner(struct voxel *voxel, int k);
-
-/* The newest result and its study; valid until the next poll; NULL = none yet. serial: grows with each result, and
- * when the voxel's rows arrive; may be NULL. */
+/* The newest result; valid until the next poll; NULL = none yet. serial: grows with each result, and when the voxel's
+ * rows arrive; may be NULL. */
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial);
-const struct study_view *voxel_study(const struct voxel *voxel);
-
-/* Number of operators made so far. An operator is kept, with context and shaders, if the next request differs only
- * in point and windows. At most three operators are kept: one draws windows, one computes exact elements, and one
- * samples with backend compute. Backend cpu makes a new operator for each row. */
-int voxel_num_operators(const struct voxel *voxel);
 
 /* The values of a window's pixel. Elements that were not computed are NaN. */
 struct voxel_pixel {
@@ -121,7 +124,7 @@ struct voxel_pixel {
 };
 
 /* x is counted along u, y along v. errors: LR_USAGE if the window or pixel does not exist. */
-lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel);
+lr_status voxel_at(const struct voxel *voxel, int number, const int place[2], struct voxel_pixel *pixel);
 
 /* --- windows without LORs --- */
 
@@ -134,9 +137,7 @@ struct voxel_gap {
 /* The row of the point: exact elements if they were computed, otherwise sampled ones. */
 const struct voxel_row *voxel_best_row(const struct voxel_result *result);
 
-/* lors: the LORs to which the result's rows refer. */
-struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
-                                const struct voxel_window *window);
+struct voxel_gap voxel_gap_find(const struct voxel_result *result, const struct voxel_window *window);
 
 /* --- copies of matrix rows --- */
 
@@ -180,7 +181,7 @@ struct sheet {
 
 /* Draws the sheet again. Zero is an empty sheet; its owner destroys the texture. */
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
-                     const lr_scanner *scanner, enum sheet_kind kind);
+                     enum sheet_kind kind);
 
 /* Finds the window and the pixel at a point of the sheet, 0 .. 1 from its left and top. Returns false if there is
  * none. */

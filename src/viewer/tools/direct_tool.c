@@ -2,9 +2,9 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "viewer/app.h"
 #include "viewer/frame/camera.h"
 #include "viewer/frame/job.h"
-#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +32,8 @@ struct direct_result {
 };
 
 enum { DIRECT_PATH = 1024 };
+
+static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", NULL};
 
 struct direct_state {
     struct task_runner tables, histo;
@@ -172,7 +174,7 @@ static void ask(struct app *app)
 {
     struct direct_state *tool = app_state(app, &direct_tool);
     (void)direct_tool_kernel(app);
-    memcpy(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm));
+    memcpy(tool->request.point_mm, app->point_mm, sizeof(tool->request.point_mm));
     const lr_histo_images *histo = direct_tool_histo(app);
     const lr_grid *grid = histo != NULL ? &histo->grid : &app->open.grid;
     tool->is_asked = grid->size[0] > 0;
@@ -238,16 +240,11 @@ static lr_status update(struct app *app)
         const int32_t *map = lr_direct_tables_map(result->tables);
         const int64_t count = (int64_t)info->grid.size[0] * info->grid.size[1];
         uint8_t *texels = lr_alloc(count, 4, "a LORmap to show", &app->log);
-        gl_texture_destroy(tool->map);
-        tool->map = gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "LORmap",
-                                                                            .format = GL_RGBA8,
-                                                                            .width = info->grid.size[0],
-                                                                            .height = info->grid.size[1]});
         for (int64_t k = 0; texels != NULL && k < count; k++) {
             const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, (map[k] + 0.5) / info->num_kernels);
             memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
         }
-        if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
+        if (texels != NULL) (void)draw_set_picture(&tool->map, app->ctx, "LORmap", info->grid.size, texels);
         free(texels);
 
         /* The scene shows the chosen voxel, but no lines of the voxel tool and the LOR tool. */
@@ -264,8 +261,7 @@ static lr_status update(struct app *app)
     }
 
     /* A new voxel needs a new kernel. */
-    if (tool->is_asked && memcmp(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm)) != 0)
-        ask(app);
+    if (tool->is_asked && memcmp(tool->request.point_mm, app->point_mm, sizeof(tool->request.point_mm)) != 0) ask(app);
     return LR_OK;
 }
 
@@ -275,7 +271,6 @@ static const double picture_width = 370.0, most_height = 260.0;
 
 static void show_panel(struct app *app)
 {
-    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3"};
     struct direct_state *tool = app_state(app, &direct_tool);
     const struct direct_result *result = tool->tables.result;
     lr_resolution *resolution = &tool->request.kernel.resolution;
@@ -315,7 +310,7 @@ static void show_panel(struct app *app)
                        identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
             if (touch.is_pressed) {
                 const double point_mm[3] = {grid->origin_mm[0] + x * grid->voxel_mm[0],
-                                            grid->origin_mm[1] + y * grid->voxel_mm[1], voxel_tool_point(app)[2]};
+                                            grid->origin_mm[1] + y * grid->voxel_mm[1], app->point_mm[2]};
                 voxel_tool_set_point(app, point_mm);
             }
         }
@@ -366,7 +361,6 @@ static void show_panel(struct app *app)
 
 static lr_status act_direct(struct app *app, const struct command_words *words)
 {
-    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", NULL};
     struct direct_state *tool = app_state(app, &direct_tool);
     lr_resolution *resolution = &tool->request.kernel.resolution;
     int model = (int)resolution->model;

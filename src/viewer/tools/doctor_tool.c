@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/mem.h"
-#include "viewer/tools/tools.h"
+#include "viewer/app.h"
 
 #include <lr/doctor.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/resource.h"
+#include "viewer/app.h"
 #include "viewer/study/live.h"
-#include "viewer/tools/tools.h"
 
 #include <lr/picture.h>
 #include <math.h>
@@ -47,9 +47,7 @@ struct live_tool_state {
     struct live *live;
     struct live_request request;
     bool on_device; /* the image stays on the device, if possible */
-    bool is_on_device;
-    char why[LIVE_WHY]; /* reason if the image is not on the device */
-    char backend[LIVE_BACKEND];
+    struct live_where where;
     struct handover *handover; /* owned; the scene borrows its texture */
     bool compares;             /* compares measured data with the open image */
     enum live_state state;
@@ -81,7 +79,7 @@ static struct tiles lay_out(const struct app *app)
     struct live_tool_state *state = app_state(app, &live_tool);
     const struct guesses *tool = &state->guesses;
     const lr_grid *grid = &tool->grid;
-    const double scale = window_scale(app->window);
+    const double scale = app->window->scale;
     const lr_text_style style = {.size_px = (int)(12.0 * scale)};
     struct tiles tiles = {.title = lr_picture_text_height(&style) + 2,
                           .gap = (int)(GAP * scale),
@@ -128,7 +126,7 @@ static lr_status update_guesses(struct app *app)
     struct guesses *tool = &live->guesses;
     if (tool->asked == 0) return LR_OK;
     if (tool->count == 0) {
-        tool->grid = live_grid(live->live);
+        tool->grid = live->where.grid;
         tool->images =
             lr_alloc(tool->asked * lr_grid_num_voxels(&tool->grid), sizeof(*tool->images), "guesses", &app->log);
         tool->count = tool->asked = tool->images != NULL ? tool->asked : 0;
@@ -175,7 +173,7 @@ static lr_status update_guesses(struct app *app)
         for (int k = 0; k < tiles.count; k++) {
             const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
             const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
-                                         .size_px = (int)(12.0 * window_scale(app->window)),
+                                         .size_px = (int)(12.0 * app->window->scale),
                                          .most_px = tiles.size[0]};
             struct tile tile = tile_at(app, &tiles, k);
             lr_picture_text(picture, tile.corner, tile.name, &style);
@@ -196,14 +194,7 @@ static lr_status update_guesses(struct app *app)
             memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
             texels[4 * n + 3] = 255;
         }
-        const struct gl_texture *old = tool->texture;
-        if (old == NULL || old->size[0] != tiles.all[0] || old->size[1] != tiles.all[1]) {
-            gl_texture_destroy(tool->texture);
-            tool->texture = gl_texture_create(
-                app->ctx, &(struct gl_texture_params){
-                              .label = "guesses", .format = GL_RGBA8, .width = tiles.all[0], .height = tiles.all[1]});
-        }
-        status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
+        status = draw_set_picture(&tool->texture, app->ctx, "guesses", tiles.all, texels);
     }
     free(texels);
     lr_picture_destroy(picture);
@@ -247,7 +238,7 @@ static void show_guesses(struct app *app)
     if (tool->texture != NULL && tool->painted.serials != 0) {
         const double z_mm = grid->origin_mm[2] + tool->painted.slice * grid->voxel_mm[2];
         ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
-        const double scale = window_scale(app->window);
+        const double scale = app->window->scale;
         const struct ui_image image = {
             .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
         const struct ui_touch touch = ui_image("##guesses", &image);
@@ -311,15 +302,16 @@ static lr_status open_live(struct app *app)
 {
     struct live_tool_state *tool = app_state(app, &live_tool);
     tool->live = live_create(&app->log);
+    if (tool->live == NULL) return LR_FAILED;
     tool->request.subsets = 4;
     tool->request.iterations = 10;
     tool->request.counts = 1e6;
     tool->request.seed = 1;
     tool->request.local_iterations = 2;
     (void)lr_view_set_complete(&(lr_view_set){0}, &tool->request.views, &app->log);
-    snprintf(tool->backend, sizeof(tool->backend), "none");
+    tool->where = live_get_where(tool->live);
     tool->on_device = !gl_context_limits(app->ctx)->software;
-    return tool->live != NULL ? LR_OK : LR_FAILED;
+    return LR_OK;
 }
 
 static void close_live(struct app *app)
@@ -328,26 +320,21 @@ static void close_live(struct app *app)
     live_destroy(tool->live);
     free(tool->guesses.images);
     gl_texture_destroy(tool->guesses.texture);
-    if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) draw_set_image(app->draw, DRAW_LIVE, NULL);
+    if (app->draw != NULL && app->draw->images[DRAW_LIVE] != NULL) draw_set_image(app->draw, DRAW_LIVE, NULL);
     handover_destroy(tool->handover);
     lr_image_destroy(tool->image);
-}
-
-/* The histo-images from which the family `direct` reconstructs; NULL = none is open, or another family is chosen. */
-static const lr_histo_images *find_histo(const struct app *app, const struct live_request *request)
-{
-    return request->family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
 }
 
 static void start(struct app *app)
 {
     struct live_tool_state *tool = app_state(app, &live_tool);
-    const lr_log log = {.write = app_keep_error, .user = tool->error};
+    struct lr_kept_error last;
+    lr_log_keep_error(&last, tool->error, sizeof(tool->error));
     tool->error[0] = '\0';
     tool->num_iterations = 0;
     struct live_request *request = &tool->request;
     request->simulates = false;
-    request->histo = find_histo(app, request);
+    request->histo = direct_tool_histo(app);
     request->kernel = *direct_tool_kernel(app);
     const bool is_measured = live_is_measured(&app->open, request);
     request->simulates = !is_measured;
@@ -359,7 +346,7 @@ static void start(struct app *app)
     tool->handover = is_wanted ? handover_create(app->ctx, &grid) : NULL;
 
     tool->request.handover = tool->handover;
-    if (live_start(tool->live, &app->open, &tool->request, &log) != LR_OK) {
+    if (live_start(tool->live, &app->open, &tool->request, &last.log) != LR_OK) {
         handover_destroy(tool->handover);
         tool->handover = before; /* the running reconstruction may use it */
         return;
@@ -426,17 +413,17 @@ static lr_status update(struct app *app)
     }
 
     /* The scene borrows the texture of an image on the device, and copies an image on the host. */
-    live_backend(tool->live, tool->backend);
-    tool->is_on_device = live_is_on_device(tool->live, tool->why);
-    lr_grid grid = live_grid(tool->live);
+    tool->where = live_get_where(tool->live);
+    const lr_grid grid = tool->where.grid;
     double largest = 0.0;
     bool is_new = false, is_first = false;
-    if (tool->is_on_device) {
+    if (tool->where.is_on_device) {
         is_new = handover_take(tool->handover);
-        is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
+        is_first = app->draw->images[DRAW_LIVE] == NULL;
         if (is_new) {
-            struct gl_texture *texture = handover_shown(tool->handover, &grid, &largest);
-            draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
+            const struct handover *handover = tool->handover;
+            largest = handover->largest[handover->shown];
+            draw_lend_image(app->draw, DRAW_LIVE, handover->textures[handover->shown], &handover->grid, largest);
         }
     } else if (grid.size[0] != 0) {
         if (tool->image == NULL || memcmp(&tool->image->grid, &grid, sizeof(grid)) != 0) {
@@ -454,7 +441,7 @@ static lr_status update(struct app *app)
         app->ranges[DRAW_LIVE][1] = fmax(largest, 1e-30);
         if (is_first || app->slices.image == DRAW_LIVE) app_show_image(app, DRAW_LIVE);
     }
-    return tool->is_on_device ? LR_OK : update_guesses(app);
+    return tool->where.is_on_device ? LR_OK : update_guesses(app);
 }
 
 /* --- the panel --- */
@@ -465,7 +452,7 @@ static void choose_data(struct app *app)
     struct live_request *request = &tool->request;
     int seed = (int)request->seed;
     const enum live_family family = request->family;
-    const lr_histo_images *histo = find_histo(app, request);
+    const lr_histo_images *histo = family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
     const bool has_data =
         family != LIVE_DIRECT && app->open.data != NULL && (family != LIVE_LISTMODE || app->open.data_are_events);
     if (histo != NULL)
@@ -512,7 +499,7 @@ static void choose_method(struct app *app)
         ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
                 "long");
     }
-    if (request->family == LIVE_DIRECT && find_histo(app, request) == NULL) {
+    if (request->family == LIVE_DIRECT && direct_tool_histo(app) == NULL) {
         static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
         int views[2] = {request->views.azimuths, request->views.tilts};
         const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
@@ -553,8 +540,7 @@ static void show_panel(struct app *app)
     choose_method(app);
     ui_check("image stays on the device", &tool->on_device);
     ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
-            "that "
-            "is; else the backend that auto takes computes, and the image passes through the host");
+            "that is; else the backend that auto takes computes, and the image passes through the host");
 
     choose_data(app);
 
@@ -619,20 +605,19 @@ static void show_panel(struct app *app)
     }
 
     const lr_traffic *traffic = &last->traffic;
-    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
-        tool->why[0] == '\0') {
-        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
+    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->where.is_on_device &&
+        tool->where.why[0] == '\0') {
+        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->where.backend);
     } else if (tool->num_iterations > 0) {
-        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
+        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->where.backend,
                  (long long)traffic->to_device, (long long)traffic->to_host, last->number);
         ui_toned(UI_DIM, "%s",
-                 tool->is_on_device     ? "the image is on the device"
-                 : tool->why[0] != '\0' ? tool->why
-                                        : "the image passes through the host");
+                 tool->where.is_on_device     ? "the image is on the device"
+                 : tool->where.why[0] != '\0' ? tool->where.why
+                                              : "the image passes through the host");
     }
 
-    if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true))
-        app_show_image(app, DRAW_LIVE);
+    if (app->draw->images[DRAW_LIVE] != NULL && ui_button("show the image", true)) app_show_image(app, DRAW_LIVE);
 }
 
 /* --- sessions --- */
@@ -730,8 +715,7 @@ static lr_status set_number(struct app *app, const struct command_words *words)
     *(strcmp(name, "guesses") == 0 ? &guesses : &local) = value;
     if (guesses < 0 || guesses > LIVE_MOST_GUESSES || local < 1) {
         return lr_error(&app->log, LR_BAD_INPUT,
-                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
-                        "iteration or more",
+                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 iteration or more",
                         guesses, local, LIVE_MOST_GUESSES);
     }
     request->guesses = guesses;
@@ -763,7 +747,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
     const struct command_number numbers[] = {
         {"live.iterations", tool->num_iterations},
         {"live.log_likelihood", has_last ? tool->last.log_likelihood : 0.0},
-        {"live.on_device", tool->is_on_device},
+        {"live.on_device", tool->where.is_on_device},
         {"live.to_device", has_last ? (double)tool->last.traffic.to_device : 0.0},
         {"live.to_host", has_last ? (double)tool->last.traffic.to_host : 0.0},
         {"compose.rounds", guesses->rounds},
@@ -774,7 +758,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {0},
     };
     const struct command_text texts[] = {
-        {"live.backend", tool->backend},
+        {"live.backend", tool->where.backend},
         {"live.error", error},
         {"compose.weights", write_numbers(guesses->last.weights, round != NULL ? round->count : 0, weights)},
         {"compose.residuals", write_numbers(guesses->last.residuals, round != NULL ? round->count : 0, residuals)},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
+#include "viewer/app.h"
 #include "viewer/study/tube.h"
-#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,9 +38,10 @@ static void close_lor(struct app *app)
 static void ask(struct app *app)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
-    const lr_log log = {.write = app_keep_error, .user = tool->error};
+    struct lr_kept_error last;
+    lr_log_keep_error(&last, tool->error, sizeof(tool->error));
     tool->error[0] = '\0';
-    tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
+    tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &last.log) == LR_OK;
     if (!tool->is_asked) return;
 
     /* The scene shows the line between the crystals before the tube is ready. The lines of the voxel tool disappear. */
@@ -77,7 +78,7 @@ static lr_status update(struct app *app)
         tool->is_asked = false;
     }
     if (!task_runner_take(&tool->tubes)) return LR_OK;
-    const struct tube_result *result = tube_result(&tool->tubes);
+    const struct tube_result *result = tool->tubes.result;
     app_put_image(app, DRAW_TUBE, result->image);
     /* The unit of an event's elements depends on its kernel. Exact elements are probabilities; with time of flight
      * they are probabilities per mm. Other elements are chord lengths in mm; with time of flight they are fractions
@@ -102,7 +103,7 @@ static void show_panel(struct app *app)
     struct lor_state *tool = app_state(app, &lor_tool);
     struct tube_request *request = &tool->request;
     const struct job_report *report = &tool->tubes.report;
-    const struct tube_result *result = tube_result(&tool->tubes);
+    const struct tube_result *result = tool->tubes.result;
     if (app->open.scanner == NULL) {
         ui_toned(UI_DIM, "open a scanner first");
         return;
@@ -251,7 +252,7 @@ static lr_status set(struct app *app, const struct command_words *words)
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;
     if (has_tof) LR_TRY(command_real(&app->log, words, 2, &tof_mm));
-    const bool can_have = request->tof_ps > 0 || (scanner != NULL && scanner->tof_resolution_ps > 0);
+    const bool can_have = scanner != NULL && scanner->tof_resolution_ps > 0;
     if (has_tof && request->kernel == TUBE_LOR)
         return lr_error(&app->log, LR_BAD_INPUT, "a LOR has no time of flight: choose a kernel of list mode");
     if (has_tof && !can_have) return lr_error(&app->log, LR_BAD_INPUT, "this scanner has no time resolution");
@@ -265,7 +266,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 {
     const struct lor_state *tool = app_state(app, &lor_tool);
     const struct tube_request *request = &tool->request;
-    const struct tube_result *result = tube_result(&tool->tubes);
+    const struct tube_result *result = tool->tubes.result;
     char error[COMMAND_TEXT];
     snprintf(error, sizeof(error), "%.255s", tool->error[0] != '\0' ? tool->error : "none");
     const struct command_number numbers[] = {

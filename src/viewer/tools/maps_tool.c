@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "viewer/app.h"
 #include "viewer/study/maps.h"
-#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@ enum { MAPS_HIGHEST = 12 };
 
 struct maps_state {
     struct task_runner sensitivities;
-    struct sensitivity_request request;
     bool is_asked;
     int modules[2];
     struct pair_image pair; /* image of those modules */
@@ -41,11 +40,7 @@ static void close_maps(struct app *app)
     task_runner_finish(&tool->sensitivities);
 }
 
-static void ask(struct app *app)
-{
-    struct maps_state *tool = app_state(app, &maps_tool);
-    tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &tool->request, &app->log) == LR_OK;
-}
+static const struct sensitivity_request usual = {0};
 
 /* --- a pair's LORs --- */
 
@@ -54,7 +49,8 @@ static void take_pair(struct app *app)
     struct maps_state *tool = app_state(app, &maps_tool);
     struct pair_image *pair = &tool->pair;
     const int *modules = tool->modules;
-    const lr_log log = {.write = app_keep_error, .user = tool->error};
+    struct lr_kept_error last;
+    lr_log_keep_error(&last, tool->error, sizeof(tool->error));
     const struct voxel_result *result = voxel_result(voxel_tool_voxel(app), NULL);
     lr_status status = LR_USAGE;
     tool->error[0] = '\0';
@@ -62,7 +58,7 @@ static void take_pair(struct app *app)
     /* The voxel's rows may contain only some pairs of modules. pair_image_make refuses invalid pairs. */
     bool is_there = true;
     if (result != NULL && result->is_part) {
-        const lr_lors *lors = voxel_study(voxel_tool_voxel(app))->lors;
+        const lr_lors *lors = result->study->lors;
         const int most = lors->scanner->num_modules;
         const bool are_two =
             modules[0] >= 0 && modules[1] >= 0 && modules[0] < most && modules[1] < most && modules[0] != modules[1];
@@ -71,33 +67,28 @@ static void take_pair(struct app *app)
         for (int64_t k = 0; k < result->num_pairs; k++) is_there = is_there || result->pairs[k] == number;
     }
     if (app->open.data != NULL) {
-        status = pair_image_make(&app->open, modules, app->open.data, NULL, pair, &log);
+        status = pair_image_make(&app->open, modules, app->open.data, NULL, pair, &last.log);
     } else if (!is_there) {
         snprintf(tool->error, sizeof(tool->error),
-                 "of the voxel, only the LORs that its windows show are computed, and none of "
-                 "modules %d and %d: choose one of them as the voxel's module, or compute all its "
-                 "LORs there",
+                 "of the voxel, only the LORs that its windows show are computed, and none of modules %d and %d: "
+                 "choose one of them as the voxel's module, or compute all its LORs there",
                  modules[0], modules[1]);
     } else if (result != NULL) {
         const struct voxel_row *from = result->has_exact ? &result->voxel_exact : &result->voxel_sampled;
         const lr_row row = {.count = from->count, .lor = from->lor, .probability = from->probability};
-        status = pair_image_make(&app->open, modules, NULL, &row, pair, &log);
+        status = pair_image_make(&app->open, modules, NULL, &row, pair, &last.log);
     } else {
         snprintf(tool->error, sizeof(tool->error), "there are no data, and no voxel is chosen");
     }
     if (status == LR_OK) {
         const int64_t count = (int64_t)pair->size[0] * pair->size[1];
         uint8_t *texels = lr_alloc(count, 4, "LORs to show", &app->log);
-        gl_texture_destroy(tool->texture);
-        tool->texture = gl_texture_create(
-            app->ctx, &(struct gl_texture_params){
-                          .label = "LORs", .format = GL_RGBA8, .width = pair->size[0], .height = pair->size[1]});
         for (int64_t k = 0; texels != NULL && k < count; k++) {
             const double share = (double)pair->values[k] / fmax(pair->largest, 1e-30);
             const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
             memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
         }
-        if (tool->texture != NULL && texels != NULL) (void)gl_texture_upload(tool->texture, texels);
+        if (texels != NULL) (void)draw_set_picture(&tool->texture, app->ctx, "LORs", pair->size, texels);
         free(texels);
     }
 }
@@ -123,7 +114,7 @@ static lr_status update(struct app *app)
         tool->is_asked = false;
     }
     if (!task_runner_take(&tool->sensitivities)) return LR_OK;
-    const struct sensitivity_result *result = sensitivity_result(&tool->sensitivities);
+    const struct sensitivity_result *result = tool->sensitivities.result;
     app->ranges[DRAW_SENSITIVITY][1] = fmax(result->largest, 1e-30);
     app_put_image(app, DRAW_SENSITIVITY, result->image);
     app_show_image(app, DRAW_SENSITIVITY);
@@ -143,10 +134,10 @@ static void show_panel(struct app *app)
         ui_progress(report->share, report->doing);
         if (ui_button("stop##sensitivity", true)) task_runner_cancel(&tool->sensitivities);
     } else if (ui_button("compute", app->open.scanner != NULL)) {
-        ask(app);
+        tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
     }
-    const struct sensitivity_result *result = sensitivity_result(&tool->sensitivities);
-    if (result != NULL && draw_get_image(app->draw, DRAW_SENSITIVITY) != NULL) {
+    const struct sensitivity_result *result = tool->sensitivities.result;
+    if (result != NULL && app->draw->images[DRAW_SENSITIVITY] != NULL) {
         ui_text("largest %.5g, mean %.5g, in %.2f s", result->largest, result->mean, result->seconds);
         if (ui_button("show##sensitivity", true)) app_show_image(app, DRAW_SENSITIVITY);
     }
@@ -202,7 +193,7 @@ static lr_status act(struct app *app, const struct command_words *words)
 {
     struct maps_state *tool = app_state(app, &maps_tool);
     if (strcmp(words->words[0], "sensitivity") == 0) {
-        ask(app);
+        tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
         return LR_OK;
     }
     LR_TRY(command_integer(&app->log, words, 1, &tool->modules[0]));
@@ -214,7 +205,7 @@ static lr_status act(struct app *app, const struct command_words *words)
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
     struct maps_state *tool = app_state(app, &maps_tool);
-    const struct sensitivity_result *result = sensitivity_result(&tool->sensitivities);
+    const struct sensitivity_result *result = tool->sensitivities.result;
     const struct command_number numbers[] = {{"sensitivity.largest", result != NULL ? result->largest : 0.0}, {0}};
     return command_pick(numbers, &(struct command_text){0}, name, value);
 }

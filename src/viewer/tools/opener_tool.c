@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700 /* needed for realpath */
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
-#include "viewer/tools/tools.h"
+#include "viewer/app.h"
 
 #include <lr/io.h>
 #include <math.h>
@@ -112,14 +112,14 @@ static const double least_width = 300.0, most_width = 560.0, most_height = 460.0
 static bool shows_start(const struct app *app)
 {
     bool has_image = false;
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) has_image = has_image || draw_has_image(app->draw, (enum draw_image)k);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) has_image |= draw_get_grid(app->draw, (enum draw_image)k) != NULL;
     return app->drawn == NULL && !has_image && !study_is_busy(app->study);
 }
 
 static void show_start(struct app *app)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
-    const double scale = window_scale(app->window);
+    const double scale = app->window->scale;
     double left = app->scene_at[0] / scale;
     double room[2] = {app->scene_size[0] / scale - 2.0 * margin, app->scene_size[1] / scale - 2.0 * margin};
     if (room[0] < least_width) { /* draws over the panels, which have no contents yet */

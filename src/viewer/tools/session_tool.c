@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
-#include "viewer/tools/tools.h"
+#include "base/units.h"
+#include "viewer/app.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST_PIXELS = 16384 };
-
-static const double degree = 0.017453292519943295;
 
 struct session_state {
     struct lr_view_session session; /* the session that was read, kept until its files are open */
@@ -49,7 +48,7 @@ lr_status session_tool_write(struct app *app, const char *path)
         range->high = slices->high;
     }
     session.has_shown = true;
-    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL)
+    if ((int)slices->image < NUM_NAMES && app->draw->images[slices->image] != NULL)
         snprintf(session.shown_image, sizeof(session.shown_image), "%s", image_names[slices->image]);
     for (int k = 0; k < 3; k++) {
         session.slices[k] = slices->is_shown[k];
@@ -58,7 +57,7 @@ lr_status session_tool_write(struct app *app, const char *path)
     session.has_volume = app->has_volume;
     session.hides_crystals = app->hides_scanner;
     session.hides_lors = app->hides_lors;
-    window_size(app->window, session.window);
+    memcpy(session.window, app->window->size, sizeof(session.window));
     LR_TRY(lr_view_session_write(path, &session, &app->log));
     app_say(app, LR_LOG_INFO, "the session is in %s", path);
     return LR_OK;
@@ -112,8 +111,8 @@ static lr_status take_study(struct app *app, bool is_new)
         away = sqrt(away);
         if (away > 0.0) {
             app->camera.distance_mm = away;
-            app->camera.height_deg = fmin(fmax(asin(to_eye[2] / away) / degree, -89.9), 89.9);
-            app->camera.turn_deg = atan2(to_eye[1], to_eye[0]) / degree;
+            app->camera.height_deg = fmin(fmax(asin(to_eye[2] / away) / LR_DEGREE, -89.9), 89.9);
+            app->camera.turn_deg = atan2(to_eye[1], to_eye[0]) / LR_DEGREE;
         }
     }
 

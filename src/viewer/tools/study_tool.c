@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
-#include "viewer/tools/tools.h"
+#include "viewer/app.h"
 
 #include <ctype.h>
 #include <lr/io.h>
@@ -13,7 +13,6 @@
 
 static const char *const map_names[] = {"grey", "inverse grey", "perceptual", "diverging"};
 static const char *const slice_names[] = {"x (mm)", "y (mm)", "z (mm)"};
-static const char *const plane_names[] = {"sagittal", "coronal", "transaxial"};
 
 enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
 
@@ -83,7 +82,7 @@ static lr_status take_opened(struct app *app)
         status = draw_set_scanner(app->draw, open->scanner);
         const bool is_other = status == LR_OK && before.scanner != NULL;
         for (int k = 0; is_other && k < 2; k++) {
-            if (draw_get_image(app->draw, computed[k]) != NULL) draw_set_image(app->draw, computed[k], NULL);
+            if (app->draw->images[computed[k]] != NULL) draw_set_image(app->draw, computed[k], NULL);
             if (app->slices.image == computed[k]) app_show_image(app, DRAW_IMAGE);
         }
         for (int k = 0; is_other && k < 3 && status == LR_OK; k++)
@@ -154,21 +153,20 @@ static lr_status update(struct app *app)
     struct study_state *tool = app_state(app, &study_tool);
     const struct job_report *report = &app->opening;
     study_poll(app->study, &app->opening);
-    const bool has_ended = study_endings(app->study) != tool->endings;
-    tool->endings = study_endings(app->study);
+    struct study_view now = study_take(app->study);
+    const bool is_new = now.serial != app->open.serial, has_ended = now.endings != tool->endings;
+    tool->endings = now.endings;
+    study_view_release(&now);
     if (has_ended) {
         for (int k = 0; k < report->num_warnings && k < JOB_WARNINGS; k++)
             app_say(app, LR_LOG_WARNING, "%s", report->warnings[k]);
         if (report->state == JOB_FAILED) app_take_failure(app, report, study_refused(app->study, NULL) != NULL);
     }
-    struct study_view now = study_take(app->study);
-    const bool is_new = now.serial != app->open.serial;
-    study_view_release(&now);
     if (is_new) LR_TRY(take_opened(app));
     /* Tools are also told about failed openings, because the findings of a refused file may have been freed. */
     for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
         if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
-    (void)draw_advance(app->draw);
+    draw_advance(app->draw);
     return LR_OK;
 }
 
@@ -180,7 +178,7 @@ static void show_slices(struct app *app)
     const char *images[DRAW_NUM_IMAGES];
     struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = scene_image_name((enum draw_image)k);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = scene_images[k].name;
     int map = (int)slices->colours, image = (int)slices->image;
     const struct frames *frames = &tool->frames;
     int number = frames->wanted;
@@ -199,7 +197,7 @@ static void show_slices(struct app *app)
         ui_check(label, &slices->is_shown[k]);
         ui_beside();
         ui_slide_real(slice_names[k], &slices->at_mm[k], ends);
-        ui_hint("the %s slice", plane_names[k]);
+        ui_hint("the %s slice", scene_plane_names[k]);
     }
     if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) app_show_image(app, (enum draw_image)image);
     if (ui_choose("colours", &map, map_names, 4)) slices->colours = (lr_colour_map)map;
@@ -271,14 +269,13 @@ void study_tool_panel(struct app *app)
         ui_check("LORs", &has_lors);
         app->hides_lors = !has_lors;
         ui_hint("lines of the voxel's LORs, spread over its row, the brightest with the largest "
-                "element; or "
-                "the line of the LOR tool");
+                "element; or the line of the LOR tool");
         ui_beside();
         if (ui_button("fit", true)) app_fit(app);
         ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
     }
 
-    if (draw_get_image(app->draw, app->slices.image) != NULL && ui_section("Slices", true)) show_slices(app);
+    if (app->draw->images[app->slices.image] != NULL && ui_section("Slices", true)) show_slices(app);
     ui_space(6.0);
     ui_toned(UI_DIM, "%.0f frames a second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0);
 }
@@ -334,20 +331,8 @@ static const struct command commands[] = {
 };
 static const struct command_setting settings[] = {{"frame", set_frame}, {0}};
 
-static bool is_busy(const struct app *app)
-{
-    return study_is_busy(app->study);
-}
-
-static void cancel(struct app *app)
-{
-    study_cancel(app->study);
-}
-
 const struct viewer_tool study_tool = {.state_bytes = sizeof(struct study_state),
                                        .update = update,
-                                       .is_busy = is_busy,
-                                       .cancel = cancel,
                                        .commands = commands,
                                        .settings = settings,
                                        .get_value = get_value};

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "viewer/app.h"
 #include "viewer/study/voxel.h"
-#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 struct voxel_state {
     struct voxel *voxel;
     struct voxel_request request; /* settings made by a person; a change of them needs a new request */
+    int backend;                  /* index in voxel_backends */
     bool is_asked;                /* a result has been requested for the open scanner */
     struct job_report report;     /* report of this frame; it is kept, because another poll would replace the result */
     bool seeks_primary;           /* a primary module is chosen automatically for a new scanner, until a person or a
@@ -42,7 +43,8 @@ static lr_status open_voxel(struct app *app)
     tool->request.rays = 4;
     tool->request.on_graphics = !gl_context_limits(app->ctx)->software;
     if (tool->voxel == NULL) return LR_FAILED;
-    for (int k = 0; k < 2; k++) app->runners[app->num_runners++] = voxel_runner(tool->voxel, k);
+    app->runners[app->num_runners++] = &tool->voxel->windows;
+    app->runners[app->num_runners++] = &tool->voxel->means;
     return LR_OK;
 }
 
@@ -56,6 +58,8 @@ static void close_voxel(struct app *app)
 static void ask(struct app *app)
 {
     struct voxel_state *tool = app_state(app, &voxel_tool);
+    memcpy(tool->request.point_mm, app->point_mm, sizeof(tool->request.point_mm));
+    tool->request.backend = voxel_backends[tool->backend];
     tool->is_asked =
         app->open.scanner != NULL && voxel_ask(tool->voxel, &app->open, &tool->request, &app->log) == LR_OK;
     if (tool->is_asked) tool->report.state = JOB_RUNNING;
@@ -66,8 +70,7 @@ static lr_status take_study(struct app *app, bool is_new)
     struct voxel_state *tool = app_state(app, &voxel_tool);
     const lr_grid *grid = &app->open.grid;
     if (!is_new || app->open.scanner == NULL) return LR_OK;
-    for (int k = 0; k < 3; k++)
-        tool->request.point_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
+    for (int k = 0; k < 3; k++) app->point_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
     if (tool->request.primary >= app->open.scanner->num_modules) tool->request.primary = 0;
     tool->seeks_primary = true;
     ask(app);
@@ -80,36 +83,21 @@ const struct voxel *voxel_tool_voxel(const struct app *app)
     return tool->voxel;
 }
 
-const double *voxel_tool_point(const struct app *app)
-{
-    struct voxel_state *tool = app_state(app, &voxel_tool);
-    return tool->request.point_mm;
-}
-
 void voxel_tool_set_point(struct app *app, const double point_mm[3])
 {
-    struct voxel_state *tool = app_state(app, &voxel_tool);
-    memmove(tool->request.point_mm, point_mm, sizeof(tool->request.point_mm));
+    memmove(app->point_mm, point_mm, sizeof(app->point_mm));
     ask(app);
-}
-
-static int find_backend(const struct app *app)
-{
-    struct voxel_state *tool = app_state(app, &voxel_tool);
-    const char *wanted = tool->request.backend;
-    for (int k = 0; wanted != NULL && voxel_backends[k] != NULL; k++)
-        if (strcmp(voxel_backends[k], wanted) == 0) return k;
-    return 0;
 }
 
 /* --- the scene --- */
 
 /* Draws the LORs of a row as lines. A crystal's colour shows the share of the row that its LORs have, relative to
  * the largest share. */
-static lr_status mark_row(struct app *app, const struct voxel_row *row)
+static lr_status mark_row(struct app *app, const struct voxel_result *result)
 {
     struct voxel_state *tool = app_state(app, &voxel_tool);
-    const lr_lors *lors = voxel_study(tool->voxel)->lors;
+    const struct voxel_row *row = voxel_best_row(result);
+    const lr_lors *lors = result->study->lors;
     const lr_scanner *scanner = lors->scanner;
 
     /* A row may have more LORs than can be told apart as lines. At most num_lines are drawn: every n-th LOR in order
@@ -181,7 +169,7 @@ static lr_status update(struct app *app)
     if (result == NULL) return LR_OK;
     const bool is_new = serial != tool->serial;
     if (is_new) {
-        const lr_lors *lors = voxel_study(tool->voxel)->lors;
+        const lr_lors *lors = result->study->lors;
         const struct voxel_row *row = voxel_best_row(result);
         const struct voxel_window *window = &result->windows[0];
         const bool is_one = !result->request.all_primaries;
@@ -204,10 +192,10 @@ static lr_status update(struct app *app)
         }
         tool->seeks_primary = false;
 
-        tool->gap = is_one ? voxel_gap_find(result, lors, window) : (struct voxel_gap){.better = -1};
+        tool->gap = is_one ? voxel_gap_find(result, window) : (struct voxel_gap){.better = -1};
         if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
             LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
-            LR_TRY(mark_row(app, row));
+            LR_TRY(mark_row(app, result));
             LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
         }
     }
@@ -216,7 +204,7 @@ static lr_status update(struct app *app)
     tool->num_sheets = tool->is_side_by_side ? 3 : 1;
     for (int k = 0; k < tool->num_sheets; k++) {
         tool->sheet_kinds[k] = tool->is_side_by_side ? three[k] : tool->kind;
-        LR_TRY(sheet_draw(&tool->sheets[k], app->ctx, result, voxel_study(tool->voxel)->scanner, tool->sheet_kinds[k]));
+        LR_TRY(sheet_draw(&tool->sheets[k], app->ctx, result, tool->sheet_kinds[k]));
     }
     tool->shown_kind = tool->kind;
     tool->shown_side_by_side = tool->is_side_by_side;
@@ -265,9 +253,8 @@ static void show_sheet(struct app *app, int k)
     char means[128] = "of the voxel: not there yet";
     if (pixel.lor < 0) {
         /* The reason for an empty single window is written above its picture. */
-        const lr_lors *lors = voxel_study(tool->voxel)->lors;
         const bool is_one = !result->request.all_primaries;
-        const struct voxel_gap gap = is_one ? (struct voxel_gap){0} : voxel_gap_find(result, lors, &result->windows[w]);
+        const struct voxel_gap gap = is_one ? (struct voxel_gap){0} : voxel_gap_find(result, &result->windows[w]);
         if (gap.why[0] != '\0') {
             ui_tooltip(&part, "%s", gap.why);
         } else {
@@ -340,7 +327,7 @@ static void show_result(struct app *app, const struct voxel_result *result)
                                                 (double[2]){is_difference ? -high : 0.0, high}, sheet_titles[kind]);
             ui_bar(&bar, NULL);
         } else if (ui_table("legend", 2)) {
-            const lr_module *module = &voxel_study(tool->voxel)->scanner->modules[result->windows[0].module];
+            const lr_module *module = &result->study->scanner->modules[result->windows[0].module];
             ui_cell();
             ui_square(corners, 54.0);
             ui_cell();
@@ -404,7 +391,7 @@ static void show_panel(struct app *app)
     static const char *const backends[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
     const struct job_report *report = &tool->report;
     struct voxel_request *request = &tool->request;
-    bool changed = ui_reals("point (mm)", request->point_mm, 3);
+    bool changed = ui_reals("point (mm)", app->point_mm, 3);
     ui_hint("x, y, z in the scanner's frame; or click on a slice");
     changed = ui_check("all modules", &request->all_primaries) || changed;
     if (!request->all_primaries && app->open.scanner != NULL) {
@@ -434,11 +421,8 @@ static void show_panel(struct app *app)
         }
     }
 
-    int backend = find_backend(app);
-    if (ui_choose("by##backend", &backend, backends, (int)(sizeof(backends) / sizeof(backends[0])))) {
-        tool->request.backend = voxel_backends[backend];
-        changed = true;
-    }
+    changed =
+        ui_choose("by##backend", &tool->backend, backends, (int)(sizeof(backends) / sizeof(backends[0]))) || changed;
     ui_hint("what draws windows and samples elements; compute has them drawn by raster");
     int kind = tool->is_side_by_side ? SHEET_NUM_KINDS : (int)tool->kind;
     static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
@@ -468,9 +452,8 @@ static bool describe(const struct app *app, char *text, size_t length)
     const struct voxel_pixel *pixel = &tool->touched;
     if (!tool->has_touch) return false;
     snprintf(text, length,
-             "module %d p %d q %d; module %d r %d s %d; LOR %lld; weight %.9g; solid angle %.9g "
-             "sr; distance %.6g mm; element at the point: sampled %.9g, exact %.9g; of the "
-             "voxel: sampled %.9g, exact %.9g",
+             "module %d p %d q %d; module %d r %d s %d; LOR %lld; weight %.9g; solid angle %.9g sr; distance %.6g mm; "
+             "element at the point: sampled %.9g, exact %.9g; of the voxel: sampled %.9g, exact %.9g",
              pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s, (long long)pixel->lor, pixel->weight,
              pixel->solid_angle_sr, pixel->distance_mm, pixel->point_sampled, pixel->point_exact, pixel->voxel_sampled,
              pixel->voxel_exact);
@@ -484,7 +467,7 @@ static void write_session(const struct app *app, struct lr_view_session *session
     struct voxel_state *tool = app_state(app, &voxel_tool);
     const struct voxel_request *request = &tool->request;
     session->has_voxel = true;
-    memcpy(session->point_mm, request->point_mm, sizeof(session->point_mm));
+    memcpy(session->point_mm, app->point_mm, sizeof(session->point_mm));
     session->all_primaries = request->all_primaries;
     session->primary = request->primary;
     session->matrix_mode = request->mode;
@@ -492,7 +475,7 @@ static void write_session(const struct app *app, struct lr_view_session *session
     session->samples = request->samples;
     session->mu_steps = request->mu_steps;
     session->without_mu = request->without_mu;
-    session->backend = find_backend(app);
+    session->backend = tool->backend;
 }
 
 static void read_session(struct app *app, const struct lr_view_session *session)
@@ -500,7 +483,7 @@ static void read_session(struct app *app, const struct lr_view_session *session)
     struct voxel_state *tool = app_state(app, &voxel_tool);
     struct voxel_request *request = &tool->request;
     if (!session->has_voxel) return;
-    memcpy(request->point_mm, session->point_mm, sizeof(request->point_mm));
+    memcpy(app->point_mm, session->point_mm, sizeof(app->point_mm));
     request->all_primaries = session->all_primaries;
     request->primary = session->primary;
     tool->seeks_primary = false;
@@ -509,7 +492,7 @@ static void read_session(struct app *app, const struct lr_view_session *session)
     request->samples = session->samples;
     request->mu_steps = session->mu_steps;
     request->without_mu = session->without_mu;
-    request->backend = voxel_backends[session->backend];
+    tool->backend = session->backend;
     ask(app);
 }
 
@@ -541,7 +524,7 @@ static lr_status set_value(struct app *app, const struct command_words *words)
     LR_TRY(strcmp(name, "backend") == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
                                         : command_integer(&app->log, words, 2, &value));
     if (strcmp(name, "backend") == 0) {
-        request->backend = voxel_backends[value];
+        tool->backend = value;
     } else if (strcmp(name, "whole") == 0) {
         request->wants_whole = value != 0;
         ask(app);
@@ -594,7 +577,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
     };
     const struct command_text texts[] = {
         {"touched", touched},
-        {"voxel.point_mm", command_write_place(tool->request.point_mm, point)},
+        {"voxel.point_mm", command_write_place(app->point_mm, point)},
         {"voxel.gap", tool->gap.why[0] != '\0' ? tool->gap.why : "none"},
         {"voxel.drawn_by", result != NULL ? result->drawn_by : "none"},
         {"voxel.sampled_by", result != NULL ? result->sampled_by : "none"},
