@@ -601,19 +601,6 @@ int64_t lr_stored_memory_limit(const struct lr_backend_params *params)
     return params->max_memory_bytes > 0 ? params->max_memory_bytes : lr_physical_memory() / 2;
 }
 
-static const char *bytes_in_words(int64_t bytes, char words[32])
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double amount = (double)bytes;
-    int unit = 0;
-    while (amount >= 1024.0 && unit < 4) {
-        amount /= 1024.0;
-        unit++;
-    }
-    snprintf(words, 32, unit > 0 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
-    return words;
-}
-
 /* --- the sample --- */
 
 struct sampling {
@@ -675,8 +662,8 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
                          int64_t bytes)
 {
     char needed[32], limit[32];
-    bytes_in_words(bytes, needed);
-    bytes_in_words(lr_stored_memory_limit(params), limit);
+    lr_bytes_text((double)bytes, needed);
+    lr_bytes_text((double)lr_stored_memory_limit(params), limit);
     if (wish->required) {
         return lr_error(params->log, LR_FAILED,
                         "%s %s of memory, more than the limit of %s: raise the memory limit, take "

@@ -226,10 +226,45 @@ static lr_status find_rates(struct estimate *estimate)
     return LR_OK;
 }
 
+/* Checks delayeds and counts their ends at each crystal. Each delayed has two ends. */
+static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds)
+{
+    static const char name[] = "delayeds";
+    const lr_lors *lors = estimate->lors;
+    if (delayeds->count < 0 || (delayeds->count > 0 && delayeds->values == NULL))
+        return lr_error(estimate->log, LR_USAGE, "the %s has no values", name);
+    if (delayeds->index == NULL && delayeds->count != lors->count) {
+        return lr_error(estimate->log, LR_USAGE,
+                        "the %s has %lld values, the operator %lld LORs: make both from the same "
+                        "scanner",
+                        name, (long long)delayeds->count, (long long)lors->count);
+    }
+    if (delayeds->index != NULL)
+        LR_TRY(lr_lor_index_check(delayeds->index, delayeds->count, lors, name, estimate->log));
+
+    struct lr_lor_place place = {.lors = lors};
+    double skipped = 0.0;
+    for (int64_t k = 0; k < delayeds->count; k++) {
+        const int64_t lor = delayeds->index != NULL ? delayeds->index[k] : k;
+        const float value = delayeds->values[k];
+        if (!(value >= 0.0f && value <= FLT_MAX)) return lr_lor_report_value(lors, lor, value, name, estimate->log);
+        if (value == 0.0f) continue;
+        lr_place_seek(&place, lor);
+        if (!lr_place_in_coincidence(&place)) {
+            skipped += value;
+            continue;
+        }
+        estimate->ends[place.first_i + place.a] += value;
+        estimate->ends[place.first_j + place.b] += value;
+        estimate->delayeds += value;
+    }
+    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
+    return LR_OK;
+}
+
 /* Estimates randoms from delayeds or from their ends. The other argument is NULL. */
 static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends, lr_randoms *randoms)
 {
-    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
     static const char *const what = "the estimate of randoms";
     const int64_t num = estimate->num_crystals;
     estimate->ends = lr_alloc(num, sizeof(double), what, estimate->log);
@@ -242,7 +277,6 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
         !estimate->estimated)
         return LR_FAILED;
 
-    /* The ends of delayeds at each crystal are given, or counted. Each delayed has two ends. */
     double sum_of_ends = 0.0;
     for (int64_t c = 0; delayeds == NULL && c < num; c++) {
         if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
@@ -255,21 +289,7 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
         sum_of_ends += ends[c];
     }
     estimate->delayeds = 0.5 * sum_of_ends;
-
-    struct lr_lor_place place = {.lors = estimate->lors};
-    double skipped = 0.0;
-    for (int64_t k = 0; delayeds != NULL && k < delayeds->count; k++) {
-        if (delayeds->values[k] == 0.0f) continue;
-        lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
-        if (!lr_place_in_coincidence(&place)) {
-            skipped += delayeds->values[k];
-            continue;
-        }
-        estimate->ends[place.first_i + place.a] += delayeds->values[k];
-        estimate->ends[place.first_j + place.b] += delayeds->values[k];
-        estimate->delayeds += delayeds->values[k];
-    }
-    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
+    if (delayeds != NULL) LR_TRY(count_ends(estimate, delayeds));
     if (!(estimate->delayeds > 0.0)) {
         return lr_error(estimate->log, LR_BAD_INPUT,
                         "there are no delayed coincidences to estimate randoms from: "
@@ -281,7 +301,7 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
         LR_TRY(make_groups(estimate, (enum pooling)pooling));
         if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;
     }
-    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
+    for (int64_t c = 0; c < num; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
 
     LR_TRY(find_rates(estimate));
     randoms->values = lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
@@ -297,7 +317,7 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
     int *sizes = lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
     if (sizes == NULL) return LR_FAILED;
     randoms->pooled = 0;
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+    for (int64_t c = 0; c < num; c++) {
         const int size = ++sizes[estimate->group_of[c]];
         randoms->pooled = size > randoms->pooled ? size : randoms->pooled;
     }

@@ -7,11 +7,6 @@
 
 #include <lr/lors.h>
 
-/* Checks that data is dense with num_lors values, or sparse with a sorted index below num_lors, and holds finite values
- * of at least 0. name: "data" or "additive term", for the message. lors: used to describe the wrong LOR in the
- * message. errors: LR_USAGE for sizes, LR_BAD_INPUT for index and values. */
-lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log);
-
 /* Checks the LOR numbers of sparse data: they must be ascending, from 0 to lors->count - 1. errors: LR_BAD_INPUT. */
 lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors *lors, const char *name,
                              const lr_log *log);
@@ -20,7 +15,7 @@ lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors 
  * view 3". */
 const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
 
-/* Reports a value that lr_lor_data_check or a source of values does not accept. */
+/* Reports a value that is not finite and at least 0. */
 lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name, const lr_log *log);
 
 #endif

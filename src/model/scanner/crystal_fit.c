@@ -269,15 +269,6 @@ static void coordinates(const struct panel_fit *fit, int crystal, double at[3])
     for (int k = 0; k < 3; k++) at[k] = vec_dot(offset, fit->axes[k]);
 }
 
-/* Distance of a crystal from the crossing of its two lines, mm. */
-static double off_lines(const struct panel_fit *fit, int crystal)
-{
-    double at[3];
-    coordinates(fit, crystal, at);
-    for (int k = 0; k < 2; k++) at[k] -= fit->lines[k][fit->places[crystal][k]];
-    return vec_length(at);
-}
-
 /* Finds the mean coordinate of each line, and the scatter of the crystals around the lines. */
 static void find_lines(struct panel_fit *fit)
 {
@@ -291,7 +282,10 @@ static void find_lines(struct panel_fit *fit)
     fit->scatter_mm = 0;
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
-        fit->scatter_mm = fmax(fit->scatter_mm, off_lines(fit, c));
+        double at[3]; /* from the crossing of its two lines */
+        coordinates(fit, c, at);
+        for (int k = 0; k < 2; k++) at[k] -= fit->lines[k][fit->places[c][k]];
+        fit->scatter_mm = fmax(fit->scatter_mm, vec_length(at));
     }
     fit->snap_mm = fmin(2 * fit->scatter_mm + 1e-9, most_snap_mm);
 }
@@ -530,96 +524,76 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
 
 /* --- all of it --- */
 
-/* Notes a crystal if it is among the three that lie farthest from their places. */
-static void crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm)
-{
-    for (int k = 0; k < 3; k++) {
-        if (misfit->crystals[k] < 0 || off_mm > misfit->off_mm[k]) {
-            for (int m = 2; m > k; m--) {
-                misfit->crystals[m] = misfit->crystals[m - 1];
-                misfit->off_mm[m] = misfit->off_mm[m - 1];
-            }
-            misfit->crystals[k] = crystal;
-            misfit->off_mm[k] = off_mm;
-            return;
-        }
-    }
-}
-
-/* Fits a panel whose axes are known, and appends its blocks if it fits. */
-static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit)
-{
-    const lr_log *log = fit->panel->growth->list->log;
-    for (int k = 0; k < 2; k++) {
-        fit->lines[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        fit->starts[k] = lr_alloc((int64_t)fit->n[k] + 1, sizeof(int), "a panel", log);
-        fit->pitches_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        fit->segment_of[k] = lr_alloc(fit->n[k], sizeof(int), "a panel", log);
-        fit->middles_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        if (fit->lines[k] == NULL || fit->starts[k] == NULL || fit->pitches_mm[k] == NULL ||
-            fit->segment_of[k] == NULL || fit->middles_mm[k] == NULL)
-            return LR_FAILED;
-    }
-
-    find_lines(fit);
-
-    /* Panels that are upright to within the scatter of their crystals are made exactly upright. */
-    double *u = fit->axes[0], *v = fit->axes[1];
-    const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
-                           0.5 * (fit->lines[0][fit->n[0] - 1] - fit->lines[0][0]);
-    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm <= fit->snap_mm && v[2] >= 0.5) {
-        v[0] = v[1] = u[2] = 0;
-        v[2] = 1;
-        const double length = hypot(u[0], u[1]);
-        u[0] /= length;
-        u[1] /= length;
-        vec_cross(u, v, fit->axes[2]);
-    }
-    find_lines(fit);
-
-    misfit->fits = fit->scatter_mm <= fit->panel->tolerance_mm;
-    if (!misfit->fits) {
-        /* Notes the distances of the crystals from the crossings of their lines. */
-        for (int m = 0; m < fit->panel->count; m++) {
-            const int c = fit->panel->members[m];
-            crystal_misfit_note(misfit, c, off_lines(fit, c));
-        }
-
-        return LR_OK;
-    }
-    LR_TRY(find_sizes(fit));
-    LR_TRY(find_pitch(fit, 0));
-    LR_TRY(find_pitch(fit, 1));
-    /* Distances of the crystals from their places; the panel does not fit if one is beyond the tolerance. */
-    misfit->fits = true;
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        double at[3];
-        coordinates(fit, c, at);
-        for (int k = 0; k < 2; k++) {
-            const int line = fit->places[c][k], s = fit->segment_of[k][line];
-            const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
-            at[k] -= fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
-        }
-        crystal_misfit_note(misfit, c, vec_length(at));
-        misfit->fits = misfit->fits && vec_length(at) <= fit->panel->tolerance_mm;
-    }
-    return misfit->fits ? add_blocks(fit, blocks) : LR_OK;
-}
-
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit)
 {
+    const lr_log *log = panel->growth->list->log;
     struct panel_fit fit = {.panel = panel, .crystals = panel->growth->list->crystals, .places = panel->growth->places};
     *misfit = (struct lr_crystal_misfit){.crystals = {-1, -1, -1}};
     misfit->filled = fill_places(&fit);
     misfit->grid[0] = fit.n[0];
     misfit->grid[1] = fit.n[1];
-    if (!misfit->filled || !find_axes(&fit)) {
-        misfit->filled = false;
-        return LR_OK;
+    misfit->filled = misfit->filled && find_axes(&fit);
+    if (!misfit->filled) return LR_OK;
+
+    lr_status status = LR_FAILED;
+    for (int k = 0; k < 2; k++) {
+        fit.lines[k] = lr_alloc(fit.n[k], sizeof(double), "a panel", log);
+        fit.starts[k] = lr_alloc((int64_t)fit.n[k] + 1, sizeof(int), "a panel", log);
+        fit.pitches_mm[k] = lr_alloc(fit.n[k], sizeof(double), "a panel", log);
+        fit.segment_of[k] = lr_alloc(fit.n[k], sizeof(int), "a panel", log);
+        fit.middles_mm[k] = lr_alloc(fit.n[k], sizeof(double), "a panel", log);
+        if (fit.lines[k] == NULL || fit.starts[k] == NULL || fit.pitches_mm[k] == NULL || fit.segment_of[k] == NULL ||
+            fit.middles_mm[k] == NULL)
+            goto done;
     }
-    const lr_status status = fit_grid(&fit, blocks, misfit);
+
+    find_lines(&fit);
+
+    /* Panels that are upright to within the scatter of their crystals are made exactly upright. */
+    double *u = fit.axes[0], *v = fit.axes[1];
+    const double half_mm =
+        0.5 * (fit.lines[1][fit.n[1] - 1] - fit.lines[1][0]) + 0.5 * (fit.lines[0][fit.n[0] - 1] - fit.lines[0][0]);
+    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm <= fit.snap_mm && v[2] >= 0.5) {
+        v[0] = v[1] = u[2] = 0;
+        v[2] = 1;
+        const double length = hypot(u[0], u[1]);
+        u[0] /= length;
+        u[1] /= length;
+        vec_cross(u, v, fit.axes[2]);
+    }
+    find_lines(&fit);
+
+    const bool is_flat = fit.scatter_mm <= panel->tolerance_mm;
+    status = is_flat ? find_sizes(&fit) : LR_OK;
+    if (is_flat && status == LR_OK) status = find_pitch(&fit, 0);
+    if (is_flat && status == LR_OK) status = find_pitch(&fit, 1);
+    misfit->fits = is_flat;
+    /* Distances of the crystals from the crossings of their lines, or from their places, if the lines are flat enough. The
+     * panel does not fit if one is beyond the tolerance. */
+    for (int m = 0; m < panel->count && status == LR_OK; m++) {
+        const int c = panel->members[m];
+        double at[3];
+        coordinates(&fit, c, at);
+        for (int k = 0; k < 2; k++) {
+            const int line = fit.places[c][k], s = fit.segment_of[k][line];
+            const int begin = fit.starts[k][s], end = fit.starts[k][s + 1];
+            at[k] -= is_flat ? fit.middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit.pitches_mm[k][s]
+                             : fit.lines[k][line];
+        }
+        const double off_mm = vec_length(at);
+        misfit->fits = misfit->fits && off_mm <= panel->tolerance_mm;
+        /* Notes the three crystals that lie farthest off. */
+        int rank = 3;
+        while (rank > 0 && (misfit->crystals[rank - 1] < 0 || off_mm > misfit->off_mm[rank - 1])) rank--;
+        for (int n = 2; n >= rank; n--) {
+            misfit->crystals[n] = n > rank ? misfit->crystals[n - 1] : c;
+            misfit->off_mm[n] = n > rank ? misfit->off_mm[n - 1] : off_mm;
+        }
+    }
+    if (status == LR_OK && misfit->fits) status = add_blocks(&fit, blocks);
+
+done:
     for (int k = 0; k < 2; k++) {
         free(fit.lines[k]);
         free(fit.starts[k]);

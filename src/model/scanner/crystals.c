@@ -234,7 +234,7 @@ static void find_twin(void *user, int crystal, double distance2)
 
 /* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, and for two crystals at one place. *growth must
  * be finished after an error, too. */
-static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
+static lr_status growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
     const char *title = list->name ? list->name : "crystal list";
@@ -278,6 +278,21 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
     return LR_OK;
 }
 
+/* A list from which modules are being made. */
+struct draft {
+    const lr_crystal_list *list;
+    const char *title;
+    double tolerance_mm;
+    struct lr_crystal_growth growth;
+    struct lr_crystal_blocks blocks;
+    int *members;  /* [num_crystals] crystals sorted by panel */
+    int *begins;   /* [num_panels + 1] */
+    double off_mm; /* the largest residual so far */
+    lr_module *modules; /* [blocks.count] with their normals set */
+    int num_positions;
+    double detection_depth_mm;
+};
+
 /* --- crystals longer than the room between panels --- */
 
 /* Least share of their length that crystals keep. */
@@ -298,21 +313,11 @@ static double reach_of(const lr_module *module)
            module->depth_mm;
 }
 
-struct pair {
-    int modules[2];
-};
-
+/* Pairs of modules. */
 struct pairs {
-    struct pair *items; /* owned */
+    int (*items)[2]; /* owned */
     int count;
     int64_t room;
-};
-
-/* Pairs of modules that overlap now, but would not overlap with shorter crystals. helps: false if other pairs
- * overlap by more than rounding, or if crystals cannot be shorter. */
-struct found {
-    struct pairs pairs;
-    bool helps;
 };
 
 static lr_module shortened(const lr_module *module, double by_mm)
@@ -324,14 +329,20 @@ static lr_module shortened(const lr_module *module, double by_mm)
 }
 
 /* The overlap of two modules whose crystals are made shorter by by_mm. */
-static double overlap_of_shortened(const struct lr_crystal_room *room, struct pair pair, double by_mm)
+static double overlap_of_shortened(const struct draft *draft, const int pair[2], double by_mm)
 {
-    const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
-    const lr_module b = shortened(&room->modules[pair.modules[1]], by_mm);
+    const lr_module a = shortened(&draft->modules[pair[0]], by_mm), b = shortened(&draft->modules[pair[1]], by_mm);
     /* Modules far from each other have a negative overlap. */
     double offset[3];
     vec_sub(a.centre_mm, b.centre_mm, offset);
     return vec_length(offset) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
+}
+
+static double largest_overlap(const struct draft *draft, const struct pairs *pairs, double by_mm)
+{
+    double largest = 0;
+    for (int k = 0; k < pairs->count; k++) largest = fmax(largest, overlap_of_shortened(draft, pairs->items[k], by_mm));
+    return largest;
 }
 
 /* The extent of a module along the axis along which modules lie farthest apart. */
@@ -340,90 +351,76 @@ struct span {
     int module;
 };
 
-/* Finds the pairs that no longer overlap if their modules are made shorter by `most`. found->helps becomes false if
- * other pairs overlap by more than rounding. */
-static lr_status find_pairs(const struct lr_crystal_room *room, double most, struct found *found)
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half
+ * of their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if
+ * some modules overlap by more than rounding even with the shortest crystals. errors: LR_FAILED if memory runs out. */
+static lr_status shorten(struct draft *draft)
 {
-    double widest = -1;
+    const int num_modules = draft->blocks.count;
+    lr_module *modules = draft->modules;
+    double most = 2 * draft->detection_depth_mm, widest = -1;
+    for (int m = 0; m < num_modules; m++) {
+        const double depth = modules[m].depth_mm, behind = depth - draft->detection_depth_mm;
+        most = fmin(most, fmin((1 - least_share) * depth, 2 * behind));
+    }
     int axis = 0;
     for (int k = 0; k < 3; k++) {
         double low = INFINITY, high = -INFINITY;
-        for (int m = 0; m < room->num_modules; m++) {
-            low = fmin(low, room->modules[m].centre_mm[k]);
-            high = fmax(high, room->modules[m].centre_mm[k]);
+        for (int m = 0; m < num_modules; m++) {
+            low = fmin(low, modules[m].centre_mm[k]);
+            high = fmax(high, modules[m].centre_mm[k]);
         }
         axis = high - low > widest ? k : axis;
         widest = fmax(widest, high - low);
     }
 
-    struct span *spans = lr_alloc(room->num_modules, sizeof(*spans), "modules", room->log);
-    for (int m = 0; spans != NULL && m < room->num_modules; m++) {
-        const double at = room->modules[m].centre_mm[axis], reach = reach_of(&room->modules[m]);
+    struct span *spans = lr_alloc(num_modules, sizeof(*spans), "modules", draft->list->log);
+    if (spans == NULL) return LR_FAILED;
+    for (int m = 0; m < num_modules; m++) {
+        const double at = modules[m].centre_mm[axis], reach = reach_of(&modules[m]);
         spans[m] = (struct span){at - reach, at + reach, m};
     }
-    if (spans != NULL) qsort(spans, (size_t)room->num_modules, sizeof(*spans), lr_compare_doubles);
+    qsort(spans, (size_t)num_modules, sizeof(*spans), lr_compare_doubles);
 
-    lr_status status = spans != NULL ? LR_OK : LR_FAILED;
-    found->helps = most > 0;
-    const struct lr_items items = {sizeof(*found->pairs.items), "modules", room->log};
-    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++) {
-        for (int j = i + 1; j < room->num_modules && spans[j].low <= spans[i].high && found->helps && status == LR_OK;
-             j++) {
-            const struct pair pair = {{spans[i].module, spans[j].module}};
-            const double overlap = overlap_of_shortened(room, pair, 0);
-            if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
-                status = lr_grow(&found->pairs.items, &found->pairs.room, found->pairs.count + 1, &items);
-                if (status == LR_OK) found->pairs.items[found->pairs.count++] = pair;
+    /* Pairs of modules that overlap now, but would not overlap with the shortest crystals. It does not help to shorten
+     * crystals if other pairs overlap by more than rounding. */
+    lr_status status = LR_OK;
+    struct pairs pairs = {0};
+    bool helps = most > 0;
+    const struct lr_items items = {sizeof(*pairs.items), "modules", draft->list->log};
+    for (int i = 0; i < num_modules && helps && status == LR_OK; i++) {
+        for (int j = i + 1; j < num_modules && spans[j].low <= spans[i].high && helps && status == LR_OK; j++) {
+            const int pair[2] = {spans[i].module, spans[j].module};
+            const double overlap = overlap_of_shortened(draft, pair, 0);
+            if (overlap > 0 && overlap_of_shortened(draft, pair, most) <= 0) {
+                status = lr_grow(&pairs.items, &pairs.room, pairs.count + 1, &items);
+                if (status == LR_OK) memcpy(pairs.items[pairs.count++], pair, sizeof(pair));
             } else {
-                found->helps = overlap <= room->tolerance_mm;
+                helps = overlap <= draft->tolerance_mm;
             }
         }
     }
     free(spans);
-    return status;
-}
 
-static double largest_overlap(const struct lr_crystal_room *room, const struct pairs *pairs, double by_mm)
-{
-    double largest = 0;
-    for (int k = 0; k < pairs->count; k++) largest = fmax(largest, overlap_of_shortened(room, pairs->items[k], by_mm));
-    return largest;
-}
-
-/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half
- * of their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if
- * some modules overlap by more than rounding even with the shortest crystals. errors: LR_FAILED if memory runs out. */
-static lr_status crystal_room_shorten(struct lr_crystal_room *room)
-{
-    struct found found = {0};
-    double most = 2 * *room->detection_depth_mm;
-    for (int m = 0; m < room->num_modules; m++) {
-        const double depth = room->modules[m].depth_mm;
-        const double behind = depth - *room->detection_depth_mm;
-        most = fmin(most, fmin((1 - least_share) * depth, 2 * behind));
-    }
-
-    const lr_status status = find_pairs(room, most, &found);
-    const double overlap = status == LR_OK && found.helps ? largest_overlap(room, &found.pairs, 0) : 0;
+    const double overlap = status == LR_OK && helps ? largest_overlap(draft, &pairs, 0) : 0;
     if (overlap > least_overlap_mm) {
         double low = 0, high = most;
         for (int k = 0; k < NUM_HALVINGS; k++) {
             const double middle = 0.5 * (low + high);
-            *(largest_overlap(room, &found.pairs, middle) > 0 ? &low : &high) = middle;
+            *(largest_overlap(draft, &pairs, middle) > 0 ? &low : &high) = middle;
         }
         const double by_mm = fmin(most, ceil(high / depth_step_mm) * depth_step_mm);
 
-        const double was_mm = room->modules[0].depth_mm;
-        for (int m = 0; m < room->num_modules; m++) room->modules[m] = shortened(&room->modules[m], by_mm);
-        *room->detection_depth_mm -= 0.5 * by_mm;
-        lr_warn(room->log,
+        const double was_mm = modules[0].depth_mm;
+        for (int m = 0; m < num_modules; m++) modules[m] = shortened(&modules[m], by_mm);
+        draft->detection_depth_mm -= 0.5 * by_mm;
+        lr_warn(draft->list->log,
                 "%s: crystals %.6g mm long would overlap with those of other panels by %.3g mm: they "
                 "are taken as %.6g mm long around the same centres, and hits are read where they were, "
                 "now %.6g mm behind the front; check sizes and places",
-                room->title, was_mm, overlap, room->modules[0].depth_mm, *room->detection_depth_mm);
+                draft->title, was_mm, overlap, modules[0].depth_mm, draft->detection_depth_mm);
     }
-
-    free(found.pairs.items);
+    free(pairs.items);
     return status;
 }
 
@@ -439,20 +436,6 @@ static const double step_share = 0.2;
  * share of the tolerance. Pieces must have at least LEAST_LINES lines, because two lines are always straight. */
 static const double straight_share = 0.1;
 enum { LEAST_LINES = 3 };
-
-/* A list from which modules are being made. */
-struct draft {
-    const lr_crystal_list *list;
-    const char *title;
-    double tolerance_mm;
-    struct lr_crystal_growth growth;
-    struct lr_crystal_blocks blocks;
-    int *members;  /* [num_crystals] crystals sorted by panel */
-    int *begins;   /* [num_panels + 1] */
-    double off_mm; /* the largest residual so far */
-    lr_module *modules;
-    int num_positions;
-};
 
 /* --- panels --- */
 
@@ -534,10 +517,11 @@ static lr_status fit_panels(struct draft *draft)
 /* Removes small overlaps between adjacent modules that come from rounding. Each of the two modules is made smaller by
  * the same amount in each direction, and crystals move by at most half of it. An overlap stays if it is too large, or
  * if removing it would leave an empty module: the scanner is then refused. */
-static lr_status separate(struct draft *draft, int count)
+static lr_status separate(struct draft *draft)
 {
     double most = 0;
     bool goes_on = true;
+    const int count = draft->blocks.count;
     struct lr_module_index index; /* index of the unchanged modules: no module grows */
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
@@ -582,23 +566,21 @@ static lr_scanner *build(struct draft *draft, int *crystal_of)
     const int count = draft->blocks.count;
     int *module_of = lr_alloc(count, sizeof(*module_of), "modules", list->log);
     draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
-    double detection_depth_mm = list->detection_depth_mm;
-    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
-                                   &detection_depth_mm, draft->tolerance_mm, list->log};
+    draft->detection_depth_mm = list->detection_depth_mm;
     lr_scanner *scanner = NULL;
     if (module_of == NULL || draft->modules == NULL) goto done;
     for (int m = 0; m < count; m++) {
         module_of[draft->blocks.items[m].appended] = m;
         draft->modules[m] = draft->blocks.items[m].module;
     }
-    if ((list->infers_sizes && crystal_room_shorten(&room) != LR_OK) || separate(draft, count) != LR_OK) goto done;
+    if ((list->infers_sizes && shorten(draft) != LR_OK) || separate(draft) != LR_OK) goto done;
     scanner = lr_scanner_create(&(lr_scanner_params){
         .name = list->name,
         .modules = draft->modules,
         .num_modules = count,
         .num_positions = draft->num_positions,
         .coincidence = list->coincidence,
-        .detection_depth_mm = detection_depth_mm,
+        .detection_depth_mm = draft->detection_depth_mm,
         .tof_resolution_ps = list->tof_resolution_ps,
         .crystal_mu_per_mm = list->crystal_mu_per_mm,
         .source = list->source,
@@ -622,7 +604,7 @@ lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_
                           .title = list->name != NULL ? list->name : "crystal list",
                           .tolerance_mm = list->tolerance_mm > 0 ? list->tolerance_mm : default_tolerance_mm};
     lr_scanner *scanner = NULL;
-    if (crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
+    if (growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
     if (residual_mm != NULL) *residual_mm = draft.off_mm;
     lr_point_hash_finish(&draft.growth.hash);
     lr_point_hash_finish(&draft.growth.far);

@@ -595,18 +595,6 @@ void lr_examine_grid(struct lr_examination *examination)
 
 /* --- sizes --- */
 
-static const char *bytes_text(char text[32], double bytes)
-{
-    static const char *const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    int k = 0;
-    while (bytes >= 1024 && k < 4) {
-        bytes /= 1024;
-        k++;
-    }
-    snprintf(text, 32, k == 0 ? "%.0f %s" : "%.1f %s", bytes, names[k]);
-    return text;
-}
-
 /* Passes on only messages about lack of memory, because other checks report errors of the scanner. */
 static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -644,7 +632,7 @@ void lr_examine_size(struct lr_examination *examination)
                            "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
                            "the table of pairs %s",
                            (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
-                           bytes_text(dense, bytes), bytes_text(table, LR_PAIR_BYTES * (double)size.num_pairs));
+                           lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
     } else if (status == LR_BAD_INPUT) {
         const struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};

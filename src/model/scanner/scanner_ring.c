@@ -308,15 +308,16 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
-/* Finds the ring whose modules are the candidate's modules; see lr_ring_form_find. */
-static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
+lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log)
 {
-    const lr_scanner *scanner = candidate->scanner;
-    lr_scanner *fronts = &candidate->fronts;
     const int layers = lr_scanner_num_layers(scanner);
-    candidate->layers = layers;
-    *fronts = *scanner;
-    if (layers > 1 && scanner->num_modules % layers == 0) {
+    struct candidate candidate = {.scanner = scanner, .fronts = *scanner, .layers = layers};
+    lr_scanner *fronts = &candidate.fronts;
+    lr_status status = LR_OK;
+    *form = (struct lr_ring_form){0};
+    *found = false;
+    if (scanner->num_modules % layers != 0) return LR_OK;
+    if (layers > 1) {
         /* The modules of a block are consecutive, the front module first. */
         fronts->num_modules = scanner->num_modules / layers;
         fronts->modules = lr_alloc(fronts->num_modules, sizeof(*fronts->modules), "modules", log);
@@ -329,16 +330,17 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
     while (panel < fronts->num_modules && fronts->modules[panel].position == first->position &&
            fronts->modules[panel].ring == first->ring)
         panel++;
-    candidate->panel = panel;
-    if (!(scanner->num_modules % layers == 0 && fronts->num_positions >= 2 && panel >= 1 &&
+    candidate.panel = panel;
+    if (!(fronts->num_positions >= 2 && panel >= 1 &&
           fronts->num_modules % (fronts->num_positions * (int64_t)panel) == 0 && panel % row_size(fronts, panel) == 0))
-        return LR_OK;
+        goto done;
     lr_ring *ring = &form->ring;
     ring->blocks[0] = row_size(fronts, panel);
     ring->blocks[1] = panel / ring->blocks[0];
+    status = LR_FAILED;
     for (int k = 0; k < 2; k++) {
         form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
-        if (form->block_crystals[k] == NULL) return LR_FAILED;
+        if (form->block_crystals[k] == NULL) goto done;
         for (int b = 0; b < ring->blocks[k]; b++) {
             const lr_module *block = &fronts->modules[k == 0 ? b : b * ring->blocks[0]];
             form->block_crystals[k][b] = block->crystals[k];
@@ -350,7 +352,7 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         const int blocks = ring->blocks[0] + ring->blocks[1];
         form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
         form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
-        if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
+        if (form->layers == NULL || form->layer_crystals == NULL) goto done;
         ring->layers = form->layers;
         for (int layer = 0; layer < layers; layer++) {
             int *crystals = &form->layer_crystals[layer * blocks];
@@ -367,8 +369,9 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
     /* Relative tolerances of rounding, tried in this order. The first three must give the scanner's modules to the last
      * bits, the last one to 1e-6 mm. */
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    status = LR_OK;
     for (int k = 0; k < 4 && !*found; k++) {
-        read_numbers(candidate, form, shares[k]);
+        read_numbers(&candidate, form, shares[k]);
         const double same_mm = k < 3 ? 1e-13 : 1e-6;
         int count = 0;
         lr_module *modules = lr_ring_expand("", ring, &count, NULL);
@@ -376,16 +379,9 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         for (int m = 0; m < count && *found; m++) *found = is_same(&modules[m], &scanner->modules[m], same_mm);
         free(modules);
     }
-    return LR_OK;
-}
 
-lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log)
-{
-    struct candidate candidate = {.scanner = scanner};
-    *form = (struct lr_ring_form){0};
-    *found = false;
-    const lr_status status = find_form(&candidate, form, found, log);
-    if (candidate.fronts.modules != scanner->modules) free(candidate.fronts.modules);
+done:
+    if (fronts->modules != scanner->modules) free(fronts->modules);
     if (!*found) lr_ring_form_finish(form);
     return status;
 }

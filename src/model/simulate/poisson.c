@@ -27,17 +27,11 @@
 /* Number of counts that a worker draws at a time. */
 #define SHARE 4096
 
-static void next_pair(struct lr_random *at, double uniform[2])
-{
-    lr_random_pair(at, uniform);
-    at->draw++;
-}
-
 /* Inversion: the first count whose cumulated probability exceeds a uniform number. */
-static double draw_small(double mean, struct lr_random *at)
+static double draw_small(double mean, const struct lr_random *at)
 {
     double uniform[2];
-    next_pair(at, uniform);
+    lr_random_pair(at, uniform);
     double probability = exp(-mean);
     double cumulated = probability;
     int count = 0;
@@ -86,9 +80,9 @@ static double draw_large(double mean, struct lr_random *at)
     const double a = -0.059 + 0.02483 * b;
     const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     const double v_r = 0.9277 - 3.6224 / (b - 2.0);
-    for (;;) {
+    for (;; at->draw++) {
         double uniform[2];
-        next_pair(at, uniform);
+        lr_random_pair(at, uniform);
         const double u = uniform[0] - 0.5, v = uniform[1];
         const double us = 0.5 - fabs(u);
         const double k = floor((2.0 * a / us + b) * u + mean + 0.43);
