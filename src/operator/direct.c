@@ -55,13 +55,33 @@ static lr_status open_choice(struct lr_operator *op, const void *user, const str
     return choice->create_direct(user, backend);
 }
 
-static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
+lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *given)
 {
-    struct lr_direct_family *family = op->direct;
+    LR_TAKE(lr_direct_params, params, given, given_bytes);
+    if (check(params) != LR_OK) return NULL;
+    const double begin = lr_clock_seconds();
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
+    struct lr_direct_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
+    op->direct = family;
+    if (family == NULL) goto failed;
+
+    /* The layout has one pair of modules for each view, and one LOR for each voxel of a histo-image. */
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    const int count = params->num_views;
+    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
+    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
+    if (family->views == NULL || family->offsets == NULL) goto failed;
+    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
+    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
+    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
+    family->kernel = params->kernel;
+    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
+
     const struct lr_direct_backend_params backend_params = {
         .grid = *params->grid,
         .views = family->views,
-        .num_views = params->num_views,
+        .num_views = count,
         .lors = &family->layout,
         .kernel = params->kernel,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
@@ -89,41 +109,11 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
     /* Images of a shared context stay in OpenGL. If CUDA is requested but missing, OpenGL does the work of CUDA. */
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
     const bool is_cuda = !is_auto && strcmp(params->backend, "cuda") == 0;
-    const char *name = params->backend;
-    if (is_auto && params->shared != NULL)
-        name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
-    else if (is_cuda)
-        name = "cuda,compute";
-    LR_TRY(lr_choose_backend(op, name, &choices));
+    const char *name = is_cuda ? "cuda,compute" : params->backend;
+    if (is_auto && params->shared != NULL) name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
+    if (lr_choose_backend(op, name, &choices) != LR_OK) goto failed;
     if (is_cuda && op->passed_over[0] != '\0')
         lr_warn(op->params.log, "%s; backend compute does it instead", op->passed_over);
-    return LR_OK;
-}
-
-lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *given)
-{
-    LR_TAKE(lr_direct_params, params, given, given_bytes);
-    if (check(params) != LR_OK) return NULL;
-    const double begin = lr_clock_seconds();
-    lr_operator *op = lr_operator_alloc(params->log, params->progress);
-    if (op == NULL) return NULL;
-    struct lr_direct_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
-    op->direct = family;
-    if (family == NULL) goto failed;
-
-    /* The layout has one pair of modules for each view, and one LOR for each voxel of a histo-image. */
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    const int count = params->num_views;
-    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
-    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) goto failed;
-    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
-    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
-    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
-    family->kernel = params->kernel;
-    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
-
-    if (open_backend(op, params) != LR_OK) goto failed;
     if (params->factors != NULL) op->factors = *params->factors;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,

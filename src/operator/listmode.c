@@ -355,17 +355,6 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Sorts events by LOR, ascending. */
-static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
-{
-    struct numbered *from = *numbered, *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
-    if (to == NULL) return LR_FAILED;
-    const bool is_moved = lr_radix_sort(from, to, sizeof(*to), params->count, params->lors->count + 1);
-    *numbered = is_moved ? to : from;
-    free(is_moved ? from : to);
-    return LR_OK;
-}
-
 /* Gets the factors of events. It is an lr_lor_source in which event numbers replace LOR numbers. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
@@ -419,6 +408,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     const int64_t count = params->count;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     float *of_lors = NULL;
+    struct numbered *spare = NULL;
     struct numbered *numbered = lr_alloc(count, sizeof(*numbered), "LORs of events", params->log);
     int64_t *lors = lr_alloc(count, sizeof(*lors), "LORs of events", params->log);
     family->event_factors = lr_alloc(count, sizeof(*family->event_factors), "factors of events", params->log);
@@ -436,10 +426,18 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
                               (long long)k, (int)crystals[0], (int)crystals[1]);
         }
     }
-    if (status == LR_OK) status = sort_lors(params, &numbered);
+    spare = status == LR_OK ? lr_alloc(count, sizeof(*spare), "LORs of events", params->log) : NULL;
+    if (status == LR_OK && spare == NULL) status = LR_FAILED;
     if (status != LR_OK) goto done;
 
     /* A source of factors takes ascending LORs without repeats. */
+    if (lr_radix_sort(numbered, spare, sizeof(*spare), count, params->lors->count + 1)) {
+        struct numbered *const sorted = spare;
+        spare = numbered;
+        numbered = sorted;
+    }
+    free(spare);
+    spare = NULL;
     int64_t listed = 0;
     for (int64_t n = 0; n < count; n++)
         if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;

@@ -107,15 +107,6 @@ static int64_t split_bytes(const struct lr_matrix *matrix, int64_t num_rows)
     return (matrix->num_ranges * num_rows + 1) * (int64_t)sizeof(uint32_t);
 }
 
-/* The memory of num_rows rows that resemble the sample, with the last staging memory, bytes. */
-static int64_t estimate_bytes(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows)
-{
-    const double share = sample->num_rows > 0 ? (double)num_rows / (double)sample->num_rows : 0.0;
-    const double elements = (double)sample->num_elements * share;
-    const double staged = elements < CHUNK_ELEMENTS ? elements : CHUNK_ELEMENTS;
-    return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
-}
-
 /* Staged rows that are being moved into a chunk. */
 struct move {
     const struct lr_matrix *matrix;
@@ -690,7 +681,11 @@ static lr_status fill(struct lr_backend *backend, const struct lr_backend_params
                                     .progress_filter = wish->progress_filter,
                                     .num_rows = lr_grid_num_voxels(params->grid)};
     lr_status status;
-    const int64_t estimate = estimate_bytes(&matrix, sample, generation.num_rows);
+    /* The memory of all rows, if they resemble the sample, with the last staging memory. */
+    const double share = sample->num_rows > 0 ? (double)generation.num_rows / (double)sample->num_rows : 0.0;
+    const double elements = (double)sample->num_elements * share;
+    const double staged = elements < CHUNK_ELEMENTS ? elements : CHUNK_ELEMENTS;
+    const int64_t estimate = (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(&matrix, generation.num_rows);
     if (estimate > lr_stored_memory_limit(params)) {
         status = decline(params, wish, "storing it needs an estimated", estimate);
         goto done;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/elements.h"
+#include "model/lors/place.h"
 #include "model/lors/rows.h"
 #include "model/lors/selection.h"
 #include "operator/matrix.h"
@@ -193,22 +194,17 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, co
 {
     LR_TRY(rows_check_sink(op, sink));
     LR_TRY(rows_check_choice(op, choice));
-    const bool is_listed = choice->voxels != NULL;
-    struct counted_sink counted = count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
-    if (is_listed) {
+    const int64_t *voxels = choice->voxels;
+    const int64_t total = voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
+    struct counted_sink counted = count_rows(op, sink, total);
+    for (int64_t k = 0, num; k < total; k += num) {
         /* Consecutive voxels are computed together. */
-        const int64_t *voxels = choice->voxels;
-        for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
-            for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
-            }
-            struct lr_rows rows = lr_rows_of_voxels(&op->params, voxels[k], voxels[end - 1] + 1);
-            LR_TRY(run_counted(op, &rows, choice->part, &counted));
-        }
-        return LR_OK;
+        const int64_t begin = voxels != NULL ? voxels[k] : choice->begin;
+        for (num = voxels != NULL ? 1 : total; k + num < total && voxels[k + num] == begin + num;) num++;
+        struct lr_rows rows = lr_rows_of_voxels(&op->params, begin, begin + num);
+        LR_TRY(run_counted(op, &rows, choice->part, &counted));
     }
-
-    struct lr_rows rows = lr_rows_of_voxels(&op->params, choice->begin, choice->end);
-    return run_counted(op, &rows, choice->part, &counted);
+    return LR_OK;
 }
 
 static lr_status count_row(void *user, const lr_row *row)
@@ -390,14 +386,13 @@ static lr_status deliver(const struct block *block, const lr_row_sink *sink)
         for (int64_t k = skipped; k < walk.span.count && status == LR_OK; k++) {
             const int64_t place = walk.position + k;
             if (place >= block->end) break;
-            const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
             const int64_t n = place - block->begin;
             const int64_t begin = first[n], count = first[n + 1] - begin;
             for (int64_t m = 0; m < count; m++) {
                 row_voxel[m] = voxel[begin + m];
                 row_value[m] = (double)value[begin + m];
             }
-            const lr_row row = {lor, count, row_voxel, row_value};
+            const lr_row row = {lr_span_lor(&walk.span, k), count, row_voxel, row_value};
             status = sink->take(sink->user, &row);
 
             if (status == LR_OK && k % 4096 == 0)
@@ -608,7 +603,7 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
     if (op->info.lors->scanner == NULL)
         return lr_error(op->params.log, LR_USAGE, "projections of histo-images are not forecast");
     LR_TRY(lr_project_check_room(op));
-    forecast->memory_bytes = lr_project_bytes(op);
+    forecast->memory_bytes = (double)op->info.num_voxels * op->backend.fns->voxel_bytes;
     if (op->info.stored) {
         forecast->memory_bytes += (double)op->info.memory_bytes;
         return LR_OK;

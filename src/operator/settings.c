@@ -171,39 +171,33 @@ static bool warn_if_near(const lr_scanner *scanner, int index, const double poin
     return is_near;
 }
 
-static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, int index,
-                           const lr_log *log)
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
 {
-    const lr_module *module = &scanner->modules[index];
-    int64_t range[3][2], at[3];
-    double centre[3], point[3];
-    lr_scanner_detection_centre(scanner, index, centre);
-    for (int k = 0; k < 3; k++) {
-        const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
-                            0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-        /* The sample points along the axis that may be near the module. */
-        const double step = grid->voxel_mm[k] / samples[k];
-        const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
-        const double last = (double)grid->size[k] * samples[k] - 1;
-        range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
-        range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
-    }
-    for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
-        for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
-            for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
-                for (int k = 0; k < 3; k++)
-                    point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
-                if (warn_if_near(scanner, index, point, log)) return true;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        int64_t range[3][2], at[3];
+        double centre[3], point[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 3; k++) {
+            const lr_module *module = &scanner->modules[m];
+            const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                                0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
+            /* The sample points along the axis that may be near the module. */
+            const double step = grid->voxel_mm[k] / samples[k];
+            const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
+            const double last = (double)grid->size[k] * samples[k] - 1;
+            range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
+            range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
+        }
+        for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
+            for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
+                for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
+                    for (int k = 0; k < 3; k++)
+                        point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+                    if (warn_if_near(scanner, m, point, log)) return;
+                }
             }
         }
     }
-    return false;
-}
-
-void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
-{
-    bool found = false;
-    for (int m = 0; m < scanner->num_modules && !found; m++) found = warn_of_module(grid, samples, scanner, m, log);
 }
 
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
@@ -315,35 +309,6 @@ struct row_edges {
     int count;
 };
 
-/* Lists the crystal rings of the upright modules of the front layer. The list is empty if there are no such modules, or
- * if memory runs out. */
-static struct row_edges find_rows(const lr_scanner *scanner)
-{
-    struct row_edges rows = {NULL, 0};
-    int most = 0;
-    for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];
-    rows.list = lr_alloc(most, sizeof(*rows.list), "crystal rings", NULL);
-    for (int m = 0; rows.list != NULL && m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) continue;
-        for (int q = 0; q < module->crystals[1]; q++) {
-            const double at = module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
-            rows.list[rows.count][0] = at - 0.5 * module->face_mm[1];
-            rows.list[rows.count++][1] = at + 0.5 * module->face_mm[1];
-        }
-    }
-    if (rows.count == 0) return rows;
-    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
-    int last = 0;
-    for (int k = 1; k < rows.count; k++)
-        if (rows.list[k][0] > rows.list[last][1])
-            memcpy(rows.list[++last], rows.list[k], sizeof(*rows.list));
-        else
-            rows.list[last][1] = fmax(rows.list[last][1], rows.list[k][1]);
-    rows.count = last + 1;
-    return rows;
-}
-
 /* The mean of the sensitivity over a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is the
  * length of the set of t for which there are crystals both at z + t and at z - t. */
 static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
@@ -370,7 +335,31 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
  * is small enough. If the error is too large for all numbers that are tried, the best of them is taken. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
-    const struct row_edges rows = find_rows(scanner);
+    /* The crystal rings of the upright modules of the front layer; none if memory runs out. */
+    struct row_edges rows = {NULL, 0};
+    int most = 0;
+    for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];
+    rows.list = lr_alloc(most, sizeof(*rows.list), "crystal rings", NULL);
+    for (int m = 0; rows.list != NULL && m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) continue;
+        for (int q = 0; q < module->crystals[1]; q++) {
+            const double at = module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
+            rows.list[rows.count][0] = at - 0.5 * module->face_mm[1];
+            rows.list[rows.count++][1] = at + 0.5 * module->face_mm[1];
+        }
+    }
+    if (rows.count > 0) qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
+    const int num_listed = rows.count;
+    rows.count = num_listed > 0;
+    for (int k = 1; k < num_listed; k++) { /* intervals that meet are joined */
+        double *last = rows.list[rows.count - 1];
+        if (rows.list[k][0] > last[1])
+            memcpy(rows.list[rows.count++], rows.list[k], sizeof(*rows.list));
+        else
+            last[1] = fmax(last[1], rows.list[k][1]);
+    }
+
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {

@@ -319,8 +319,7 @@ lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_o
     lr_scanner *scanner = NULL;
     struct order order = {0};
     int most = 0; /* number of the last layer */
-    lr_crystal *crystals =
-        flat != NULL ? lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log) : NULL;
+    lr_crystal *crystals = flat != NULL ? lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log) : NULL;
     lr_status status = crystals != NULL ? order_init(&order, flat, list->log) : LR_FAILED;
     for (int c = 0; c < list->num_crystals && status == LR_OK; c++) {
         int layer = 0;

@@ -52,7 +52,7 @@ static int by_ring(const void *a, const void *b)
     const struct site *left = a, *right = b;
     return left->ring != right->ring           ? lr_order(left->ring, right->ring)
            : left->position != right->position ? lr_order(left->position, right->position)
-           : left->row != right->row         ? lr_order(left->row, right->row)
+           : left->row != right->row           ? lr_order(left->row, right->row)
            : fabs(left->across_mm - right->across_mm) > 0.5
                ? lr_order(left->across_mm, right->across_mm)
                : lr_order(left->radius_mm, right->radius_mm); /* layers, from front to back */

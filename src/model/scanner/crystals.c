@@ -285,9 +285,9 @@ struct draft {
     double tolerance_mm;
     struct lr_crystal_growth growth;
     struct lr_crystal_blocks blocks;
-    int *members;  /* [num_crystals] crystals sorted by panel */
-    int *begins;   /* [num_panels + 1] */
-    double off_mm; /* the largest residual so far */
+    int *members;       /* [num_crystals] crystals sorted by panel */
+    int *begins;        /* [num_panels + 1] */
+    double off_mm;      /* the largest residual so far */
     lr_module *modules; /* [blocks.count] with their normals set */
     int num_positions;
     double detection_depth_mm;
