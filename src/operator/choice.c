@@ -120,8 +120,8 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
         }
         if (wish.penetration && !choice->has_penetration) {
             return lr_error(op->params.log, LR_USAGE,
-                            "backend %s has no crystal penetration: use backend %s, or leave "
-                            "penetration off (of layers: let each count as if it were alone)",
+                            "backend %s has no crystal penetration: use backend %s, or leave penetration off (of "
+                            "layers: let each count as if it were alone)",
                             name, names);
         }
         return lr_error(op->params.log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled", name,

@@ -22,11 +22,8 @@
 
 static lr_status check(const lr_direct_params *params)
 {
-    if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
-        return lr_error(params->log, LR_USAGE,
-                        "an operator of the family direct needs a grid and at "
-                        "least one view");
-    }
+    if (params->grid == NULL || params->views == NULL || params->num_views < 1)
+        return lr_error(params->log, LR_USAGE, "an operator of the family direct needs a grid and at least one view");
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
@@ -225,8 +222,8 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
             fabs(histo->grid.voxel_mm[n] - info->grid.voxel_mm[n]) * histo->grid.size[n] > slack_mm ||
             fabs(histo->grid.origin_mm[n] - info->grid.origin_mm[n]) > slack_mm) {
             return lr_error(log, LR_BAD_INPUT,
-                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d "
-                            "of %g mm from %g mm are asked for: take the same grid for both",
+                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d of %g mm from %g mm "
+                            "are asked for: take the same grid for both",
                             histo->grid.size[n], histo->grid.voxel_mm[n], histo->grid.origin_mm[n], "xyz"[n],
                             info -> grid.size[n], info->grid.voxel_mm[n], info->grid.origin_mm[n]);
         }
@@ -238,9 +235,8 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
         const lr_view a = histo->views[k], b = info->views[k];
         if (fabs(a.azimuth_deg - b.azimuth_deg) > 1e-6 || fabs(a.tilt_deg - b.tilt_deg) > 1e-6) {
             return lr_error(log, LR_BAD_INPUT,
-                            "histo-image %d is of azimuth %g and tilt %g degrees, and view %d of "
-                            "%g and %g",
-                            k, a.azimuth_deg, a.tilt_deg, k, b.azimuth_deg, b.tilt_deg);
+                            "histo-image %d is of azimuth %g and tilt %g degrees, and view %d of %g and %g", k,
+                            a.azimuth_deg, a.tilt_deg, k, b.azimuth_deg, b.tilt_deg);
         }
     }
     return LR_OK;
@@ -306,17 +302,17 @@ static lr_status deposit_check(const lr_deposit_params *params)
 {
     const lr_event_kinds *kinds = &params->info->kinds;
     if (!params->info->has_tof) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "these events are without time of flight: DIRECT needs to know where on "
-                        "its line each one happened");
+        return lr_error(
+            params->log, LR_BAD_INPUT,
+            "these events are without time of flight: DIRECT needs to know where on its line each one happened");
     }
     /* Without TOF, events would be put in the middle of their lines, so they are refused. */
     bool differs = false;
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         if (kinds->tof[k].num_bins < 2) {
             return lr_error(params->log, LR_BAD_INPUT,
-                            "events of the module types %d and %d are without time of flight, and "
-                            "DIRECT needs to know where on its line each one happened",
+                            "events of the module types %d and %d are without time of flight, and DIRECT needs to know "
+                            "where on its line each one happened",
                             k / kinds->count, k % kinds->count);
         }
         const lr_tof_bins *bins = &kinds->tof[k], *first = kinds->tof;
@@ -360,8 +356,8 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     if (bin_mm > 0 && ps > 0) {
         const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
         lr_info(params->log,
-                "times of flight are in bins of %.4g mm, over which events are spread evenly: "
-                "reconstruct with a time resolution of %.4g ps instead of %.4g",
+                "times of flight are in bins of %.4g mm, over which events are spread evenly: reconstruct with a time "
+                "resolution of %.4g ps instead of %.4g",
                 bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
     }
 

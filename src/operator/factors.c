@@ -66,8 +66,7 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
         if (!(values[k] >= 0.0f && values[k] < HUGE_VALF)) {
             char text[160];
             return lr_error(op->params.log, LR_BAD_INPUT,
-                            "the factor of %s is %g: efficiencies and attenuation factors are finite and at "
-                            "least 0",
+                            "the factor of %s is %g: efficiencies and attenuation factors are finite and at least 0",
                             lr_lor_name(op->params.lors, lr_span_lor(span, k), text), (double)values[k]);
         }
     }

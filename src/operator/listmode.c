@@ -225,10 +225,10 @@ static lr_status take_lines(struct given *given)
         return lr_error(log, LR_USAGE, "lines need their starts and ends, of x, y and z in mm each");
     const int64_t numbers = lines->start_mm->count;
     if (numbers == 0 || numbers % 3 != 0 || lines->end_mm->count != numbers) {
-        return lr_error(log, LR_USAGE,
-                        "lines have %lld numbers for their starts and %lld for their ends: give three of each for "
-                        "every line",
-                        (long long)numbers, (long long)lines->end_mm->count);
+        return lr_error(
+            log, LR_USAGE,
+            "lines have %lld numbers for their starts and %lld for their ends: give three of each for every line",
+            (long long)numbers, (long long)lines->end_mm->count);
     }
     params->count = numbers / 3;
     if (lines->tof_mm != NULL && (!has_numbers(lines->tof_mm) || lines->tof_mm->count != params->count)) {
@@ -323,8 +323,8 @@ static lr_status take_params(struct given *given, const lr_listmode_params *aske
          (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
     if (!is_like) {
         return lr_error(params->log, LR_USAGE,
-                        "the operator whose sensitivity is to be taken has another grid, blobs "
-                        "where this one has voxels, or is none of the family listmode");
+                        "the operator whose sensitivity is to be taken has another grid, blobs where this one has "
+                        "voxels, or is none of the family listmode");
     }
     return LR_OK;
 }
@@ -421,8 +421,8 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
             int32_t crystals[2];
             lr_listmode_input_crystals(from, k, crystals);
             status = lr_error(params->log, LR_BAD_INPUT,
-                              "event %lld joins crystals %d and %d, whose modules are not in "
-                              "coincidence, so that it has no factor: leave it out",
+                              "event %lld joins crystals %d and %d, whose modules are not in coincidence, so that it "
+                              "has no factor: leave it out",
                               (long long)k, (int)crystals[0], (int)crystals[1]);
         }
     }

@@ -805,8 +805,8 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
     }
     if (plan.num_lines < all) {
         lr_info(op->params.log,
-                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
-                "voxel is known to %.2g %%, the worst one to %.2g %%%s",
+                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean voxel is known to "
+                "%.2g %%, the worst one to %.2g %%%s",
                 (long long)plan.num_lines, (long long)all, 100.0 * info->sensitivity_error,
                 100.0 * info->sensitivity_worst, left);
     }

@@ -657,13 +657,11 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     lr_bytes_text((double)lr_stored_memory_limit(params), limit);
     if (wish->required) {
         return lr_error(params->log, LR_FAILED,
-                        "%s %s of memory, more than the limit of %s: raise the memory limit, take "
-                        "a coarser grid, or do not store the matrix",
+                        "%s %s of memory, more than the limit of %s: raise the memory limit, take a coarser grid, or "
+                        "do not store the matrix",
                         what, needed, limit);
     }
-    lr_info(params->log,
-            "the matrix is computed anew in every projection: %s %s of memory, more than the "
-            "limit of %s",
+    lr_info(params->log, "the matrix is computed anew in every projection: %s %s of memory, more than the limit of %s",
             what, needed, limit);
     return LR_OK;
 }
@@ -745,14 +743,14 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
         const long long count = (long long)params->lors->count;
         if (wish->required) {
             return lr_error(params->log, LR_FAILED,
-                            "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
-                            "the coincidence rules, or do not store the matrix",
+                            "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten the coincidence "
+                            "rules, or do not store the matrix",
                             count);
         }
-        lr_info(params->log,
-                "the matrix is computed anew in every projection: it has %lld LORs, and at most "
-                "4294967296 can be stored",
-                count);
+        lr_info(
+            params->log,
+            "the matrix is computed anew in every projection: it has %lld LORs, and at most 4294967296 can be stored",
+            count);
         return LR_OK;
     }
 

@@ -69,9 +69,8 @@ lr_status lr_project_check_room(const struct lr_operator *op)
     const double free_bytes = FREE_SHARE * (double)lr_available_memory();
     if (needed <= free_bytes) return LR_OK;
     return lr_error(op->params.log, LR_FAILED,
-                    "projections on a grid of %lld voxels need about %.3g GiB of memory on backend "
-                    "%s, and %.3g GiB can be had: take at most %.2g voxels, such as edges %.2g times "
-                    "as long, or a part of the grid",
+                    "projections on a grid of %lld voxels need about %.3g GiB of memory on backend %s, and %.3g GiB "
+                    "can be had: take at most %.2g voxels, such as edges %.2g times as long, or a part of the grid",
                     (long long)op->info.num_voxels, needed / 0x1p30, op->backend.fns->name, free_bytes / 0x1p30,
                     free_bytes / op->backend.fns->voxel_bytes, cbrt(needed / free_bytes) + 0.05);
 }
@@ -102,15 +101,15 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
         const int *size = p->op->grid.size;
         const int64_t line = wrong / size[0];
         return lr_error(p->op->params.log, LR_BAD_INPUT,
-                        "voxel (%lld, %lld, %lld) of the image is not a finite number that fits the "
-                        "backend: replace NaN and infinities before projecting",
+                        "voxel (%lld, %lld, %lld) of the image is not a finite number that fits the backend: replace "
+                        "NaN and infinities before projecting",
                         (long long)(wrong % size[0]), (long long)(line % size[1]), (long long)(line / size[1]));
     }
     char text[160];
     const lr_lors *lors = p->op->params.lors;
     return lr_error(p->op->params.log, LR_BAD_INPUT,
-                    "the value of %s is not a finite number that fits the backend: replace NaN and "
-                    "infinities before back-projecting",
+                    "the value of %s is not a finite number that fits the backend: replace NaN and infinities before "
+                    "back-projecting",
                     lr_lor_name(lors, lr_selection_lor(lors, p->part, wrong), text));
 }
 
@@ -499,8 +498,8 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
     *backend = has_room ? &op->backend : NULL;
     if (updates != NULL && !has_room) {
         lr_info(op->params.log,
-                "half of the memory of %s does not hold the data of all subsets: they go there with "
-                "each projection, which takes longer",
+                "half of the memory of %s does not hold the data of all subsets: they go there with each projection, "
+                "which takes longer",
                 op->info.device);
     }
     return LR_OK;

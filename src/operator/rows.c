@@ -131,8 +131,8 @@ static lr_status rows_check_sink(const struct lr_operator *op, const lr_row_sink
 {
     if (op->psf.is_on) {
         return lr_error(op->psf.log, LR_USAGE,
-                        "matrix elements cannot be had with a resolution in image space, which is applied to "
-                        "images and not to elements: make an operator without one");
+                        "matrix elements cannot be had with a resolution in image space, which is applied to images "
+                        "and not to elements: make an operator without one");
     }
     if (sink == NULL || sink->take == NULL)
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
@@ -162,8 +162,7 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
         LR_TRY(check_voxel(op, choice->voxels[k], choice->voxels[k] + 1));
         if (k > 0 && choice->voxels[k] <= choice->voxels[k - 1]) {
             return lr_error(op->params.log, LR_USAGE,
-                            "voxel %lld is listed after %lld: list rows in ascending order, each "
-                            "once",
+                            "voxel %lld is listed after %lld: list rows in ascending order, each once",
                             (long long)choice->voxels[k], (long long)choice->voxels[k - 1]);
         }
     }
@@ -312,10 +311,10 @@ static lr_status make_room(struct block *block)
 
     while (block->count > block->most * 3 / 4) {
         if (block->end - block->begin == 1) {
-            return lr_error(log, LR_FAILED,
-                            "the elements of LOR %lld alone need more than the memory limit: raise "
-                            "it, or take a coarser grid",
-                            (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
+            return lr_error(
+                log, LR_FAILED,
+                "the elements of LOR %lld alone need more than the memory limit: raise it, or take a coarser grid",
+                (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
         }
         block->end = block->begin + (block->end - block->begin) / 2;
         int64_t count = 0;

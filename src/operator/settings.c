@@ -115,18 +115,17 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
         double end[3];
         for (int k = 0; k < 3; k++) end[k] = grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
         const struct half_space *sides = hull.sides;
-        status = lr_error(log, LR_BAD_INPUT,
-                          "the grid misses the scanner: its voxel centres span x %g to %g, y %g to %g, "
-                          "z %g to %g mm, the detectors x %g to %g, y %g to %g, z %g to %g mm: change "
-                          "the grid's origin or leave it out to centre the grid",
-                          grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2],
-                          -sides[1].limit_mm, sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm,
-                          -sides[5].limit_mm, sides[4].limit_mm);
+        status = lr_error(
+            log, LR_BAD_INPUT,
+            "the grid misses the scanner: its voxel centres span x %g to %g, y %g to %g, z %g to %g mm, the detectors "
+            "x %g to %g, y %g to %g, z %g to %g mm: change the grid's origin or leave it out to centre the grid",
+            grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2], -sides[1].limit_mm,
+            sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm, -sides[5].limit_mm, sides[4].limit_mm);
 
     } else if (inside < total) {
         lr_warn(log,
-                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller "
-                "grid saves their time and memory",
+                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller grid saves their "
+                "time and memory",
                 (long long)(total - inside), (long long)total);
     }
     /* A grid that has several voxels and is smaller than a tenth of a crystal must have the wrong unit. */
@@ -136,8 +135,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
         pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
     if (lr_grid_num_voxels(grid) > 1 && widest_mm < 0.1 * pitch_mm) {
         lr_warn(log,
-                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel "
-                "edges are given in mm",
+                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel edges are given in mm",
                 widest_mm, pitch_mm);
     }
 
@@ -162,11 +160,11 @@ static bool warn_if_near(const lr_scanner *scanner, int index, const double poin
         is_near = is_near && fabs(vec_dot(axes[k], offset)) < half + NEAR_MM;
     }
     if (is_near) {
-        lr_warn(log,
-                "the sample point at (%.6g, %.6g, %.6g) mm lies %.2g mm from the detection plane of "
-                "module %d: single precision, which backend compute has, loses elements there; use "
-                "backend native or cpu, or another grid",
-                point_mm[0], point_mm[1], point_mm[2], fabs(height), index);
+        lr_warn(
+            log,
+            "the sample point at (%.6g, %.6g, %.6g) mm lies %.2g mm from the detection plane of module %d: single "
+            "precision, which backend compute has, loses elements there; use backend native or cpu, or another grid",
+            point_mm[0], point_mm[1], point_mm[2], fabs(height), index);
     }
     return is_near;
 }
@@ -240,18 +238,18 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
         const float value = mu->values[k];
         if (!isfinite(value) || value < 0.0f) {
             const int64_t line = k / mu->grid.size[0];
-            return lr_error(log, LR_BAD_INPUT,
-                            "voxel (%lld, %lld, %lld) of the attenuation image is %g: give finite "
-                            "values of at least 0, in 1/mm",
-                            (long long)(k % mu->grid.size[0]), (long long)(line % mu->grid.size[1]),
-                            (long long)(line / mu->grid.size[1]), (double)value);
+            return lr_error(
+                log, LR_BAD_INPUT,
+                "voxel (%lld, %lld, %lld) of the attenuation image is %g: give finite values of at least 0, in 1/mm",
+                (long long)(k % mu->grid.size[0]), (long long)(line % mu->grid.size[1]),
+                (long long)(line / mu->grid.size[1]), (double)value);
         }
         largest = fmaxf(largest, value);
     }
     if (largest > IMPLAUSIBLE_MU) {
         lr_warn(log,
-                "the attenuation image reaches %g/mm, while water has 0.0096/mm: it looks like "
-                "1/cm; if so, divide it by 10",
+                "the attenuation image reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, divide it "
+                "by 10",
                 (double)largest);
     }
 
@@ -440,10 +438,10 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     if (params->rays < 0 || params->rays > MAX_RAYS)
         return lr_error(log, LR_USAGE, "rays = %d: give 1 to %d, or 0 for %d", params->rays, MAX_RAYS, DEFAULT_RAYS);
     if (params->mu_steps < 0 || params->mu_steps > MAX_MU_STEPS) {
-        return lr_error(log, LR_USAGE,
-                        "%d steps through the attenuation image: give 1 to %d, or 0 for steps of "
-                        "at most one of its voxels",
-                        params->mu_steps, MAX_MU_STEPS);
+        return lr_error(
+            log, LR_USAGE,
+            "%d steps through the attenuation image: give 1 to %d, or 0 for steps of at most one of its voxels",
+            params->mu_steps, MAX_MU_STEPS);
     }
 
     if (params->threads < 0 || params->threads > MAX_THREADS) {
@@ -453,16 +451,15 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     if (params->device < 0) return lr_error(log, LR_USAGE, "device = %d: devices are counted from 0", params->device);
     if (params->max_memory_bytes < 0) {
         return lr_error(log, LR_USAGE,
-                        "a memory limit of %lld bytes: give a positive number, or 0 for half of "
-                        "the machine's memory",
+                        "a memory limit of %lld bytes: give a positive number, or 0 for half of the machine's memory",
                         (long long)params->max_memory_bytes);
     }
 
     LR_TRY(lr_grid_check(params->grid, log));
     if (params->penetration && params->layers_alone) {
         return lr_error(log, LR_USAGE,
-                        "with penetration photons go through all layers, and none counts as if it "
-                        "were alone: ask for one of the two");
+                        "with penetration photons go through all layers, and none counts as if it were alone: ask for "
+                        "one of the two");
     }
     *grid = *params->grid;
     const lr_scanner *scanner = params->lors->scanner;
@@ -500,8 +497,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     }
     if (product > MAX_SAMPLES) {
         return lr_error(log, LR_USAGE,
-                        "%d x %d x %d sample points per voxel, more than %d: give fewer samples "
-                        "or smaller voxels",
+                        "%d x %d x %d sample points per voxel, more than %d: give fewer samples or smaller voxels",
                         settings->samples[0], settings->samples[1], settings->samples[2], MAX_SAMPLES);
     }
     LR_TRY(complete_mu(params, log, settings));

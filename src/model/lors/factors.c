@@ -235,9 +235,8 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
         return lr_error(estimate->log, LR_USAGE, "the %s has no values", name);
     if (delayeds->index == NULL && delayeds->count != lors->count) {
         return lr_error(estimate->log, LR_USAGE,
-                        "the %s has %lld values, the operator %lld LORs: make both from the same "
-                        "scanner",
-                        name, (long long)delayeds->count, (long long)lors->count);
+                        "the %s has %lld values, the operator %lld LORs: make both from the same scanner", name,
+                        (long long)delayeds->count, (long long)lors->count);
     }
     if (delayeds->index != NULL)
         LR_TRY(lr_lor_index_check(delayeds->index, delayeds->count, lors, name, estimate->log));
@@ -281,9 +280,8 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
     for (int64_t c = 0; delayeds == NULL && c < num; c++) {
         if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
             return lr_error(estimate->log, LR_BAD_INPUT,
-                            "crystal %lld has %g ends of delayeds: counts are finite and not "
-                            "negative",
-                            (long long)c, ends[c]);
+                            "crystal %lld has %g ends of delayeds: counts are finite and not negative", (long long)c,
+                            ends[c]);
         }
         estimate->ends[c] = ends[c];
         sum_of_ends += ends[c];
@@ -292,8 +290,8 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
     if (delayeds != NULL) LR_TRY(count_ends(estimate, delayeds));
     if (!(estimate->delayeds > 0.0)) {
         return lr_error(estimate->log, LR_BAD_INPUT,
-                        "there are no delayed coincidences to estimate randoms from: "
-                        "reconstruct without randoms, or give a file with delayeds");
+                        "there are no delayed coincidences to estimate randoms from: reconstruct without randoms, or "
+                        "give a file with delayeds");
     }
 
     /* Chooses the finest groups that have enough delayeds, or a single group of all crystals. */

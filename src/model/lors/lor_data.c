@@ -71,8 +71,7 @@ lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, co
     if (data->index == NULL ? data->count != lors->count
                             : data->count > 0 && (data->index[0] < 0 || data->index[last] >= lors->count)) {
         lr_log_write(log, LR_LOG_ERROR, LR_USAGE,
-                     "LOR data of another scanner: %lld values, the last for LOR %lld, but %s has "
-                     "%lld LORs",
+                     "LOR data of another scanner: %lld values, the last for LOR %lld, but %s has %lld LORs",
                      (long long)data->count, (long long)(data->index && data->count > 0 ? data->index[last] : last),
                      lors->scanner->name, (long long)lors->count);
         return NULL;
@@ -187,10 +186,10 @@ lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors 
                             (long long)k, name, (long long)lor, (long long)lors->count - 1);
         }
         if (k > 0 && lor <= index[k - 1]) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
-                            "and join repeated ones",
-                            (long long)k, name, (long long)lor, (long long)index[k - 1]);
+            return lr_error(
+                log, LR_BAD_INPUT,
+                "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries and join repeated ones",
+                (long long)k, name, (long long)lor, (long long)index[k - 1]);
         }
     }
     return LR_OK;

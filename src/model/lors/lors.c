@@ -174,19 +174,19 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
             const int64_t k = list->num_pairs;
             if (k == INT32_MAX) {
                 return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: more than %d pairs of modules are in coincidence: describe it by "
-                                "fewer modules of more crystals, or narrow its field of view",
+                                "%s: more than %d pairs of modules are in coincidence: describe it by fewer modules of "
+                                "more crystals, or narrow its field of view",
                                 list->scanner->name, INT32_MAX);
             }
             if (list->first_pair != NULL && k == list->max_pairs) {
                 const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
                 const int64_t twice = 2 * list->max_pairs + 64, room = twice < most ? twice : most;
                 if (room <= list->max_pairs) {
-                    return lr_error(list->log, LR_FAILED,
-                                    "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
-                                    "this machine's memory: describe it by fewer modules of more crystals, or "
-                                    "narrow its field of view",
-                                    list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
+                    return lr_error(
+                        list->log, LR_FAILED,
+                        "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of this machine's "
+                        "memory: describe it by fewer modules of more crystals, or narrow its field of view",
+                        list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
                 }
                 void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
                 if (pairs == NULL) return LR_FAILED;
@@ -210,8 +210,8 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
     if (list->first_pair != NULL) list->first_pair[num_modules] = (int32_t)list->num_pairs;
     if (list->num_pairs == 0) {
         return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: no two crystals are in coincidence: widen the field of view or the "
-                        "ring difference, or lower the module difference",
+                        "%s: no two crystals are in coincidence: widen the field of view or the ring difference, or "
+                        "lower the module difference",
                         list->scanner->name);
     }
     return LR_OK;

@@ -450,17 +450,17 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
     free(partition.level);
     if (has_memory) *interleave = best;
     if (status == LR_OK && best == 0) {
-        return lr_error(log, LR_USAGE,
-                        "%d subsets: some would have no LOR, of %lld pairs of modules with %d places around the axis; "
-                        "take fewer",
-                        subsets, (long long)lors->num_pairs, places);
+        return lr_error(
+            log, LR_USAGE,
+            "%d subsets: some would have no LOR, of %lld pairs of modules with %d places around the axis; take fewer",
+            subsets, (long long)lors->num_pairs, places);
     }
     if (status == LR_OK && best == 1) {
         lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g", subsets, best_found);
     } else if (status == LR_OK) {
         lr_info(log,
-                "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, "
-                "and would see those of whole pairs by %.2g",
+                "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, and would see "
+                "those of whole pairs by %.2g",
                 subsets, best, best_found, whole);
     }
     return status;

@@ -92,8 +92,8 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
     const int64_t needed = masks->num_words + (num_bits + 31) / 32;
     if (needed > builder->most_words) {
         lr_log_write(builder->log, LR_LOG_ERROR, LR_FAILED,
-                     "the field of view's coincidence masks take more than %.3g GiB: split the "
-                     "tilted modules into smaller ones or widen the field of view",
+                     "the field of view's coincidence masks take more than %.3g GiB: split the tilted modules into "
+                     "smaller ones or widen the field of view",
                      0x1p-28 * (double)builder->most_words);
         return NULL;
     }

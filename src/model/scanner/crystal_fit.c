@@ -382,10 +382,10 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
         if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
         pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;
         if (!(pitch > 0)) {
-            return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystal %d stands alone along %s, and its width is not "
-                            "known: give the size of the crystals",
-                            list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
+            return lr_error(
+                list->log, LR_BAD_INPUT,
+                "%s: crystal %d stands alone along %s, and its width is not known: give the size of the crystals",
+                list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
         }
     }
     for (int s = 0; s < count; s++) {
@@ -425,9 +425,8 @@ static lr_status find_sizes(struct panel_fit *fit)
         }
         if (own < 0 && vec_length(crystal->axes[k]) > 0.5) {
             return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystal %d is turned by %.3g degrees against the grid of the "
-                            "panel it stands in: check the orientations, or list crystals that "
-                            "look elsewhere in groups of their own",
+                            "%s: crystal %d is turned by %.3g degrees against the grid of the panel it stands in: "
+                            "check the orientations, or list crystals that look elsewhere in groups of their own",
                             list->name ? list->name : "crystal list", first,
                             asin(fmin(1, sine_between(crystal->axes[k], fit->axes[k]))) * 57.29577951308232);
         }
@@ -439,8 +438,8 @@ static lr_status find_sizes(struct panel_fit *fit)
         for (int k = 0; k < 3; k++) {
             if (fabs(list->crystals[other].size_mm[k] - crystal->size_mm[k]) > size_tolerance_mm) {
                 return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: crystals %d and %d of one panel have the sizes %.6g and "
-                                "%.6g mm: crystals of a panel must be alike",
+                                "%s: crystals %d and %d of one panel have the sizes %.6g and %.6g mm: crystals of a "
+                                "panel must be alike",
                                 list->name ? list->name : "crystal list", first, other, crystal->size_mm[k],
                                 list->crystals[other].size_mm[k]);
             }
@@ -470,8 +469,8 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
         const double least = fit->least_pitch_mm[k];
         if (size > least + fit->panel->tolerance_mm) {
             return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
-                            "would overlap; check the sizes",
+                            "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they would overlap; "
+                            "check the sizes",
                             title, size, least, k == 0 ? "u" : "v", fit->panel->members[0]);
         }
         module->face_mm[k] = size > 0 ? fmin(size, least) : least;
@@ -479,8 +478,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
         return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: the list gives the centres of crystals, and not how long they are: "
-                        "give their depth",
+                        "%s: the list gives the centres of crystals, and not how long they are: give their depth",
                         title);
     }
     for (int s = 0; s < fit->num_segments[1]; s++) {
@@ -499,8 +497,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
             block.appended = blocks->count;
             if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
                 return lr_error(list->log, LR_BAD_INPUT,
-                                "the crystals do not stand in regular panels: they would make more than "
-                                "%d modules",
+                                "the crystals do not stand in regular panels: they would make more than %d modules",
                                 LR_MAX_CRYSTAL_MODULES);
             }
             const struct lr_items items = {sizeof(*blocks->items), "modules", list->log};

@@ -331,8 +331,7 @@ lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_o
     order_finish(&order);
     if (status == LR_OK && most >= LR_MAX_LAYERS) {
         status = lr_error(list->log, LR_BAD_INPUT,
-                          "%s: %d modules stand one behind the other: at most %d layers are "
-                          "supported",
+                          "%s: %d modules stand one behind the other: at most %d layers are supported",
                           list->name ? list->name : "crystal list", most + 1, LR_MAX_LAYERS);
     }
     if (status == LR_OK && most == 0) {

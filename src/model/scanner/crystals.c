@@ -102,10 +102,10 @@ static bool is_crowded(const struct lr_crystal_growth *growth)
 
 static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 {
-    return lr_error(growth->list->log, LR_BAD_INPUT,
-                    "%s: the crystals do not stand in regular panels: too many of them lie in one "
-                    "place, %.3g mm apart elsewhere",
-                    growth->list->name ? growth->list->name : "crystal list", growth->hash.cell_mm / 1.25);
+    return lr_error(
+        growth->list->log, LR_BAD_INPUT,
+        "%s: the crystals do not stand in regular panels: too many of them lie in one place, %.3g mm apart elsewhere",
+        growth->list->name ? growth->list->name : "crystal list", growth->hash.cell_mm / 1.25);
 }
 
 /* --- growing one panel --- */
@@ -190,8 +190,7 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
     if (is_crowded(growth)) return refuse_crowded(growth);
     if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: the crystals do not stand in regular panels: they would make more "
-                        "than %d modules",
+                        "%s: the crystals do not stand in regular panels: they would make more than %d modules",
                         list->name ? list->name : "crystal list", LR_MAX_CRYSTAL_MODULES);
     }
     return LR_OK;
@@ -244,10 +243,10 @@ static lr_status growth_init(struct lr_crystal_growth *growth, const lr_crystal_
         for (int k = 0; k < 3; k++) {
             const double x = list->crystals[c].centre_mm[k];
             if (!isfinite(x) || fabs(x) > largest_mm) {
-                return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: the centre of crystal %d has the coordinate %.6g mm: it must "
-                                "lie within 1 km of the origin",
-                                title, c, x);
+                return lr_error(
+                    list->log, LR_BAD_INPUT,
+                    "%s: the centre of crystal %d has the coordinate %.6g mm: it must lie within 1 km of the origin",
+                    title, c, x);
             }
         }
     }
@@ -264,8 +263,7 @@ static lr_status growth_init(struct lr_crystal_growth *growth, const lr_crystal_
         if (is_crowded(growth)) return refuse_crowded(growth);
         if (twin.found >= 0) {
             return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
-                            "list each crystal once",
+                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: list each crystal once",
                             title, c < twin.found ? c : twin.found, c < twin.found ? twin.found : c, at[0], at[1],
                             at[2]);
         }
@@ -415,9 +413,9 @@ static lr_status shorten(struct draft *draft)
         for (int m = 0; m < num_modules; m++) modules[m] = shortened(&modules[m], by_mm);
         draft->detection_depth_mm -= 0.5 * by_mm;
         lr_warn(draft->list->log,
-                "%s: crystals %.6g mm long would overlap with those of other panels by %.3g mm: they "
-                "are taken as %.6g mm long around the same centres, and hits are read where they were, "
-                "now %.6g mm behind the front; check sizes and places",
+                "%s: crystals %.6g mm long would overlap with those of other panels by %.3g mm: they are taken as %.6g "
+                "mm long around the same centres, and hits are read where they were, now %.6g mm behind the front; "
+                "check sizes and places",
                 draft->title, was_mm, overlap, modules[0].depth_mm, draft->detection_depth_mm);
     }
     free(pairs.items);
@@ -495,19 +493,18 @@ static lr_status fit_panels(struct draft *draft)
         if (misfit.fits && misfit.grid[0] >= LEAST_LINES && misfit.grid[1] >= LEAST_LINES) continue;
         if (!whole.filled) {
             return lr_error(draft->list->log, LR_BAD_INPUT,
-                            "%s: the crystals around crystal %d do not fill a grid (%d x %d places): "
-                            "crystals are missing, or the panel is curved; panels must be flat, with "
-                            "crystals in rows and columns",
+                            "%s: the crystals around crystal %d do not fill a grid (%d x %d places): crystals are "
+                            "missing, or the panel is curved; panels must be flat, with crystals in rows and columns",
                             draft->title, first, whole.grid[0], whole.grid[1]);
         }
         draft->off_mm = whole.off_mm[0];
-        return lr_error(draft->list->log, LR_BAD_INPUT,
-                        "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that "
-                        "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
-                        "cannot be described by flat modules; say which crystals belong together "
-                        "(groups, or their orientations), or raise the tolerance",
-                        draft->title, whole.crystals[0], whole.crystals[1], whole.crystals[2], whole.off_mm[0],
-                        whole.off_mm[1], whole.off_mm[2], whole.grid[0], whole.grid[1], draft->tolerance_mm);
+        return lr_error(
+            draft->list->log, LR_BAD_INPUT,
+            "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that fits best (%d x %d "
+            "crystals; tolerance %.3g mm): a curved or irregular panel cannot be described by flat modules; say which "
+            "crystals belong together (groups, or their orientations), or raise the tolerance",
+            draft->title, whole.crystals[0], whole.crystals[1], whole.crystals[2], whole.off_mm[0], whole.off_mm[1],
+            whole.off_mm[2], whole.grid[0], whole.grid[1], draft->tolerance_mm);
     }
     return LR_OK;
 }

@@ -33,9 +33,7 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     const char *const name = axis == 0 ? "u" : "v";
     if (ring->blocks[axis] < 0 || ring->block_crystals[axis] == NULL) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s: the panels have no blocks along %s: give the number of crystals of "
-                        "each",
-                        title, name);
+                        "%s: the panels have no blocks along %s: give the number of crystals of each", title, name);
     }
     layout->blocks[axis] = ring->blocks[axis] > 0 ? ring->blocks[axis] : 1;
     int64_t sum = 0;
@@ -71,9 +69,8 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     for (int axis = 0; axis < 2; axis++) {
         if (!isfinite(ring->block_gap_mm[axis]) || ring->block_gap_mm[axis] < 0.0) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: the gap between blocks along %s is %.6g mm: it must be zero or "
-                            "positive",
-                            title, axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
+                            "%s: the gap between blocks along %s is %.6g mm: it must be zero or positive", title,
+                            axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
         }
         if (!isfinite(ring->pitch_mm[axis]) || ring->pitch_mm[axis] <= 0.0) {
             return lr_error(log, LR_BAD_INPUT, "%s: the crystal pitch along %s is %.6g mm: it must be positive", title,
@@ -86,10 +83,10 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     }
     if (ring->rings < 0) return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title, ring->rings);
     if (ring->rings > 1 && ring->ring_pitch_mm == 0.0) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: %d rings without a ring pitch lie upon each other: give the distance "
-                        "between their centres",
-                        title, ring->rings);
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: %d rings without a ring pitch lie upon each other: give the distance between their centres", title,
+            ring->rings);
     }
 
     layout->ring = ring;
@@ -104,18 +101,17 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
         const lr_layer *layer = &ring->layers[k];
         if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
-                            "lengths",
-                            title, k, layer->front_mm, layer->depth_mm);
+                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive lengths", title, k,
+                            layer->front_mm, layer->depth_mm);
         }
     }
     const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
     if (fault.layer >= 0) {
         return lr_error(log, LR_BAD_INPUT,
-                        fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
-                                       "that depth: make the layers thinner or the module deeper"
-                                     : "%s: layer %d of the crystals begins %.3g mm before the end of "
-                                       "the layer before: make that thinner or move this one back",
+                        fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of that depth: "
+                                       "make the layers thinner or the module deeper"
+                                     : "%s: layer %d of the crystals begins %.3g mm before the end of the layer "
+                                       "before: make that thinner or move this one back",
                         title, fault.layer, fault.excess_mm);
     }
     layout->layers = ring->num_layers > 0 ? ring->num_layers : 1;
@@ -203,9 +199,8 @@ lr_scanner *lr_scanner_create_ring_sized(size_t given_bytes, const lr_scanner_pa
         for (int b = 0; own != NULL && b < blocks && status == LR_OK; b++) {
             if (own[b] == whole[b]) continue;
             status = lr_error(params->log, LR_BAD_INPUT,
-                              "%s: layer %d has %d crystals along v where the module has %d, so "
-                              "that layers have no crystal rings in common: leave "
-                              "max_ring_difference out",
+                              "%s: layer %d has %d crystals along v where the module has %d, so that layers have no "
+                              "crystal rings in common: leave max_ring_difference out",
                               lr_scanner_title(params), k, own[b], whole[b]);
         }
     }

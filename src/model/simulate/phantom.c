@@ -173,8 +173,8 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     const double least_mm = lr_derenzo_diameters_mm[LR_DERENZO_SECTORS - 1] * (FIRST_ROW + 0.5);
     if (canvas->radius_mm < least_mm) {
         return lr_error(canvas->log, LR_USAGE,
-                        "the derenzo phantom needs a radius of at least %.3g mm for its largest "
-                        "rods and has %.4g mm: use a wider grid",
+                        "the derenzo phantom needs a radius of at least %.3g mm for its largest rods and has %.4g mm: "
+                        "use a wider grid",
                         least_mm, canvas->radius_mm);
     }
     int num_rods = 0;
@@ -287,10 +287,10 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
         return NULL;
     }
     if (!(canvas.radius_mm > 0.0) || canvas.radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
-        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
-                     "a phantom with a radius of %.4g mm does not fit the grid: it must be "
-                     "positive and at most %.4g mm",
-                     canvas.radius_mm, 0.5 * extent);
+        lr_log_write(
+            params->log, LR_LOG_ERROR, LR_USAGE,
+            "a phantom with a radius of %.4g mm does not fit the grid: it must be positive and at most %.4g mm",
+            canvas.radius_mm, 0.5 * extent);
         return NULL;
     }
 
@@ -355,8 +355,8 @@ lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, co
         const float label = labels->values[k];
         if (!(label >= 0.0f && label < NUM_LABELS) || label != floorf(label)) {
             lr_log_write(log, LR_LOG_ERROR, LR_BAD_INPUT,
-                         "the label image has the value %.6g in voxel %lld: labels are 0 air, "
-                         "1 soft tissue, 2 white matter, 3 grey matter, 4 CSF",
+                         "the label image has the value %.6g in voxel %lld: labels are 0 air, 1 soft tissue, 2 white "
+                         "matter, 3 grey matter, 4 CSF",
                          (double)label, (long long)k);
             return NULL;
         }

@@ -257,8 +257,7 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
 {
     if (simulation->next_pair > most_pairs_an_event * (known + 1)) {
         return lr_error(simulation->params->log, LR_FAILED,
-                        "of %lld photon pairs %lld are detected: the activity lies where the "
-                        "scanner does not see it",
+                        "of %lld photon pairs %lld are detected: the activity lies where the scanner does not see it",
                         (long long)simulation->next_pair, (long long)known);
     }
     batch->first_pair = simulation->next_pair;

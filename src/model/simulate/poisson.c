@@ -119,8 +119,7 @@ lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream 
     for (int64_t k = 0; k < count; k++) {
         if (!isfinite(values[k]) || values[k] < 0.0f) {
             return lr_error(log, LR_BAD_INPUT,
-                            "expectation %lld is %.6g: a Poisson count needs a finite one that is "
-                            "not negative",
+                            "expectation %lld is %.6g: a Poisson count needs a finite one that is not negative",
                             (long long)(stream->first + k), (double)values[k]);
         }
     }
