@@ -15,7 +15,9 @@
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     SHARE = 1 << 15, /* LORs that a worker takes in one piece */
@@ -142,16 +144,11 @@ struct place_key {
     int crystal;
 };
 
-static int compare_groups(const struct place_key *a, const struct place_key *b)
-{
-    return lr_order_lists((const double[]){a->width, a->column, a->p, a->ring},
-                          (const double[]){b->width, b->column, b->p, b->ring}, 4);
-}
-
 static int compare_keys(const void *a, const void *b)
 {
-    const struct place_key *key_a = a, *key_b = b;
-    return lr_order_then(compare_groups(key_a, key_b), key_a->crystal - key_b->crystal);
+    const struct place_key *x = a, *y = b;
+    return lr_order_lists((const double[]){x->width, x->column, x->p, x->ring, x->crystal},
+                          (const double[]){y->width, y->column, y->p, y->ring, y->crystal}, 5);
 }
 
 static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
@@ -187,7 +184,8 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     if (pooling != POOL_NONE) qsort(keys, (size_t)num, sizeof(*keys), compare_keys);
     estimate->num_groups = 0;
     for (int64_t k = 0; k < num; k++) {
-        if (k == 0 || pooling == POOL_NONE || compare_groups(&keys[k - 1], &keys[k]) != 0) estimate->num_groups++;
+        const size_t of_group = offsetof(struct place_key, crystal);
+        if (k == 0 || pooling == POOL_NONE || memcmp(&keys[k - 1], &keys[k], of_group) != 0) estimate->num_groups++;
         estimate->group_of[keys[k].crystal] = estimate->num_groups - 1;
     }
     free(keys);

@@ -70,14 +70,6 @@ static int by_angle(const void *a, const void *b)
     return lr_order_then(lr_order_whole(one->angle, other->angle), one->module - other->module);
 }
 
-static void angles_destroy(struct lr_angles *angles)
-{
-    if (angles != NULL) {
-        free(angles->modules);
-        free(angles);
-    }
-}
-
 static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *log)
 {
     static const char *const what = "places around the axis";
@@ -86,7 +78,8 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
     if (angles != NULL) angles->modules = lr_alloc(scanner->num_modules, sizeof(*angles->modules), what, log);
     if (angles == NULL || sorted == NULL || angles->modules == NULL) {
         free(sorted);
-        angles_destroy(angles);
+        if (angles != NULL) free(angles->modules);
+        free(angles);
         return NULL;
     }
     const int64_t full_circle = llround(2 * LR_PI / SAME_AZIMUTH);
@@ -271,7 +264,8 @@ void lr_lors_destroy(lr_lors *lors)
     free((void *)lors->offsets);
     free((void *)lors->first_pair);
     lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
-    angles_destroy((struct lr_angles *)lors->angles);
+    if (lors->angles != NULL) free(lors->angles->modules);
+    free((void *)lors->angles);
     free(lors);
 }
 

@@ -108,85 +108,68 @@ static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
         growth->list->name ? growth->list->name : "crystal list", growth->hash.cell_mm / 1.25);
 }
 
-/* --- growing one panel --- */
-
-/* The crystals of a growing panel whose neighbours are still to be searched. */
-struct front {
-    struct lr_crystal_growth *growth;
-    struct visit *queue; /* [num_crystals] */
-    int head, tail;
-    double share, reach_mm;
-};
-
-/* Gathers the crystals of one panel, beginning with the crystal `seed`. */
-static void grow_panel(struct front *front, int seed)
-{
-    struct lr_crystal_growth *growth = front->growth;
-    const lr_crystal *crystals = growth->list->crystals;
-    struct visit first = {.crystal = seed};
-    find_step(growth, seed, NULL, first.steps[0]);
-    if (is_known(first.steps[0])) find_step(growth, seed, first.steps[0], first.steps[1]);
-    growth->panel[seed] = growth->num_panels;
-    growth->places[seed][0] = growth->places[seed][1] = 0;
-    front->head = 0;
-    front->tail = 1;
-    front->queue[0] = first;
-    while (front->head < front->tail && !is_crowded(growth)) {
-        const struct visit from = front->queue[front->head++];
-        for (int direction = 0; direction < 4; direction++) {
-            const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
-            const double *step = from.steps[axis], *at = crystals[from.crystal].centre_mm;
-            if (!is_known(step)) continue;
-            double target[3];
-            vec_add_scaled(at, sign, step, target);
-            struct search search = {growth, from.crystal, false, NULL, -1, INFINITY};
-            const struct lr_point_visit visit = {consider, &search};
-            const double reach = fmin(front->share * vec_length(step), front->reach_mm);
-            growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
-            if (search.found < 0) continue;
-
-            struct visit *to = &front->queue[front->tail++];
-            *to = from;
-            to->crystal = search.found;
-            for (int k = 0; k < 3; k++) {
-                const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
-                to->steps[axis][k] = 0.5 * (step[k] + taken);
-            }
-            growth->panel[search.found] = growth->num_panels;
-            growth->places[search.found][0] = growth->places[from.crystal][0] + (axis == 0 ? sign : 0);
-            growth->places[search.found][1] = growth->places[from.crystal][1] + (axis == 1 ? sign : 0);
-        }
-    }
-    growth->num_panels++;
-}
+/* --- growing panels --- */
 
 /* Gathers the crystals of panel -1 into new panels. A panel continues from a crystal if a step equal to the last step
  * leads to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
-    struct front front = {growth, NULL, 0, 0, share, reach_mm};
-    front.queue = lr_alloc(list->num_crystals, sizeof(*front.queue), "crystals", list->log);
-    if (front.queue == NULL) return LR_FAILED;
+    const lr_crystal *crystals = list->crystals;
+    /* The crystals of a growing panel; the neighbours of those from `head` on are still to be searched. */
+    struct visit *queue = lr_alloc(list->num_crystals, sizeof(*queue), "crystals", list->log);
+    if (queue == NULL) return LR_FAILED;
     const int before = growth->num_panels;
     int64_t shares[2] = {0, 0};
     bool too_many = false;
     for (int c = 0; c < list->num_crystals; c++) shares[1] += growth->panel[c] < 0;
-    for (int c = 0; c < list->num_crystals && !too_many && !is_crowded(growth); c++) {
-        if (growth->panel[c] < 0) {
-            grow_panel(&front, c);
-            shares[0] += front.tail;
-            shares[1] -= front.tail;
-            /* There are too many panels if their number exceeds the largest number of modules. There will also be too
-             * many if the remaining crystals form panels as small as those so far, and the number then exceeds the
-             * limit by far. shares: number of crystals in the new panels, and number of remaining crystals. */
-            const int new_panels = growth->num_panels - before;
-            const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
-            too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
-                       (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
+    for (int seed = 0; seed < list->num_crystals && !too_many && !is_crowded(growth); seed++) {
+        if (growth->panel[seed] >= 0) continue;
+        int head = 0, tail = 1;
+        queue[0] = (struct visit){.crystal = seed};
+        find_step(growth, seed, NULL, queue[0].steps[0]);
+        if (is_known(queue[0].steps[0])) find_step(growth, seed, queue[0].steps[0], queue[0].steps[1]);
+        growth->panel[seed] = growth->num_panels;
+        growth->places[seed][0] = growth->places[seed][1] = 0;
+        while (head < tail && !is_crowded(growth)) {
+            const struct visit from = queue[head++];
+            for (int direction = 0; direction < 4; direction++) {
+                const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
+                const double *step = from.steps[axis], *at = crystals[from.crystal].centre_mm;
+                if (!is_known(step)) continue;
+                double target[3];
+                vec_add_scaled(at, sign, step, target);
+                struct search search = {growth, from.crystal, false, NULL, -1, INFINITY};
+                const struct lr_point_visit visit = {consider, &search};
+                const double reach = fmin(share * vec_length(step), reach_mm);
+                growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
+                if (search.found < 0) continue;
+
+                struct visit *to = &queue[tail++];
+                *to = from;
+                to->crystal = search.found;
+                for (int k = 0; k < 3; k++) {
+                    const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
+                    to->steps[axis][k] = 0.5 * (step[k] + taken);
+                }
+                growth->panel[search.found] = growth->num_panels;
+                growth->places[search.found][0] = growth->places[from.crystal][0] + (axis == 0 ? sign : 0);
+                growth->places[search.found][1] = growth->places[from.crystal][1] + (axis == 1 ? sign : 0);
+            }
         }
+
+        /* There are too many panels if their number exceeds the largest number of modules. There will also be too many
+         * if the remaining crystals form panels as small as those so far, and the number then exceeds the limit by far.
+         * shares: number of crystals in the new panels, and number of remaining crystals. */
+        growth->num_panels++;
+        shares[0] += tail;
+        shares[1] -= tail;
+        const int new_panels = growth->num_panels - before;
+        const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
+        too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
+                   (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
     }
-    free(front.queue);
+    free(queue);
     if (is_crowded(growth)) return refuse_crowded(growth);
     if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,

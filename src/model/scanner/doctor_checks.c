@@ -567,54 +567,6 @@ void lr_examine_grid(struct lr_examination *examination)
     }
 }
 
-/* --- sizes --- */
-
-/* Passes on only messages about lack of memory, because other checks report errors of the scanner. */
-static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct lr_examination *examination = user;
-    if (level == LR_LOG_ERROR && status == LR_FAILED) {
-        examination->failed = true;
-        lr_error(examination->log, status, "%s", sentence);
-    }
-}
-
-void lr_examine_size(struct lr_examination *examination)
-{
-    const lr_log failures = {pass_failures, examination};
-    lr_scanner_params params = examination->draft->params;
-    params.log = &failures;
-    lr_scanner *scanner = lr_scanner_create(&params);
-    lr_lors_size size;
-    const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
-    if (scanner != NULL && !examination->failed) lr_examine_hiding(examination, scanner);
-    if (examination->failed) {
-        /* logged */
-    } else if (status == LR_OK) {
-        char dense[32], table[32];
-        const double modules = examination->draft->params.num_modules;
-        const double bytes = 4.0 * (double)size.num_lors;
-        const bool much = bytes > 0.5 * (double)lr_physical_memory();
-        const struct lr_finding_head head = {LR_NOTE,
-                                             LR_FINDING_SIZE,
-                                             {-1, -1},
-                                             much ? "keep data sparse, or limit the coincidences: dense data would "
-                                                    "take more than half of this machine's memory"
-                                                  : ""};
-        lr_examination_add(
-            examination, &head,
-            "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, the table of pairs %s",
-            (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
-            lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
-    } else if (status == LR_BAD_INPUT) {
-        const struct lr_finding_head head = {
-            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
-        lr_examination_add(examination, &head,
-                           "no pair of modules has a LOR in coincidence: the rules exclude everything");
-    }
-    lr_scanner_destroy(scanner);
-}
-
 /* --- modules that hide others from the field of view --- */
 
 /* Numbers of lines from points of the field of view to points of a module's face. */
@@ -712,7 +664,8 @@ static struct hidden_pair look_at(const struct search *search, int hider, int hi
     return pair;
 }
 
-void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
+/* Checks for modules that hide others. The scanner is valid. */
+static void examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
 {
     struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
@@ -782,4 +735,52 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
                                search.num_found - LR_FINDINGS_SPELLED, scanner->num_modules, search.num_hidden);
         }
     }
+}
+
+/* --- sizes --- */
+
+/* Passes on only messages about lack of memory, because other checks report errors of the scanner. */
+static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_examination *examination = user;
+    if (level == LR_LOG_ERROR && status == LR_FAILED) {
+        examination->failed = true;
+        lr_error(examination->log, status, "%s", sentence);
+    }
+}
+
+void lr_examine_size(struct lr_examination *examination)
+{
+    const lr_log failures = {pass_failures, examination};
+    lr_scanner_params params = examination->draft->params;
+    params.log = &failures;
+    lr_scanner *scanner = lr_scanner_create(&params);
+    lr_lors_size size;
+    const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
+    if (scanner != NULL && !examination->failed) examine_hiding(examination, scanner);
+    if (examination->failed) {
+        /* logged */
+    } else if (status == LR_OK) {
+        char dense[32], table[32];
+        const double modules = examination->draft->params.num_modules;
+        const double bytes = 4.0 * (double)size.num_lors;
+        const bool much = bytes > 0.5 * (double)lr_physical_memory();
+        const struct lr_finding_head head = {LR_NOTE,
+                                             LR_FINDING_SIZE,
+                                             {-1, -1},
+                                             much ? "keep data sparse, or limit the coincidences: dense data would "
+                                                    "take more than half of this machine's memory"
+                                                  : ""};
+        lr_examination_add(
+            examination, &head,
+            "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, the table of pairs %s",
+            (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
+            lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
+    } else if (status == LR_BAD_INPUT) {
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
+        lr_examination_add(examination, &head,
+                           "no pair of modules has a LOR in coincidence: the rules exclude everything");
+    }
+    lr_scanner_destroy(scanner);
 }

@@ -620,15 +620,9 @@ const char *lr_crystal_materials(void)
     return "LSO, LYSO, BGO, GSO or LaBr3";
 }
 
-static double known_mu_per_mm(const lr_scanner *scanner, int module)
-{
-    const double own = scanner->modules[module].mu_per_mm;
-    return own > 0 ? own : scanner->crystal_mu_per_mm;
-}
-
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module)
 {
-    const double known = known_mu_per_mm(scanner, module);
+    const double own = scanner->modules[module].mu_per_mm, known = own > 0 ? own : scanner->crystal_mu_per_mm;
     return known > 0 ? known : lr_crystal_material_mu_per_mm(assumed_material);
 }
 
@@ -648,7 +642,8 @@ lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr
 void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log)
 {
     bool is_known = true;
-    for (int m = 0; m < scanner->num_modules; m++) is_known = is_known && known_mu_per_mm(scanner, m) > 0;
+    for (int m = 0; m < scanner->num_modules; m++)
+        is_known = is_known && (scanner->modules[m].mu_per_mm > 0 || scanner->crystal_mu_per_mm > 0);
     if (!is_known) {
         lr_warn(log,
                 "%s does not say how its crystals attenuate: %s is assumed, %.4g/mm; give crystal_material (%s) or "

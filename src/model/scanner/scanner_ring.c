@@ -225,15 +225,6 @@ struct candidate {
     int panel; /* number of modules of layer 0 in a panel */
 };
 
-/* Number of blocks along u of the first panel, counted in its lowest row. */
-static int row_size(const lr_scanner *scanner, int panel)
-{
-    int count = 0;
-    while (count < panel && scanner->modules[count].first_crystal_ring == scanner->modules[0].first_crystal_ring)
-        count++;
-    return count;
-}
-
 /* Reads the numbers of the ring from the first panel and the first block's layers. */
 static void read_numbers(const struct candidate *candidate, struct lr_ring_form *form, double share)
 {
@@ -326,12 +317,14 @@ lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form
            fronts->modules[panel].ring == first->ring)
         panel++;
     candidate.panel = panel;
+    int row = 0; /* blocks along u of the first panel, counted in its lowest row */
+    while (row < panel && fronts->modules[row].first_crystal_ring == first->first_crystal_ring) row++;
     if (!(fronts->num_positions >= 2 && panel >= 1 &&
-          fronts->num_modules % (fronts->num_positions * (int64_t)panel) == 0 && panel % row_size(fronts, panel) == 0))
+          fronts->num_modules % (fronts->num_positions * (int64_t)panel) == 0 && panel % row == 0))
         goto done;
     lr_ring *ring = &form->ring;
-    ring->blocks[0] = row_size(fronts, panel);
-    ring->blocks[1] = panel / ring->blocks[0];
+    ring->blocks[0] = row;
+    ring->blocks[1] = panel / row;
     status = LR_FAILED;
     for (int k = 0; k < 2; k++) {
         form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);

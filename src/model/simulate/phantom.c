@@ -109,11 +109,6 @@ static int count_in_disc(const lr_grid *grid, const int voxel[2], const double c
     return inside;
 }
 
-static lr_status report_drawing(const struct canvas *canvas, int done, int total)
-{
-    return lr_progress_report(canvas->progress, "drawing", canvas->shape + (double)done / total, canvas->num_shapes);
-}
-
 /* Adds a cylinder along z that is as long as the grid: `activity` times the fraction of each voxel inside it. The
  * fraction is computed from subsamples^2 points in the xy plane, because it does not depend on z. Coordinates are in
  * mm, in the scanner's frame. */
@@ -126,7 +121,8 @@ static lr_status draw_cylinder(const struct canvas *canvas, const double centre_
     int begin[2], end[2];
     for (int axis = 0; axis < 2; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iy = begin[1]; iy < end[1]; iy++) {
-        LR_TRY(report_drawing(canvas, iy - begin[1], end[1] - begin[1]));
+        const double done = (double)(iy - begin[1]) / (end[1] - begin[1]);
+        LR_TRY(lr_progress_report(canvas->progress, "drawing", canvas->shape + done, canvas->num_shapes));
         for (int ix = begin[0]; ix < end[0]; ix++) {
             const int inside =
                 count_in_disc(grid, (const int[2]){ix, iy}, centre_mm, radius_mm * radius_mm, subsamples);
@@ -148,7 +144,8 @@ static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm
     int begin[3], end[3];
     for (int axis = 0; axis < 3; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iz = begin[2]; iz < end[2]; iz++) {
-        LR_TRY(report_drawing(canvas, iz - begin[2], end[2] - begin[2]));
+        const double done = (double)(iz - begin[2]) / (end[2] - begin[2]);
+        LR_TRY(lr_progress_report(canvas->progress, "drawing", canvas->shape + done, canvas->num_shapes));
         for (int iy = begin[1]; iy < end[1]; iy++) {
             for (int ix = begin[0]; ix < end[0]; ix++) {
                 int inside = 0;

@@ -193,11 +193,6 @@ static double uniform(uint64_t seed, int64_t event, enum purpose purpose)
     return numbers[0];
 }
 
-static double gap(uint64_t seed, int64_t event)
-{
-    return -log(uniform(seed, event, GAPS));
-}
-
 lr_status lr_events_from_counts_sized(size_t given_bytes, const lr_list_params *given, const lr_event_sink *sink)
 {
     LR_TAKE(lr_list_params, params, given, given_bytes);
@@ -229,13 +224,13 @@ lr_status lr_events_from_counts_sized(size_t given_bytes, const lr_list_params *
     /* Times are sums of exponential gaps, scaled to the duration. */
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
     lr_event events[AT_ONCE];
-    double whole = gap(params->seed, count), until = 0;
+    double whole = -log(uniform(params->seed, count, GAPS)), until = 0;
     lr_status status = LR_OK;
-    for (int64_t k = 0; k < count; k++) whole += gap(params->seed, k);
+    for (int64_t k = 0; k < count; k++) whole += -log(uniform(params->seed, k, GAPS));
     for (int64_t first = 0; first < count && status == LR_OK; first += AT_ONCE) {
         const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
         for (int k = 0; k < num; k++) {
-            until += gap(params->seed, first + k);
+            until += -log(uniform(params->seed, first + k, GAPS));
             const double time_ms = 1e3 * duration_s * (until / whole);
             events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)fmin(time_ms, UINT32_MAX)};
             lr_lors_crystals(params->lors, lors[first + k], events[k].crystals);
