@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/lor_check.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
 

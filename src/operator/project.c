@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/lor_check.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
@@ -16,34 +15,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-/* The number of values of a block. The loop over a block has no branch, so that the compiler can vectorise it. */
-enum { BLOCK = 4096 };
-
-static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
-{
-    int wrong = 0;
-    if (vector->precision == LR_FLOAT64) {
-        const double *values = vector->values;
-        for (int64_t k = begin; k < end; k++) wrong |= !isfinite(values[k]);
-    } else {
-        const float *values = vector->values;
-        for (int64_t k = begin; k < end; k++) wrong |= !isfinite(values[k]);
-    }
-    return !wrong;
-}
-
-/* Returns the index of the first number that is not finite, or -1. */
-static int64_t numbers_find_not_finite(const lr_vector *vector)
-{
-    for (int64_t begin = 0; begin < vector->count; begin += BLOCK) {
-        const int64_t end = begin + BLOCK < vector->count ? begin + BLOCK : vector->count;
-        if (block_is_finite(vector, begin, end)) continue;
-        for (int64_t k = begin; k < end; k++)
-            if (!block_is_finite(vector, k, k + 1)) return k;
-    }
-    return -1;
-}
 
 /* A forward or back-projection with an operator, of the LORs of a part, or of all LORs (part NULL). */
 struct projection {
@@ -79,23 +50,17 @@ lr_status lr_project_check_room(const struct lr_operator *op)
 
 static lr_status check_input(const struct projection *p, const lr_vector *in)
 {
-    int64_t wrong = -1;
-    if (in->values != NULL) {
-        wrong = numbers_find_not_finite(in);
-    } else {
-        /* Numbers on a device are copied to the host only if one of them is not finite. */
-        lr_vector_sums sums;
-        LR_TRY(lr_vector_add_up(in, NULL, &sums));
-        if (sums.not_finite == 0) return LR_OK;
-        lr_vector host;
-        LR_TRY(lr_vector_create(
-            &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
-        const lr_status status = lr_vector_copy(in, &host);
-        if (status == LR_OK) wrong = numbers_find_not_finite(&host);
-        lr_vector_destroy(&host);
-        LR_TRY(status);
-    }
-    if (wrong < 0) return LR_OK;
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(in, NULL, &sums));
+    if (sums.not_finite == 0) return LR_OK;
+    lr_vector host;
+    LR_TRY(lr_vector_create(
+        &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
+    const lr_status status = lr_vector_copy(in, &host);
+    int64_t wrong = 0;
+    while (status == LR_OK && wrong < in->count - 1 && isfinite(lr_number_get(&host, wrong))) wrong++;
+    lr_vector_destroy(&host);
+    LR_TRY(status);
 
     if (p->forward) {
         const int *size = p->op->grid.size;

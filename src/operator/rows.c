@@ -9,7 +9,6 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/elements.h"
 #include "model/lors/place.h"
 #include "model/lors/rows.h"
 #include "model/lors/selection.h"
@@ -144,26 +143,22 @@ static bool is_finite_point(const double point_mm[3])
     return isfinite(point_mm[0]) && isfinite(point_mm[1]) && isfinite(point_mm[2]);
 }
 
-static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_t end)
-{
-    if (begin < 0 || end < begin || end > op->info.num_voxels) {
-        return lr_error(op->params.log, LR_USAGE, "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
-                        (long long)begin, (long long)end - 1, (long long)op->info.num_voxels - 1);
-    }
-    return LR_OK;
-}
-
 /* errors: LR_USAGE, logged, for lists that are not ascending or not within range. */
 static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_choice *choice)
 {
     LR_TRY(lr_selection_check(op->params.lors, choice->part, op->params.log));
-    if (choice->voxels == NULL) return check_voxel(op, choice->begin, choice->end);
-    for (int64_t k = 0; k < choice->num_voxels; k++) {
-        LR_TRY(check_voxel(op, choice->voxels[k], choice->voxels[k] + 1));
-        if (k > 0 && choice->voxels[k] <= choice->voxels[k - 1]) {
+    const int64_t *voxels = choice->voxels, num = voxels != NULL ? choice->num_voxels : 1;
+    for (int64_t k = 0; k < num; k++) {
+        const int64_t begin = voxels != NULL ? voxels[k] : choice->begin;
+        const int64_t end = voxels != NULL ? begin + 1 : choice->end;
+        if (begin < 0 || end < begin || end > op->info.num_voxels) {
+            return lr_error(op->params.log, LR_USAGE, "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
+                            (long long)begin, (long long)end - 1, (long long)op->info.num_voxels - 1);
+        }
+        if (k > 0 && voxels[k] <= voxels[k - 1]) {
             return lr_error(op->params.log, LR_USAGE,
                             "voxel %lld is listed after %lld: list rows in ascending order, each once",
-                            (long long)choice->voxels[k], (long long)choice->voxels[k - 1]);
+                            (long long)voxels[k], (long long)voxels[k - 1]);
         }
     }
     return LR_OK;

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "model/lors/lor_check.h"
+#include "model/lors/place.h"
 #include "operator/updates.h"
 
 #include <float.h>

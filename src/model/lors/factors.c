@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "model/lors/lor_check.h"
 #include "model/lors/place.h"
 
 #include <float.h>

@@ -4,7 +4,6 @@
  * Values per LOR: functions to create them, to bin them from events, to extract them for a part of the scanner, and
  * to check them. */
 #include "base/order.h"
-#include "model/lors/lor_check.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -310,11 +310,6 @@ static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least
     return end - begin > 1 && step_at(fit, axis, begin) < least_mm;
 }
 
-static double round_pitch(const struct panel_fit *fit, double pitch_mm, int lines)
-{
-    return lr_shortest_decimal(pitch_mm, 12, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
-}
-
 /* Divides the lines along an axis into uniform pieces, and finds the pitch of each piece. */
 static lr_status find_pitch(struct panel_fit *fit, int axis)
 {
@@ -375,7 +370,7 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     }
     double pitch = square > 0 ? product / square : 0;
     if (pitch > 0) {
-        pitch = round_pitch(fit, pitch, n);
+        pitch = lr_shortest_decimal(pitch, 12, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
     } else {
         /* No piece has two lines. */
         double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
@@ -393,8 +388,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
         double *own = &fit->pitches_mm[axis][s], *least = &fit->least_pitch_mm[axis];
         *own = pitch;
         if (is_narrow(fit, axis, s, least_mm)) {
-            const double length_mm = fit->lines[axis][last] - fit->lines[axis][begin];
-            *own = round_pitch(fit, length_mm / (last - begin), last - begin + 1);
+            *own = (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin);
+            *own = lr_shortest_decimal(*own, 12, fmin(2 * fit->snap_mm / (last - begin + 1), 0.1 * *own));
         }
         *least = s == 0 ? *own : fmin(*least, *own);
     }
