@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "device/place.h"
 #include "listmode/line.h"
+#include "model/lors/place.h"
 #include "model/scanner/scanner.h"
 #include "operator/facade.h"
 #include "plugin/plugin.h"
@@ -359,8 +360,7 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
-    for (int64_t k = 0; k < span->count; k++)
-        values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    for (int64_t k = 0; k < span->count; k++) values[k] = factors[lr_span_lor(span, k)];
     return LR_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "base/parallel.h"
 #include "base/units.h"
+#include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/facade.h"
 
@@ -378,10 +379,8 @@ static void forward_ranges(void *user, int64_t begin_range, int64_t end_range, i
         }
         do {
             const lr_lor_span *span = &walk.span;
-            for (int64_t k = 0; k < span->count; k++) {
-                const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-                lr_number_put(&forward->data, walk.position + k, window[lor - first]);
-            }
+            for (int64_t k = 0; k < span->count; k++)
+                lr_number_put(&forward->data, walk.position + k, window[lr_span_lor(span, k) - first]);
         } while (lr_selection_next(&walk));
     }
 }
@@ -451,9 +450,8 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
             do {
                 const lr_lor_span *span = &walk.span;
                 for (int64_t k = 0; k < span->count; k++) {
-                    const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
                     const bool is_one = back->data.values == NULL;
-                    window[lor - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
+                    window[lr_span_lor(span, k) - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
                 }
             } while (lr_selection_next(&walk));
         }
