@@ -18,15 +18,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void complain(double bytes, const char *what, const lr_log *log)
+const char *lr_bytes_text(double bytes, char text[32])
 {
-    const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     int unit = 0;
     while (bytes >= 1024.0 && unit < 6) {
         bytes /= 1024.0;
         unit++;
     }
-    lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%.*f %s)", what, unit > 0, bytes, units[unit]);
+    snprintf(text, 32, "%.*f %s", unit > 0, bytes, units[unit]);
+    return text;
+}
+
+static void complain(double bytes, const char *what, const lr_log *log)
+{
+    char text[32];
+    lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%s)", what, lr_bytes_text(bytes, text));
 }
 
 /* True if count * size bytes can be addressed at all. */

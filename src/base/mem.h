@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Writes an amount of memory, such as "12.3 GiB", and returns the text. */
+const char *lr_bytes_text(double bytes, char text[32]);
+
 /* Allocates count * size zero bytes, which the caller frees with free(). A count of 0 gives a valid pointer. NULL if
  * memory runs out, logged as LR_FAILED: "no memory for WHAT (12.3 GiB)". */
 void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);

@@ -6,7 +6,6 @@
 #ifndef LR_CORRESPONDENCE_PLAN_H
 #define LR_CORRESPONDENCE_PLAN_H
 
-#include "model/lors/elements.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/rows.h"
 #include "operator/backend.h"

@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "direct/backend.h"
 #include "direct/tables.h"
-#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 #include "model/lors/selection.h"
 
 #include <lr/direct.h>

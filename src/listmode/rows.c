@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 #include "model/lors/selection.h"
 
 #include <stdlib.h>

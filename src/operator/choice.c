@@ -120,8 +120,8 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
         }
         if (wish.penetration && !choice->has_penetration) {
             return lr_error(op->params.log, LR_USAGE,
-                            "backend %s has no crystal penetration: use backend %s, or leave "
-                            "penetration off (of layers: let each count as if it were alone)",
+                            "backend %s has no crystal penetration: use backend %s, or leave penetration off (of "
+                            "layers: let each count as if it were alone)",
                             name, names);
         }
         return lr_error(op->params.log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled", name,
@@ -161,13 +161,6 @@ struct search {
     bool has_asked, has_hardware; /* OpenGL has been asked for hardware; it has hardware */
 };
 
-static bool is_hardware(struct search *search, int device, const lr_log *log)
-{
-    if (!search->has_asked) search->has_hardware = lr_gl_is_hardware(device, log);
-    search->has_asked = true;
-    return search->has_hardware;
-}
-
 /* Takes a backend. The log names it, and gives the reason why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
@@ -195,7 +188,11 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
                                                                           : "exact mode");
             continue;
         }
-        if (choice->needs_hardware && !is_hardware(search, op->params.device, op->params.log)) continue;
+        if (choice->needs_hardware && !search->has_asked) {
+            search->has_hardware = lr_gl_is_hardware(op->params.device, op->params.log);
+            search->has_asked = true;
+        }
+        if (choice->needs_hardware && !search->has_hardware) continue;
 
         struct lr_backend backend = {0};
         op->log_filter.reason[0] = '\0';

@@ -22,11 +22,8 @@
 
 static lr_status check(const lr_direct_params *params)
 {
-    if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
-        return lr_error(params->log, LR_USAGE,
-                        "an operator of the family direct needs a grid and at "
-                        "least one view");
-    }
+    if (params->grid == NULL || params->views == NULL || params->num_views < 1)
+        return lr_error(params->log, LR_USAGE, "an operator of the family direct needs a grid and at least one view");
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
@@ -55,13 +52,33 @@ static lr_status open_choice(struct lr_operator *op, const void *user, const str
     return choice->create_direct(user, backend);
 }
 
-static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
+lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *given)
 {
-    struct lr_direct_family *family = op->direct;
+    LR_TAKE(lr_direct_params, params, given, given_bytes);
+    if (check(params) != LR_OK) return NULL;
+    const double begin = lr_clock_seconds();
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
+    struct lr_direct_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
+    op->direct = family;
+    if (family == NULL) goto failed;
+
+    /* The layout has one pair of modules for each view, and one LOR for each voxel of a histo-image. */
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    const int count = params->num_views;
+    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
+    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
+    if (family->views == NULL || family->offsets == NULL) goto failed;
+    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
+    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
+    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
+    family->kernel = params->kernel;
+    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
+
     const struct lr_direct_backend_params backend_params = {
         .grid = *params->grid,
         .views = family->views,
-        .num_views = params->num_views,
+        .num_views = count,
         .lors = &family->layout,
         .kernel = params->kernel,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
@@ -89,41 +106,11 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
     /* Images of a shared context stay in OpenGL. If CUDA is requested but missing, OpenGL does the work of CUDA. */
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
     const bool is_cuda = !is_auto && strcmp(params->backend, "cuda") == 0;
-    const char *name = params->backend;
-    if (is_auto && params->shared != NULL)
-        name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
-    else if (is_cuda)
-        name = "cuda,compute";
-    LR_TRY(lr_choose_backend(op, name, &choices));
+    const char *name = is_cuda ? "cuda,compute" : params->backend;
+    if (is_auto && params->shared != NULL) name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
+    if (lr_choose_backend(op, name, &choices) != LR_OK) goto failed;
     if (is_cuda && op->passed_over[0] != '\0')
         lr_warn(op->params.log, "%s; backend compute does it instead", op->passed_over);
-    return LR_OK;
-}
-
-lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *given)
-{
-    LR_TAKE(lr_direct_params, params, given, given_bytes);
-    if (check(params) != LR_OK) return NULL;
-    const double begin = lr_clock_seconds();
-    lr_operator *op = lr_operator_alloc(params->log, params->progress);
-    if (op == NULL) return NULL;
-    struct lr_direct_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
-    op->direct = family;
-    if (family == NULL) goto failed;
-
-    /* The layout has one pair of modules for each view, and one LOR for each voxel of a histo-image. */
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    const int count = params->num_views;
-    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
-    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) goto failed;
-    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
-    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
-    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
-    family->kernel = params->kernel;
-    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
-
-    if (open_backend(op, params) != LR_OK) goto failed;
     if (params->factors != NULL) op->factors = *params->factors;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
@@ -235,8 +222,8 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
             fabs(histo->grid.voxel_mm[n] - info->grid.voxel_mm[n]) * histo->grid.size[n] > slack_mm ||
             fabs(histo->grid.origin_mm[n] - info->grid.origin_mm[n]) > slack_mm) {
             return lr_error(log, LR_BAD_INPUT,
-                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d "
-                            "of %g mm from %g mm are asked for: take the same grid for both",
+                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d of %g mm from %g mm "
+                            "are asked for: take the same grid for both",
                             histo->grid.size[n], histo->grid.voxel_mm[n], histo->grid.origin_mm[n], "xyz"[n],
                             info -> grid.size[n], info->grid.voxel_mm[n], info->grid.origin_mm[n]);
         }
@@ -248,9 +235,8 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
         const lr_view a = histo->views[k], b = info->views[k];
         if (fabs(a.azimuth_deg - b.azimuth_deg) > 1e-6 || fabs(a.tilt_deg - b.tilt_deg) > 1e-6) {
             return lr_error(log, LR_BAD_INPUT,
-                            "histo-image %d is of azimuth %g and tilt %g degrees, and view %d of "
-                            "%g and %g",
-                            k, a.azimuth_deg, a.tilt_deg, k, b.azimuth_deg, b.tilt_deg);
+                            "histo-image %d is of azimuth %g and tilt %g degrees, and view %d of %g and %g", k,
+                            a.azimuth_deg, a.tilt_deg, k, b.azimuth_deg, b.tilt_deg);
         }
     }
     return LR_OK;
@@ -316,17 +302,17 @@ static lr_status deposit_check(const lr_deposit_params *params)
 {
     const lr_event_kinds *kinds = &params->info->kinds;
     if (!params->info->has_tof) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "these events are without time of flight: DIRECT needs to know where on "
-                        "its line each one happened");
+        return lr_error(
+            params->log, LR_BAD_INPUT,
+            "these events are without time of flight: DIRECT needs to know where on its line each one happened");
     }
     /* Without TOF, events would be put in the middle of their lines, so they are refused. */
     bool differs = false;
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         if (kinds->tof[k].num_bins < 2) {
             return lr_error(params->log, LR_BAD_INPUT,
-                            "events of the module types %d and %d are without time of flight, and "
-                            "DIRECT needs to know where on its line each one happened",
+                            "events of the module types %d and %d are without time of flight, and DIRECT needs to know "
+                            "where on its line each one happened",
                             k / kinds->count, k % kinds->count);
         }
         const lr_tof_bins *bins = &kinds->tof[k], *first = kinds->tof;
@@ -370,8 +356,8 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     if (bin_mm > 0 && ps > 0) {
         const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
         lr_info(params->log,
-                "times of flight are in bins of %.4g mm, over which events are spread evenly: "
-                "reconstruct with a time resolution of %.4g ps instead of %.4g",
+                "times of flight are in bins of %.4g mm, over which events are spread evenly: reconstruct with a time "
+                "resolution of %.4g ps instead of %.4g",
                 bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
     }
 

@@ -207,9 +207,6 @@ lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_
  * reconstruction at this place then copies no sensitivity to or from the host. errors: LR_FAILED, logged. */
 lr_status lr_make_sensitivity(const struct lr_operator *op, lr_vector *vector);
 
-/* The memory that a projection needs in addition to the caller's arrays, bytes. */
-double lr_project_bytes(const struct lr_operator *op);
-
 /* Checks the free memory for a projection. errors: LR_FAILED, logged, if a large grid needs more memory than is free;
  * the system would end the program during such a projection. */
 lr_status lr_project_check_room(const struct lr_operator *op);
@@ -287,9 +284,8 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);
 
-/* Computes the sensitivity of all LORs, multiplied by the fraction of the events that are in the part. part NULL = all
- * events. If events give the ends of their lines, it is copied from the operator that the caller named for this
- * (sensitivity_of). image: [num_voxels]. */
-lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image);
+/* Computes the sensitivity of all LORs from which events come, and sets the standard errors of the mean voxel and of the
+ * worst voxel in the info, and reports them to the log. values: [num_voxels]. */
+lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values);
 
 #endif

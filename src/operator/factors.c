@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/lor_check.h"
+#include "model/lors/place.h"
 #include "model/lors/selection.h"
 
 #include <math.h>
@@ -41,11 +41,6 @@ static void free_lists(lr_selection *selection)
 
 /* --- the store --- */
 
-static double bytes_of(const lr_vector *vector)
-{
-    return (double)vector->count * (double)lr_vector_size(vector);
-}
-
 void lr_factor_store_finish(struct lr_factor_store *store)
 {
     for (int k = 0; k < store->count; k++) {
@@ -68,13 +63,10 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
     for (int64_t k = 0; k < span->count; k++) wrong |= !(values[k] >= 0.0f && values[k] < HUGE_VALF);
     for (int64_t k = 0; wrong && k < span->count; k++) {
         if (!(values[k] >= 0.0f && values[k] < HUGE_VALF)) {
-            const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-            const double factor = (double)values[k];
             char text[160];
             return lr_error(op->params.log, LR_BAD_INPUT,
-                            "the factor of %s is %g: efficiencies and attenuation factors are finite and at "
-                            "least 0",
-                            lr_lor_name(op->params.lors, lor, text), factor);
+                            "the factor of %s is %g: efficiencies and attenuation factors are finite and at least 0",
+                            lr_lor_name(op->params.lors, lr_span_lor(span, k), text), (double)values[k]);
         }
     }
     return LR_OK;
@@ -145,7 +137,8 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
     const int64_t limit_bytes = op->params.max_memory_bytes;
     const double limit = limit_bytes > 0 ? fmin(most, (double)limit_bytes) : most;
-    if (store->bytes + bytes_of(values) > limit) return lr_scaling_apply_once(op, selection, values);
+    const double bytes = (double)values->count * (double)lr_vector_size(values);
+    if (store->bytes + bytes > limit) return lr_scaling_apply_once(op, selection, values);
 
     struct lr_stored_factors added = {.is_all = selection == NULL};
     LR_TRY(make_factors(op, selection, values, &added.factors));
@@ -166,7 +159,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
         return LR_FAILED;
     }
     list[store->count] = added;
-    store->bytes += bytes_of(&added.factors) + (double)added.selection.num_lors * sizeof(int64_t);
+    store->bytes += bytes + (double)added.selection.num_lors * sizeof(int64_t);
     return lr_vector_multiply(values, &list[store->count++].factors);
 }
 

@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "device/place.h"
 #include "listmode/line.h"
+#include "model/lors/place.h"
 #include "model/scanner/scanner.h"
 #include "operator/facade.h"
 #include "plugin/plugin.h"
@@ -225,10 +226,10 @@ static lr_status take_lines(struct given *given)
         return lr_error(log, LR_USAGE, "lines need their starts and ends, of x, y and z in mm each");
     const int64_t numbers = lines->start_mm->count;
     if (numbers == 0 || numbers % 3 != 0 || lines->end_mm->count != numbers) {
-        return lr_error(log, LR_USAGE,
-                        "lines have %lld numbers for their starts and %lld for their ends: give three of each for "
-                        "every line",
-                        (long long)numbers, (long long)lines->end_mm->count);
+        return lr_error(
+            log, LR_USAGE,
+            "lines have %lld numbers for their starts and %lld for their ends: give three of each for every line",
+            (long long)numbers, (long long)lines->end_mm->count);
     }
     params->count = numbers / 3;
     if (lines->tof_mm != NULL && (!has_numbers(lines->tof_mm) || lines->tof_mm->count != params->count)) {
@@ -323,8 +324,8 @@ static lr_status take_params(struct given *given, const lr_listmode_params *aske
          (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
     if (!is_like) {
         return lr_error(params->log, LR_USAGE,
-                        "the operator whose sensitivity is to be taken has another grid, blobs "
-                        "where this one has voxels, or is none of the family listmode");
+                        "the operator whose sensitivity is to be taken has another grid, blobs where this one has "
+                        "voxels, or is none of the family listmode");
     }
     return LR_OK;
 }
@@ -355,23 +356,11 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Sorts events by LOR, ascending. */
-static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
-{
-    struct numbered *from = *numbered, *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
-    if (to == NULL) return LR_FAILED;
-    const bool is_moved = lr_radix_sort(from, to, sizeof(*to), params->count, params->lors->count + 1);
-    *numbered = is_moved ? to : from;
-    free(is_moved ? from : to);
-    return LR_OK;
-}
-
 /* Gets the factors of events. It is an lr_lor_source in which event numbers replace LOR numbers. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
-    for (int64_t k = 0; k < span->count; k++)
-        values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    for (int64_t k = 0; k < span->count; k++) values[k] = factors[lr_span_lor(span, k)];
     return LR_OK;
 }
 
@@ -419,6 +408,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     const int64_t count = params->count;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     float *of_lors = NULL;
+    struct numbered *spare = NULL;
     struct numbered *numbered = lr_alloc(count, sizeof(*numbered), "LORs of events", params->log);
     int64_t *lors = lr_alloc(count, sizeof(*lors), "LORs of events", params->log);
     family->event_factors = lr_alloc(count, sizeof(*family->event_factors), "factors of events", params->log);
@@ -431,15 +421,23 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
             int32_t crystals[2];
             lr_listmode_input_crystals(from, k, crystals);
             status = lr_error(params->log, LR_BAD_INPUT,
-                              "event %lld joins crystals %d and %d, whose modules are not in "
-                              "coincidence, so that it has no factor: leave it out",
+                              "event %lld joins crystals %d and %d, whose modules are not in coincidence, so that it "
+                              "has no factor: leave it out",
                               (long long)k, (int)crystals[0], (int)crystals[1]);
         }
     }
-    if (status == LR_OK) status = sort_lors(params, &numbered);
+    spare = status == LR_OK ? lr_alloc(count, sizeof(*spare), "LORs of events", params->log) : NULL;
+    if (status == LR_OK && spare == NULL) status = LR_FAILED;
     if (status != LR_OK) goto done;
 
     /* A source of factors takes ascending LORs without repeats. */
+    if (lr_radix_sort(numbered, spare, sizeof(*spare), count, params->lors->count + 1)) {
+        struct numbered *const sorted = spare;
+        spare = numbered;
+        numbered = sorted;
+    }
+    free(spare);
+    spare = NULL;
     int64_t listed = 0;
     for (int64_t n = 0; n < count; n++)
         if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;

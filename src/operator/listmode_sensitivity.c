@@ -170,48 +170,6 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-/* Projects a batch. The device draws and stores the batch's lines if it has enough memory. Otherwise the host does. */
-static lr_status project(struct line_batch *batch)
-{
-    struct line_sum *sum = batch->sum;
-    const struct lr_listmode_family *family = sum->family;
-    const lr_log *log = sum->op->params.log;
-    const struct lr_listmode_backend_params params = {.model = &family->model,
-                                                      .events = &batch->lines,
-                                                      .threads = sum->op->params.threads,
-                                                      .device = sum->op->params.device,
-                                                      .max_memory_bytes = sum->op->params.max_memory_bytes,
-                                                      .place = sum->op->backend.place,
-                                                      .stands_for = &sum->op->backend,
-                                                      .log = log};
-    if (!batch->is_drawn) {
-        LR_TRY(family->choice->arrange(&batch->lines, &params));
-        if (batch->lines.held == NULL) {
-            lr_listmode_events_finish(&batch->lines);
-            batch->count = gather(batch);
-            LR_TRY(batch->count > 0 ? open_lines(batch, log) : LR_OK);
-        }
-    }
-    if (batch->count == 0) return LR_OK;
-    if (batch->lines.held == NULL) {
-        const lr_listmode_params asked = params_of(batch, log);
-        LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
-    }
-
-    struct lr_backend backend = {0};
-    lr_vector values = {0};
-    const int64_t count = batch->lines.layout.count;
-    LR_TRY(lr_listmode_open(family, &params, &backend));
-    lr_status status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
-    for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
-        lr_number_put(&values, k, sum->factors[k]);
-    if (status == LR_OK)
-        status = backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
-    lr_vector_destroy(&values);
-    backend.fns->destroy(backend.self);
-    return status;
-}
-
 static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct line_sum *sum = user;
@@ -231,22 +189,55 @@ static void end_group(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds a prepared batch and frees its lines. */
+/* Projects a prepared batch, adds it, and frees its lines. The device draws and stores the lines if it has enough memory.
+ * Otherwise the host does. */
 static lr_status add_batch(struct line_batch *batch)
 {
     struct line_sum *sum = batch->sum;
+    const struct lr_listmode_family *family = sum->family;
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
     /* If the lines could not be opened before, they are opened again with a log, which receives the error. */
     LR_TRY(batch->status == LR_OK ? LR_OK : open_lines(batch, log));
-    const lr_lor_source *source = &sum->family->factors;
+    const lr_lor_source *source = &family->factors;
     const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
-    lr_status status = sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
+    LR_TRY(sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK);
 
-    status = status == LR_OK ? project(batch) : status;
+    const struct lr_listmode_backend_params params = {.model = &family->model,
+                                                      .events = &batch->lines,
+                                                      .threads = sum->op->params.threads,
+                                                      .device = sum->op->params.device,
+                                                      .max_memory_bytes = sum->op->params.max_memory_bytes,
+                                                      .place = sum->op->backend.place,
+                                                      .stands_for = &sum->op->backend,
+                                                      .log = log};
+    if (!batch->is_drawn) {
+        LR_TRY(family->choice->arrange(&batch->lines, &params));
+        if (batch->lines.held == NULL) {
+            lr_listmode_events_finish(&batch->lines);
+            batch->count = gather(batch);
+            if (batch->count == 0) return LR_OK;
+            LR_TRY(open_lines(batch, log));
+        }
+    }
+    if (batch->lines.held == NULL) {
+        const lr_listmode_params asked = params_of(batch, log);
+        LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
+    }
+
+    struct lr_backend backend = {0};
+    lr_vector values = {0};
+    const int64_t count = batch->lines.layout.count;
+    LR_TRY(lr_listmode_open(family, &params, &backend));
+    lr_status status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
+    for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
+        lr_number_put(&values, k, sum->factors[k]);
+    if (status == LR_OK)
+        status = backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
+    lr_vector_destroy(&values);
+    backend.fns->destroy(backend.self);
     lr_listmode_events_finish(&batch->lines);
-    if (status == LR_OK && batch->count > 0)
-        lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
+    if (status == LR_OK) lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
     return status;
 }
 
@@ -442,46 +433,11 @@ static double error_at(const struct plan *plan, int64_t v, double stride)
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
-/* Opens an operator for the lines of the guide. It runs on the processor, so that levels do not depend on the backend.
- * Tubes replace an exact kernel, because they are faster. */
-static struct lr_operator *open_guide(struct lr_operator *op)
-{
-    const struct lr_listmode_family *family = op->listmode;
-    lr_event line = {.weight = 1}; /* an operator needs an event */
-    lr_lors_crystals(family->lors, 0, line.crystals);
-    const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
-    const lr_listmode_params params = {.lors = family->lors,
-                                       .grid = &family->grid,
-                                       .events = &line,
-                                       .count = 1,
-                                       .kernel = is_exact ? LR_LISTMODE_TUBE : family->info.kernel,
-                                       .tube = is_exact ? (lr_listmode_tube){.width_mm = 0} : family->model.tube,
-                                       .blobs = family->info.blobs.radius_mm > 0 ? &family->info.blobs : NULL,
-                                       .factors = family->factors.get != NULL ? &family->factors : NULL,
-                                       .event_factors = &(float){1},
-                                       .backend = "native",
-                                       .threads = op->params.threads,
-                                       .log = op->params.log,
-                                       .progress = op->params.progress};
-    return lr_listmode_create(&params);
-}
-
 struct grading {
     const struct line_sum *sum;
     struct plan *plan;
     int tiles[2]; /* number of tiles of a slice along x and y */
 };
-
-static double mean_around(const struct grading *grading, int x, int y, int z)
-{
-    const int *size = grading->plan->op->grid.size;
-    double total = 0.0;
-    int count = 0;
-    for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
-        for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
-            total += grading->sum->total[((int64_t)z * size[1] + j) * size[0] + i];
-    return total / count;
-}
 
 /* Finds the relative variance of each voxel: the contribution of one line to the voxel, divided by the voxel's value.
  * The contribution is taken to be the same for all voxels of a tile. */
@@ -509,7 +465,12 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
         for (int y = first[1]; y < last[1]; y++) {
             for (int x = first[0]; x < last[0]; x++) {
                 const int64_t v = ((int64_t)z * size[1] + y) * size[0] + x;
-                const double mean = mean_around(grading, x, y, z), own = sum->total[v];
+                double around = 0.0;
+                int count = 0;
+                for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
+                    for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
+                        around += sum->total[((int64_t)z * size[1] + j) * size[0] + i];
+                const double mean = around / count, own = sum->total[v];
                 const double value = STEEP * own < mean ? own : mean;
                 grading->plan->variance[v] = value > 0.0 ? (float)(of_line / value) : INFINITY;
             }
@@ -594,7 +555,27 @@ static lr_status open_plan(struct plan *plan)
     plan->strides[0] = 1.0;
     if (plan->levels == NULL || plan->num_lines == family->lors->count) return plan->levels != NULL ? LR_OK : LR_FAILED;
     plan->variance = lr_alloc(op->info.num_voxels, sizeof(float), "errors of voxels", log);
-    struct lr_operator *guide = plan->variance != NULL ? open_guide(op) : NULL;
+    if (plan->variance == NULL) return LR_FAILED;
+
+    /* The operator for the lines of the guide runs on the processor, so that levels do not depend on the backend. Tubes
+     * replace an exact kernel, because they are faster. */
+    lr_event line = {.weight = 1}; /* an operator needs an event */
+    lr_lors_crystals(family->lors, 0, line.crystals);
+    const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
+    struct lr_operator *guide = lr_listmode_create(
+        &(lr_listmode_params){.lors = family->lors,
+                              .grid = &family->grid,
+                              .events = &line,
+                              .count = 1,
+                              .kernel = is_exact ? LR_LISTMODE_TUBE : family->info.kernel,
+                              .tube = is_exact ? (lr_listmode_tube){.width_mm = 0} : family->model.tube,
+                              .blobs = family->info.blobs.radius_mm > 0 ? &family->info.blobs : NULL,
+                              .factors = family->factors.get != NULL ? &family->factors : NULL,
+                              .event_factors = &(float){1},
+                              .backend = "native",
+                              .threads = op->params.threads,
+                              .log = op->params.log,
+                              .progress = op->params.progress});
     if (guide == NULL) return LR_FAILED;
     const int64_t share = plan->num_lines / 4 + 1;
     struct line_sum sum = {.op = guide,
@@ -780,9 +761,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     return status;
 }
 
-/* Computes the sensitivity of all LORs. Sets the standard errors of the mean voxel and of the worst voxel in the info,
- * and reports them to the log. */
-static lr_status compute(struct lr_operator *op, float *values)
+lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
 {
     struct lr_listmode_family *family = op->listmode;
     const int64_t all = family->lors->count;
@@ -826,8 +805,8 @@ static lr_status compute(struct lr_operator *op, float *values)
     }
     if (plan.num_lines < all) {
         lr_info(op->params.log,
-                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
-                "voxel is known to %.2g %%, the worst one to %.2g %%%s",
+                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean voxel is known to "
+                "%.2g %%, the worst one to %.2g %%%s",
                 (long long)plan.num_lines, (long long)all, 100.0 * info->sensitivity_error,
                 100.0 * info->sensitivity_worst, left);
     }
@@ -835,50 +814,5 @@ static lr_status compute(struct lr_operator *op, float *values)
 done:
     free(plan.levels);
     free(plan.variance);
-    return status;
-}
-
-/* Makes op->sensitivity: copies it from the operator that the caller named, whose sensitivity is the same, or computes
- * it. */
-static lr_status make_sensitivity(struct lr_operator *op)
-{
-    struct lr_operator *from = op->listmode->sensitivity_of;
-    lr_vector made;
-    LR_TRY(lr_make_sensitivity(op, &made));
-    lr_status status = from == NULL || from->sensitivity.count > 0 ? LR_OK : make_sensitivity(from);
-    if (status == LR_OK && from != NULL) status = lr_vector_copy(&from->sensitivity, &made);
-    if (status == LR_OK && from != NULL) {
-        lr_listmode_info *info = &op->listmode->info, *of_from = &from->listmode->info;
-        info->sensitivity_lines = of_from->sensitivity_lines;
-        info->sensitivity_error = of_from->sensitivity_error;
-        info->sensitivity_worst = of_from->sensitivity_worst;
-        info->sensitivity_left = of_from->sensitivity_left;
-    } else if (status != LR_CANCELLED && op->listmode->lors != NULL) {
-        /* The operator computes its own sensitivity. It also does so if the copy failed, for example because the device
-         * of the other operator was lost. */
-        lr_vector host = {0};
-        status = lr_vector_create(
-            &(lr_vector_params){.count = made.count, .name = "the sensitivity", .log = op->params.log}, &host);
-        status = status == LR_OK ? compute(op, host.values) : status;
-        status = status == LR_OK ? lr_vector_copy(&host, &made) : status;
-        lr_vector_destroy(&host);
-    }
-    if (status == LR_OK)
-        op->sensitivity = made;
-    else
-        lr_vector_destroy(&made);
-    return status;
-}
-
-lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
-{
-    const double share = (double)lr_selection_count(op->params.lors, part) / (double)op->info.num_lors;
-    lr_vector scaled;
-    if (op->sensitivity.count == 0) LR_TRY(make_sensitivity(op));
-    LR_TRY(lr_make_sensitivity(op, &scaled));
-    lr_status status = lr_vector_fill(&scaled, share);
-    status = status == LR_OK ? lr_vector_multiply(&scaled, &op->sensitivity) : status;
-    status = status == LR_OK ? lr_vector_copy(&scaled, image) : status;
-    lr_vector_destroy(&scaled);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "base/parallel.h"
 #include "base/units.h"
+#include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/facade.h"
 
@@ -104,15 +105,6 @@ void lr_matrix_finish(struct lr_matrix *matrix)
 static int64_t split_bytes(const struct lr_matrix *matrix, int64_t num_rows)
 {
     return (matrix->num_ranges * num_rows + 1) * (int64_t)sizeof(uint32_t);
-}
-
-/* The memory of num_rows rows that resemble the sample, with the last staging memory, bytes. */
-static int64_t estimate_bytes(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows)
-{
-    const double share = sample->num_rows > 0 ? (double)num_rows / (double)sample->num_rows : 0.0;
-    const double elements = (double)sample->num_elements * share;
-    const double staged = elements < CHUNK_ELEMENTS ? elements : CHUNK_ELEMENTS;
-    return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
 }
 
 /* Staged rows that are being moved into a chunk. */
@@ -386,10 +378,8 @@ static void forward_ranges(void *user, int64_t begin_range, int64_t end_range, i
         }
         do {
             const lr_lor_span *span = &walk.span;
-            for (int64_t k = 0; k < span->count; k++) {
-                const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-                lr_number_put(&forward->data, walk.position + k, window[lor - first]);
-            }
+            for (int64_t k = 0; k < span->count; k++)
+                lr_number_put(&forward->data, walk.position + k, window[lr_span_lor(span, k) - first]);
         } while (lr_selection_next(&walk));
     }
 }
@@ -459,9 +449,8 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
             do {
                 const lr_lor_span *span = &walk.span;
                 for (int64_t k = 0; k < span->count; k++) {
-                    const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
                     const bool is_one = back->data.values == NULL;
-                    window[lor - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
+                    window[lr_span_lor(span, k) - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
                 }
             } while (lr_selection_next(&walk));
         }
@@ -600,19 +589,6 @@ int64_t lr_stored_memory_limit(const struct lr_backend_params *params)
     return params->max_memory_bytes > 0 ? params->max_memory_bytes : lr_physical_memory() / 2;
 }
 
-static const char *bytes_in_words(int64_t bytes, char words[32])
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double amount = (double)bytes;
-    int unit = 0;
-    while (amount >= 1024.0 && unit < 4) {
-        amount /= 1024.0;
-        unit++;
-    }
-    snprintf(words, 32, unit > 0 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
-    return words;
-}
-
 /* --- the sample --- */
 
 struct sampling {
@@ -674,17 +650,15 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
                          int64_t bytes)
 {
     char needed[32], limit[32];
-    bytes_in_words(bytes, needed);
-    bytes_in_words(lr_stored_memory_limit(params), limit);
+    lr_bytes_text((double)bytes, needed);
+    lr_bytes_text((double)lr_stored_memory_limit(params), limit);
     if (wish->required) {
         return lr_error(params->log, LR_FAILED,
-                        "%s %s of memory, more than the limit of %s: raise the memory limit, take "
-                        "a coarser grid, or do not store the matrix",
+                        "%s %s of memory, more than the limit of %s: raise the memory limit, take a coarser grid, or "
+                        "do not store the matrix",
                         what, needed, limit);
     }
-    lr_info(params->log,
-            "the matrix is computed anew in every projection: %s %s of memory, more than the "
-            "limit of %s",
+    lr_info(params->log, "the matrix is computed anew in every projection: %s %s of memory, more than the limit of %s",
             what, needed, limit);
     return LR_OK;
 }
@@ -702,7 +676,11 @@ static lr_status fill(struct lr_backend *backend, const struct lr_backend_params
                                     .progress_filter = wish->progress_filter,
                                     .num_rows = lr_grid_num_voxels(params->grid)};
     lr_status status;
-    const int64_t estimate = estimate_bytes(&matrix, sample, generation.num_rows);
+    /* The memory of all rows, if they resemble the sample, with the last staging memory. */
+    const double share = sample->num_rows > 0 ? (double)generation.num_rows / (double)sample->num_rows : 0.0;
+    const double elements = (double)sample->num_elements * share;
+    const double staged = elements < CHUNK_ELEMENTS ? elements : CHUNK_ELEMENTS;
+    const int64_t estimate = (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(&matrix, generation.num_rows);
     if (estimate > lr_stored_memory_limit(params)) {
         status = decline(params, wish, "storing it needs an estimated", estimate);
         goto done;
@@ -762,14 +740,14 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
         const long long count = (long long)params->lors->count;
         if (wish->required) {
             return lr_error(params->log, LR_FAILED,
-                            "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
-                            "the coincidence rules, or do not store the matrix",
+                            "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten the coincidence "
+                            "rules, or do not store the matrix",
                             count);
         }
-        lr_info(params->log,
-                "the matrix is computed anew in every projection: it has %lld LORs, and at most "
-                "4294967296 can be stored",
-                count);
+        lr_info(
+            params->log,
+            "the matrix is computed anew in every projection: it has %lld LORs, and at most 4294967296 can be stored",
+            count);
         return LR_OK;
     }
 

@@ -11,7 +11,6 @@
 #ifndef LR_OPERATOR_MATRIX_H
 #define LR_OPERATOR_MATRIX_H
 
-#include "model/lors/elements.h"
 #include "model/lors/rows.h"
 #include "operator/backend.h"
 #include "operator/facade.h"

@@ -23,8 +23,7 @@ lr_operator *lr_operator_create_among(const lr_operator_params *params, const st
     /* The setting `rays` is for lines, which only sampled mode has. */
     if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
         lr_warn(op->params.log,
-                "rays = %d is not used: solid angles are computed exactly unless mode sampled is "
-                "asked for",
+                "rays = %d is not used: solid angles are computed exactly unless mode sampled is asked for",
                 params->rays);
     }
 

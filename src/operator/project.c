@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/lor_check.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
@@ -16,34 +15,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-/* The number of values of a block. The loop over a block has no branch, so that the compiler can vectorise it. */
-enum { BLOCK = 4096 };
-
-static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
-{
-    int wrong = 0;
-    if (vector->precision == LR_FLOAT64) {
-        const double *values = vector->values;
-        for (int64_t k = begin; k < end; k++) wrong |= !isfinite(values[k]);
-    } else {
-        const float *values = vector->values;
-        for (int64_t k = begin; k < end; k++) wrong |= !isfinite(values[k]);
-    }
-    return !wrong;
-}
-
-/* Returns the index of the first number that is not finite, or -1. */
-static int64_t numbers_find_not_finite(const lr_vector *vector)
-{
-    for (int64_t begin = 0; begin < vector->count; begin += BLOCK) {
-        const int64_t end = begin + BLOCK < vector->count ? begin + BLOCK : vector->count;
-        if (block_is_finite(vector, begin, end)) continue;
-        for (int64_t k = begin; k < end; k++)
-            if (!block_is_finite(vector, k, k + 1)) return k;
-    }
-    return -1;
-}
 
 /* A forward or back-projection with an operator, of the LORs of a part, or of all LORs (part NULL). */
 struct projection {
@@ -62,21 +33,15 @@ struct projection {
  * projection. */
 #define FREE_SHARE 0.9
 
-double lr_project_bytes(const struct lr_operator *op)
-{
-    return (double)op->info.num_voxels * op->backend.fns->voxel_bytes;
-}
-
 lr_status lr_project_check_room(const struct lr_operator *op)
 {
-    const double needed = lr_project_bytes(op);
+    const double needed = (double)op->info.num_voxels * op->backend.fns->voxel_bytes;
     if (needed < LARGE_BYTES) return LR_OK;
     const double free_bytes = FREE_SHARE * (double)lr_available_memory();
     if (needed <= free_bytes) return LR_OK;
     return lr_error(op->params.log, LR_FAILED,
-                    "projections on a grid of %lld voxels need about %.3g GiB of memory on backend "
-                    "%s, and %.3g GiB can be had: take at most %.2g voxels, such as edges %.2g times "
-                    "as long, or a part of the grid",
+                    "projections on a grid of %lld voxels need about %.3g GiB of memory on backend %s, and %.3g GiB "
+                    "can be had: take at most %.2g voxels, such as edges %.2g times as long, or a part of the grid",
                     (long long)op->info.num_voxels, needed / 0x1p30, op->backend.fns->name, free_bytes / 0x1p30,
                     free_bytes / op->backend.fns->voxel_bytes, cbrt(needed / free_bytes) + 0.05);
 }
@@ -85,37 +50,31 @@ lr_status lr_project_check_room(const struct lr_operator *op)
 
 static lr_status check_input(const struct projection *p, const lr_vector *in)
 {
-    int64_t wrong = -1;
-    if (in->values != NULL) {
-        wrong = numbers_find_not_finite(in);
-    } else {
-        /* Numbers on a device are copied to the host only if one of them is not finite. */
-        lr_vector_sums sums;
-        LR_TRY(lr_vector_add_up(in, NULL, &sums));
-        if (sums.not_finite == 0) return LR_OK;
-        lr_vector host;
-        LR_TRY(lr_vector_create(
-            &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
-        const lr_status status = lr_vector_copy(in, &host);
-        if (status == LR_OK) wrong = numbers_find_not_finite(&host);
-        lr_vector_destroy(&host);
-        LR_TRY(status);
-    }
-    if (wrong < 0) return LR_OK;
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(in, NULL, &sums));
+    if (sums.not_finite == 0) return LR_OK;
+    lr_vector host;
+    LR_TRY(lr_vector_create(
+        &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
+    const lr_status status = lr_vector_copy(in, &host);
+    int64_t wrong = 0;
+    while (status == LR_OK && wrong < in->count - 1 && isfinite(lr_number_get(&host, wrong))) wrong++;
+    lr_vector_destroy(&host);
+    LR_TRY(status);
 
     if (p->forward) {
         const int *size = p->op->grid.size;
         const int64_t line = wrong / size[0];
         return lr_error(p->op->params.log, LR_BAD_INPUT,
-                        "voxel (%lld, %lld, %lld) of the image is not a finite number that fits the "
-                        "backend: replace NaN and infinities before projecting",
+                        "voxel (%lld, %lld, %lld) of the image is not a finite number that fits the backend: replace "
+                        "NaN and infinities before projecting",
                         (long long)(wrong % size[0]), (long long)(line % size[1]), (long long)(line / size[1]));
     }
     char text[160];
     const lr_lors *lors = p->op->params.lors;
     return lr_error(p->op->params.log, LR_BAD_INPUT,
-                    "the value of %s is not a finite number that fits the backend: replace NaN and "
-                    "infinities before back-projecting",
+                    "the value of %s is not a finite number that fits the backend: replace NaN and infinities before "
+                    "back-projecting",
                     lr_lor_name(lors, lr_selection_lor(lors, p->part, wrong), text));
 }
 
@@ -133,7 +92,7 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
     struct lr_selection_walk walk = {.lors = p->op->params.lors, .selection = p->part};
     while (lr_selection_next(&walk)) {
         for (int64_t k = 0; k < walk.span.count; k++) {
-            const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
+            const int64_t lor = lr_span_lor(&walk.span, k);
             if (p->forward)
                 lr_number_put(values, walk.position + k, lr_number_get(all, lor));
             else
@@ -196,6 +155,18 @@ static bool is_same(const lr_vector *one, const lr_vector *other)
     return one->storage == other->storage && one->values == other->values;
 }
 
+static lr_status check_vector(const struct lr_operator *op, const lr_vector *vector, int64_t count, const char *what)
+{
+    if (vector == NULL || (vector->values == NULL && vector->storage == NULL))
+        return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array: %s is missing", what);
+    if (vector->count != count) {
+        return lr_error(op->params.log, LR_USAGE, "%s has %lld numbers where the operator has %lld", what,
+                        (long long)vector->count, (long long)count);
+    }
+    return LR_OK;
+}
+
+/* Projects what the caller gives, with factors and without the resolution in image space. */
 static lr_status project(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     lr_vector inner_in, inner_out;
@@ -217,57 +188,30 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
     return status;
 }
 
-/* --- the caller's side --- */
-
-static lr_status check_vector(const struct lr_operator *op, const lr_vector *vector, int64_t count, const char *what)
-{
-    if (vector == NULL || (vector->values == NULL && vector->storage == NULL))
-        return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array: %s is missing", what);
-    if (vector->count != count) {
-        return lr_error(op->params.log, LR_USAGE, "%s has %lld numbers where the operator has %lld", what,
-                        (long long)vector->count, (long long)count);
-    }
-    return LR_OK;
-}
-
-/* Sets *part to NULL if the part has all LORs, and *count to the number of LORs. */
-static lr_status settle(const struct lr_operator *op, const lr_selection **part, int64_t *count)
-{
-    const lr_selection all = {0};
-    LR_TRY(lr_selection_check(op->params.lors, *part != NULL ? *part : &all, op->params.log));
-    if (*part == NULL || lr_selection_is_all(*part)) {
-        *part = NULL;
-        *count = op->info.num_lors;
-    } else {
-        *count = lr_selection_count(op->params.lors, *part);
-    }
-    return LR_OK;
-}
-
 lr_status lr_project_forward(const struct lr_projection *wanted, const lr_vector *image, lr_vector *values)
 {
     struct lr_operator *op = wanted->op;
-    struct projection p = {op, wanted->part, true, wanted->is_finite};
-    int64_t count;
-    LR_TRY(settle(op, &p.part, &count));
+    const lr_selection *part = lr_selection_is_all(wanted->part) ? NULL : wanted->part;
+    LR_TRY(lr_selection_check(op->params.lors, wanted->part, op->params.log));
+    const int64_t count = lr_selection_count(op->params.lors, part);
     if (count == 0) return LR_OK;
     LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
     const lr_vector *blurred;
     LR_TRY(lr_psf_blur(&op->psf, image, &blurred));
-    return project(&p, blurred, values);
+    return project(&(struct projection){op, part, true, wanted->is_finite}, blurred, values);
 }
 
 lr_status lr_project_back(const struct lr_projection *wanted, const lr_vector *values, lr_vector *image)
 {
     struct lr_operator *op = wanted->op;
-    struct projection p = {op, wanted->part, false, wanted->is_finite};
-    int64_t count;
-    LR_TRY(settle(op, &p.part, &count));
+    const lr_selection *part = lr_selection_is_all(wanted->part) ? NULL : wanted->part;
+    LR_TRY(lr_selection_check(op->params.lors, wanted->part, op->params.log));
+    const int64_t count = lr_selection_count(op->params.lors, part);
     LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
     if (count == 0) return lr_vector_fill(image, 0.0);
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
-    LR_TRY(project(&p, values, image));
+    LR_TRY(project(&(struct projection){op, part, false, wanted->is_finite}, values, image));
     return lr_psf_apply(&op->psf, image);
 }
 
@@ -327,7 +271,7 @@ static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_
 {
     lr_vector ones;
     lr_vector_params params = {.place = place,
-                               .count = part != NULL ? lr_selection_count(op->params.lors, part) : op->info.num_lors,
+                               .count = lr_selection_count(op->params.lors, part),
                                .name = "a window of LORs",
                                .log = op->params.log};
     LR_TRY(lr_vector_create(&params, &ones));
@@ -433,13 +377,35 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* Computes op->sensitivity, A^T n of all LORs, if it is still empty. */
+/* Makes op->sensitivity, A^T n of all LORs, if it is still empty: copies it from the operator that the caller of a
+ * list-mode operator named, whose sensitivity is the same, or computes it. */
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
+    struct lr_listmode_family *listmode = op->info.of_lines ? NULL : op->listmode;
+    struct lr_operator *from = listmode != NULL ? listmode->sensitivity_of : NULL;
     lr_vector made;
     if (op->sensitivity.count > 0) return LR_OK;
     LR_TRY(lr_make_sensitivity(op, &made));
-    const lr_status status = compute_sensitivity(op, NULL, &made);
+    lr_status status = from != NULL ? keep_sensitivity(from) : LR_OK;
+    if (status == LR_OK && from != NULL) status = lr_vector_copy(&from->sensitivity, &made);
+    if (status == LR_OK && from != NULL) {
+        lr_listmode_info *info = &listmode->info, *of_from = &from->listmode->info;
+        info->sensitivity_lines = of_from->sensitivity_lines;
+        info->sensitivity_error = of_from->sensitivity_error;
+        info->sensitivity_worst = of_from->sensitivity_worst;
+        info->sensitivity_left = of_from->sensitivity_left;
+    } else if (listmode == NULL) {
+        status = compute_sensitivity(op, NULL, &made);
+    } else if (status != LR_CANCELLED && listmode->lors != NULL) {
+        /* The operator computes its own sensitivity. It also does so if the copy failed, for example because the device
+         * of the other operator was lost. */
+        lr_vector host = {0};
+        status = lr_vector_create(
+            &(lr_vector_params){.count = made.count, .name = "the sensitivity", .log = op->params.log}, &host);
+        status = status == LR_OK ? lr_listmode_sensitivity(op, host.values) : status;
+        status = status == LR_OK ? lr_vector_copy(&host, &made) : status;
+        lr_vector_destroy(&host);
+    }
     if (status == LR_OK)
         op->sensitivity = made;
     else
@@ -449,8 +415,6 @@ static lr_status keep_sensitivity(struct lr_operator *op)
 
 lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    const lr_selection all = {0};
-    part = part != NULL ? part : &all;
     if (image == NULL || (image->values == NULL && image->storage == NULL))
         return lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
     LR_TRY(image->count == op->info.num_voxels
@@ -459,16 +423,24 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
                           (long long)image->count, (long long)op->info.num_voxels));
 
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
+    const int64_t count = lr_selection_count(op->params.lors, part);
     if (op->listmode != NULL && !op->info.of_lines) {
         /* An operator may copy its sensitivity from an operator of lines, whose sensitivity is then computed here
          * first. */
         lr_operator *from = op->listmode->sensitivity_of;
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
-        LR_TRY(lr_listmode_sensitivity(op, part, image));
+        LR_TRY(keep_sensitivity(op));
+        /* A part has its share of the sensitivity of all LORs. */
+        lr_vector scaled;
+        LR_TRY(lr_make_sensitivity(op, &scaled));
+        lr_status status = lr_vector_fill(&scaled, (double)count / (double)op->info.num_lors);
+        status = status == LR_OK ? lr_vector_multiply(&scaled, &op->sensitivity) : status;
+        status = status == LR_OK ? lr_vector_copy(&scaled, image) : status;
+        lr_vector_destroy(&scaled);
+        LR_TRY(status);
     } else if (!lr_selection_is_all(part)) {
-        const bool is_empty = lr_selection_count(op->params.lors, part) == 0;
-        LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : compute_sensitivity(op, part, image));
+        LR_TRY(count == 0 ? lr_vector_fill(image, 0.0) : compute_sensitivity(op, part, image));
     } else {
         LR_TRY(keep_sensitivity(op));
         LR_TRY(lr_vector_copy(&op->sensitivity, image));
@@ -491,8 +463,8 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
     *backend = has_room ? &op->backend : NULL;
     if (updates != NULL && !has_room) {
         lr_info(op->params.log,
-                "half of the memory of %s does not hold the data of all subsets: they go there with "
-                "each projection, which takes longer",
+                "half of the memory of %s does not hold the data of all subsets: they go there with each projection, "
+                "which takes longer",
                 op->info.device);
     }
     return LR_OK;

@@ -23,14 +23,12 @@ lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
         const double reach = cut * fwhm_mm[axis] / 2.3548 / op->grid.voxel_mm[axis];
         if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
             return lr_error(op->params.log, LR_USAGE,
-                            "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or "
-                            "0 for none",
+                            "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or 0 for none",
                             fwhm_mm[axis], "xyz"[axis]);
         }
         if (reach >= LR_CONVOLUTION_REACH - 1) {
             return lr_error(op->params.log, LR_USAGE,
-                            "a resolution of %g mm along %c reaches over more than %d voxels of %g "
-                            "mm: is it in mm?",
+                            "a resolution of %g mm along %c reaches over more than %d voxels of %g mm: is it in mm?",
                             fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1, op->grid.voxel_mm[axis]);
         }
     }

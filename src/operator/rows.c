@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/elements.h"
+#include "model/lors/place.h"
 #include "model/lors/rows.h"
 #include "model/lors/selection.h"
 #include "operator/matrix.h"
@@ -129,8 +129,8 @@ static lr_status rows_check_sink(const struct lr_operator *op, const lr_row_sink
 {
     if (op->psf.is_on) {
         return lr_error(op->psf.log, LR_USAGE,
-                        "matrix elements cannot be had with a resolution in image space, which is applied to "
-                        "images and not to elements: make an operator without one");
+                        "matrix elements cannot be had with a resolution in image space, which is applied to images "
+                        "and not to elements: make an operator without one");
     }
     if (sink == NULL || sink->take == NULL)
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
@@ -142,27 +142,22 @@ static bool is_finite_point(const double point_mm[3])
     return isfinite(point_mm[0]) && isfinite(point_mm[1]) && isfinite(point_mm[2]);
 }
 
-static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_t end)
-{
-    if (begin < 0 || end < begin || end > op->info.num_voxels) {
-        return lr_error(op->params.log, LR_USAGE, "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
-                        (long long)begin, (long long)end - 1, (long long)op->info.num_voxels - 1);
-    }
-    return LR_OK;
-}
-
 /* errors: LR_USAGE, logged, for lists that are not ascending or not within range. */
 static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_choice *choice)
 {
     LR_TRY(lr_selection_check(op->params.lors, choice->part, op->params.log));
-    if (choice->voxels == NULL) return check_voxel(op, choice->begin, choice->end);
-    for (int64_t k = 0; k < choice->num_voxels; k++) {
-        LR_TRY(check_voxel(op, choice->voxels[k], choice->voxels[k] + 1));
-        if (k > 0 && choice->voxels[k] <= choice->voxels[k - 1]) {
+    const int64_t *voxels = choice->voxels, num = voxels != NULL ? choice->num_voxels : 1;
+    for (int64_t k = 0; k < num; k++) {
+        const int64_t begin = voxels != NULL ? voxels[k] : choice->begin;
+        const int64_t end = voxels != NULL ? begin + 1 : choice->end;
+        if (begin < 0 || end < begin || end > op->info.num_voxels) {
+            return lr_error(op->params.log, LR_USAGE, "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
+                            (long long)begin, (long long)end - 1, (long long)op->info.num_voxels - 1);
+        }
+        if (k > 0 && voxels[k] <= voxels[k - 1]) {
             return lr_error(op->params.log, LR_USAGE,
-                            "voxel %lld is listed after %lld: list rows in ascending order, each "
-                            "once",
-                            (long long)choice->voxels[k], (long long)choice->voxels[k - 1]);
+                            "voxel %lld is listed after %lld: list rows in ascending order, each once",
+                            (long long)voxels[k], (long long)voxels[k - 1]);
         }
     }
     return LR_OK;
@@ -192,22 +187,17 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, co
 {
     LR_TRY(rows_check_sink(op, sink));
     LR_TRY(rows_check_choice(op, choice));
-    const bool is_listed = choice->voxels != NULL;
-    struct counted_sink counted = count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
-    if (is_listed) {
+    const int64_t *voxels = choice->voxels;
+    const int64_t total = voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
+    struct counted_sink counted = count_rows(op, sink, total);
+    for (int64_t k = 0, num; k < total; k += num) {
         /* Consecutive voxels are computed together. */
-        const int64_t *voxels = choice->voxels;
-        for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
-            for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
-            }
-            struct lr_rows rows = lr_rows_of_voxels(&op->params, voxels[k], voxels[end - 1] + 1);
-            LR_TRY(run_counted(op, &rows, choice->part, &counted));
-        }
-        return LR_OK;
+        const int64_t begin = voxels != NULL ? voxels[k] : choice->begin;
+        for (num = voxels != NULL ? 1 : total; k + num < total && voxels[k + num] == begin + num;) num++;
+        struct lr_rows rows = lr_rows_of_voxels(&op->params, begin, begin + num);
+        LR_TRY(run_counted(op, &rows, choice->part, &counted));
     }
-
-    struct lr_rows rows = lr_rows_of_voxels(&op->params, choice->begin, choice->end);
-    return run_counted(op, &rows, choice->part, &counted);
+    return LR_OK;
 }
 
 static lr_status count_row(void *user, const lr_row *row)
@@ -315,10 +305,10 @@ static lr_status make_room(struct block *block)
 
     while (block->count > block->most * 3 / 4) {
         if (block->end - block->begin == 1) {
-            return lr_error(log, LR_FAILED,
-                            "the elements of LOR %lld alone need more than the memory limit: raise "
-                            "it, or take a coarser grid",
-                            (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
+            return lr_error(
+                log, LR_FAILED,
+                "the elements of LOR %lld alone need more than the memory limit: raise it, or take a coarser grid",
+                (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
         }
         block->end = block->begin + (block->end - block->begin) / 2;
         int64_t count = 0;
@@ -389,14 +379,13 @@ static lr_status deliver(const struct block *block, const lr_row_sink *sink)
         for (int64_t k = skipped; k < walk.span.count && status == LR_OK; k++) {
             const int64_t place = walk.position + k;
             if (place >= block->end) break;
-            const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
             const int64_t n = place - block->begin;
             const int64_t begin = first[n], count = first[n + 1] - begin;
             for (int64_t m = 0; m < count; m++) {
                 row_voxel[m] = voxel[begin + m];
                 row_value[m] = (double)value[begin + m];
             }
-            const lr_row row = {lor, count, row_voxel, row_value};
+            const lr_row row = {lr_span_lor(&walk.span, k), count, row_voxel, row_value};
             status = sink->take(sink->user, &row);
 
             if (status == LR_OK && k % 4096 == 0)
@@ -607,7 +596,7 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
     if (op->info.lors->scanner == NULL)
         return lr_error(op->params.log, LR_USAGE, "projections of histo-images are not forecast");
     LR_TRY(lr_project_check_room(op));
-    forecast->memory_bytes = lr_project_bytes(op);
+    forecast->memory_bytes = (double)op->info.num_voxels * op->backend.fns->voxel_bytes;
     if (op->info.stored) {
         forecast->memory_bytes += (double)op->info.memory_bytes;
         return LR_OK;

@@ -115,18 +115,17 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
         double end[3];
         for (int k = 0; k < 3; k++) end[k] = grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
         const struct half_space *sides = hull.sides;
-        status = lr_error(log, LR_BAD_INPUT,
-                          "the grid misses the scanner: its voxel centres span x %g to %g, y %g to %g, "
-                          "z %g to %g mm, the detectors x %g to %g, y %g to %g, z %g to %g mm: change "
-                          "the grid's origin or leave it out to centre the grid",
-                          grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2],
-                          -sides[1].limit_mm, sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm,
-                          -sides[5].limit_mm, sides[4].limit_mm);
+        status = lr_error(
+            log, LR_BAD_INPUT,
+            "the grid misses the scanner: its voxel centres span x %g to %g, y %g to %g, z %g to %g mm, the detectors "
+            "x %g to %g, y %g to %g, z %g to %g mm: change the grid's origin or leave it out to centre the grid",
+            grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2], -sides[1].limit_mm,
+            sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm, -sides[5].limit_mm, sides[4].limit_mm);
 
     } else if (inside < total) {
         lr_warn(log,
-                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller "
-                "grid saves their time and memory",
+                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller grid saves their "
+                "time and memory",
                 (long long)(total - inside), (long long)total);
     }
     /* A grid that has several voxels and is smaller than a tenth of a crystal must have the wrong unit. */
@@ -136,8 +135,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
         pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
     if (lr_grid_num_voxels(grid) > 1 && widest_mm < 0.1 * pitch_mm) {
         lr_warn(log,
-                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel "
-                "edges are given in mm",
+                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel edges are given in mm",
                 widest_mm, pitch_mm);
     }
 
@@ -162,48 +160,42 @@ static bool warn_if_near(const lr_scanner *scanner, int index, const double poin
         is_near = is_near && fabs(vec_dot(axes[k], offset)) < half + NEAR_MM;
     }
     if (is_near) {
-        lr_warn(log,
-                "the sample point at (%.6g, %.6g, %.6g) mm lies %.2g mm from the detection plane of "
-                "module %d: single precision, which backend compute has, loses elements there; use "
-                "backend native or cpu, or another grid",
-                point_mm[0], point_mm[1], point_mm[2], fabs(height), index);
+        lr_warn(
+            log,
+            "the sample point at (%.6g, %.6g, %.6g) mm lies %.2g mm from the detection plane of module %d: single "
+            "precision, which backend compute has, loses elements there; use backend native or cpu, or another grid",
+            point_mm[0], point_mm[1], point_mm[2], fabs(height), index);
     }
     return is_near;
 }
 
-static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, int index,
-                           const lr_log *log)
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
 {
-    const lr_module *module = &scanner->modules[index];
-    int64_t range[3][2], at[3];
-    double centre[3], point[3];
-    lr_scanner_detection_centre(scanner, index, centre);
-    for (int k = 0; k < 3; k++) {
-        const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
-                            0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-        /* The sample points along the axis that may be near the module. */
-        const double step = grid->voxel_mm[k] / samples[k];
-        const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
-        const double last = (double)grid->size[k] * samples[k] - 1;
-        range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
-        range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
-    }
-    for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
-        for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
-            for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
-                for (int k = 0; k < 3; k++)
-                    point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
-                if (warn_if_near(scanner, index, point, log)) return true;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        int64_t range[3][2], at[3];
+        double centre[3], point[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 3; k++) {
+            const lr_module *module = &scanner->modules[m];
+            const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                                0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
+            /* The sample points along the axis that may be near the module. */
+            const double step = grid->voxel_mm[k] / samples[k];
+            const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
+            const double last = (double)grid->size[k] * samples[k] - 1;
+            range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
+            range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
+        }
+        for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
+            for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
+                for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
+                    for (int k = 0; k < 3; k++)
+                        point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+                    if (warn_if_near(scanner, m, point, log)) return;
+                }
             }
         }
     }
-    return false;
-}
-
-void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
-{
-    bool found = false;
-    for (int m = 0; m < scanner->num_modules && !found; m++) found = warn_of_module(grid, samples, scanner, m, log);
 }
 
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
@@ -246,18 +238,18 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
         const float value = mu->values[k];
         if (!isfinite(value) || value < 0.0f) {
             const int64_t line = k / mu->grid.size[0];
-            return lr_error(log, LR_BAD_INPUT,
-                            "voxel (%lld, %lld, %lld) of the attenuation image is %g: give finite "
-                            "values of at least 0, in 1/mm",
-                            (long long)(k % mu->grid.size[0]), (long long)(line % mu->grid.size[1]),
-                            (long long)(line / mu->grid.size[1]), (double)value);
+            return lr_error(
+                log, LR_BAD_INPUT,
+                "voxel (%lld, %lld, %lld) of the attenuation image is %g: give finite values of at least 0, in 1/mm",
+                (long long)(k % mu->grid.size[0]), (long long)(line % mu->grid.size[1]),
+                (long long)(line / mu->grid.size[1]), (double)value);
         }
         largest = fmaxf(largest, value);
     }
     if (largest > IMPLAUSIBLE_MU) {
         lr_warn(log,
-                "the attenuation image reaches %g/mm, while water has 0.0096/mm: it looks like "
-                "1/cm; if so, divide it by 10",
+                "the attenuation image reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, divide it "
+                "by 10",
                 (double)largest);
     }
 
@@ -315,35 +307,6 @@ struct row_edges {
     int count;
 };
 
-/* Lists the crystal rings of the upright modules of the front layer. The list is empty if there are no such modules, or
- * if memory runs out. */
-static struct row_edges find_rows(const lr_scanner *scanner)
-{
-    struct row_edges rows = {NULL, 0};
-    int most = 0;
-    for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];
-    rows.list = lr_alloc(most, sizeof(*rows.list), "crystal rings", NULL);
-    for (int m = 0; rows.list != NULL && m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) continue;
-        for (int q = 0; q < module->crystals[1]; q++) {
-            const double at = module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
-            rows.list[rows.count][0] = at - 0.5 * module->face_mm[1];
-            rows.list[rows.count++][1] = at + 0.5 * module->face_mm[1];
-        }
-    }
-    if (rows.count == 0) return rows;
-    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
-    int last = 0;
-    for (int k = 1; k < rows.count; k++)
-        if (rows.list[k][0] > rows.list[last][1])
-            memcpy(rows.list[++last], rows.list[k], sizeof(*rows.list));
-        else
-            rows.list[last][1] = fmax(rows.list[last][1], rows.list[k][1]);
-    rows.count = last + 1;
-    return rows;
-}
-
 /* The mean of the sensitivity over a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is the
  * length of the set of t for which there are crystals both at z + t and at z - t. */
 static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
@@ -370,7 +333,31 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
  * is small enough. If the error is too large for all numbers that are tried, the best of them is taken. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
-    const struct row_edges rows = find_rows(scanner);
+    /* The crystal rings of the upright modules of the front layer; none if memory runs out. */
+    struct row_edges rows = {NULL, 0};
+    int most = 0;
+    for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];
+    rows.list = lr_alloc(most, sizeof(*rows.list), "crystal rings", NULL);
+    for (int m = 0; rows.list != NULL && m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) continue;
+        for (int q = 0; q < module->crystals[1]; q++) {
+            const double at = module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
+            rows.list[rows.count][0] = at - 0.5 * module->face_mm[1];
+            rows.list[rows.count++][1] = at + 0.5 * module->face_mm[1];
+        }
+    }
+    if (rows.count > 0) qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
+    const int num_listed = rows.count;
+    rows.count = num_listed > 0;
+    for (int k = 1; k < num_listed; k++) { /* intervals that meet are joined */
+        double *last = rows.list[rows.count - 1];
+        if (rows.list[k][0] > last[1])
+            memcpy(rows.list[rows.count++], rows.list[k], sizeof(*rows.list));
+        else
+            last[1] = fmax(last[1], rows.list[k][1]);
+    }
+
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
@@ -451,10 +438,10 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     if (params->rays < 0 || params->rays > MAX_RAYS)
         return lr_error(log, LR_USAGE, "rays = %d: give 1 to %d, or 0 for %d", params->rays, MAX_RAYS, DEFAULT_RAYS);
     if (params->mu_steps < 0 || params->mu_steps > MAX_MU_STEPS) {
-        return lr_error(log, LR_USAGE,
-                        "%d steps through the attenuation image: give 1 to %d, or 0 for steps of "
-                        "at most one of its voxels",
-                        params->mu_steps, MAX_MU_STEPS);
+        return lr_error(
+            log, LR_USAGE,
+            "%d steps through the attenuation image: give 1 to %d, or 0 for steps of at most one of its voxels",
+            params->mu_steps, MAX_MU_STEPS);
     }
 
     if (params->threads < 0 || params->threads > MAX_THREADS) {
@@ -464,16 +451,15 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     if (params->device < 0) return lr_error(log, LR_USAGE, "device = %d: devices are counted from 0", params->device);
     if (params->max_memory_bytes < 0) {
         return lr_error(log, LR_USAGE,
-                        "a memory limit of %lld bytes: give a positive number, or 0 for half of "
-                        "the machine's memory",
+                        "a memory limit of %lld bytes: give a positive number, or 0 for half of the machine's memory",
                         (long long)params->max_memory_bytes);
     }
 
     LR_TRY(lr_grid_check(params->grid, log));
     if (params->penetration && params->layers_alone) {
         return lr_error(log, LR_USAGE,
-                        "with penetration photons go through all layers, and none counts as if it "
-                        "were alone: ask for one of the two");
+                        "with penetration photons go through all layers, and none counts as if it were alone: ask for "
+                        "one of the two");
     }
     *grid = *params->grid;
     const lr_scanner *scanner = params->lors->scanner;
@@ -511,8 +497,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     }
     if (product > MAX_SAMPLES) {
         return lr_error(log, LR_USAGE,
-                        "%d x %d x %d sample points per voxel, more than %d: give fewer samples "
-                        "or smaller voxels",
+                        "%d x %d x %d sample points per voxel, more than %d: give fewer samples or smaller voxels",
                         settings->samples[0], settings->samples[1], settings->samples[2], MAX_SAMPLES);
     }
     LR_TRY(complete_mu(params, log, settings));

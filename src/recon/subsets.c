@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "device/vector.h"
-#include "model/lors/lor_check.h"
+#include "model/lors/place.h"
 #include "operator/updates.h"
 
 #include <float.h>

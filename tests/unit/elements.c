@@ -4,7 +4,7 @@
  * Rows of a matrix: lists of elements, errors of rows against sums over a dense copy, and the roles of modules. */
 #include "cases.h"
 
-#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 
 static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
 {

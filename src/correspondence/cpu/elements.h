@@ -11,7 +11,7 @@
 #define LR_CORRESPONDENCE_CPU_ELEMENTS_H
 
 #include "correspondence/cpu/polygon.h"
-#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 #include "operator/backend.h"
 
 /* A module's rectangle on the detection plane. Point y has the plane coordinates (u . (y - centre), v . (y -

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
 

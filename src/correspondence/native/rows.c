@@ -3,8 +3,8 @@
  *
  * Rows of the matrix. One thread computes the row of a voxel or point. A stretch is a range of consecutive rows, which
  * are computed in parallel and then handed to the sink in ascending order. */
+#include "model/lors/rows.h"
 #include "correspondence/native/native.h"
-#include "model/lors/elements.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -20,17 +20,7 @@ lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *
     *index = (struct lr_centre_index){0};
     index->centres_mm = lr_alloc(scanner->num_crystals, sizeof(*index->centres_mm), "crystal centres", log);
     if (index->centres_mm == NULL) return LR_FAILED;
-    int crystal = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        for (int q = 0; q < module->crystals[1]; q++) {
-            for (int p = 0; p < module->crystals[0]; p++) {
-                lr_module_crystal_centre(module, p, q, index->centres_mm[crystal]);
-                crystal++;
-            }
-        }
-    }
-
+    lr_scanner_crystal_centres(scanner, index->centres_mm);
     const struct lr_points points = {index->centres_mm[0], sizeof(index->centres_mm[0]), scanner->num_crystals};
     const lr_status status = lr_point_hash_init(&index->hash, &points, 1.0, log);
     if (status != LR_OK) lr_centre_index_finish(index);

@@ -166,8 +166,7 @@ lr_status lr_mu_lines_init(struct lr_mu_lines *self, const lr_image *mu, const l
         const float value = mu->values[v];
         if (!isfinite(value) || value < 0.0f) {
             return lr_error(log, LR_BAD_INPUT,
-                            "voxel (%lld, %lld, %lld) of the mu-map is %g per mm: values must be "
-                            "finite and at least 0",
+                            "voxel (%lld, %lld, %lld) of the mu-map is %g per mm: values must be finite and at least 0",
                             (long long)(v % size[0]), (long long)(v / size[0] % size[1]),
                             (long long)(v / size[0] / size[1]), (double)value);
         }
@@ -280,8 +279,7 @@ lr_attenuation *lr_attenuation_create_sized(size_t given_bytes, const lr_attenua
     LR_TAKE(lr_attenuation_params, params, given, given_bytes);
     if (params->lors == NULL || params->mu == NULL || params->threads < 0) {
         lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
-                     "attenuation factors need LORs, a mu-map and a number of threads that is not "
-                     "negative");
+                     "attenuation factors need LORs, a mu-map and a number of threads that is not negative");
         return NULL;
     }
     lr_attenuation *self = lr_alloc(1, sizeof(*self), "attenuation factors", params->log);
@@ -372,16 +370,16 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 
     if (sum > 0 && !(inside > 0)) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: the map misses the scanner: its middle is at (%.4g, %.4g, %.4g) mm, the "
-                        "scanner's at (%.4g, %.4g, %.4g) mm: set the origin in its file",
+                        "%s: the map misses the scanner: its middle is at (%.4g, %.4g, %.4g) mm, the scanner's at "
+                        "(%.4g, %.4g, %.4g) mm: set the origin in its file",
                         params->name, middle[0], middle[1], middle[2], 0.5 * (low[0] + high[0]),
                         0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2]));
     }
     const double off_mm = hypot(middle[0] - 0.5 * (low[0] + high[0]), middle[1] - 0.5 * (low[1] + high[1]));
     if (sum > 0 && off_mm > 0.25 * fmax(high[0] - low[0], high[1] - low[1])) {
         lr_warn(params->log,
-                "%s: the middle of the map, (%.4g, %.4g, %.4g) mm, lies %.4g mm beside the "
-                "scanner's axis: is the origin in its file right?",
+                "%s: the middle of the map, (%.4g, %.4g, %.4g) mm, lies %.4g mm beside the scanner's axis: is the "
+                "origin in its file right?",
                 params->name, middle[0], middle[1], middle[2], off_mm);
     }
     return LR_OK;
@@ -406,21 +404,20 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
     const double factor = unit == LR_MU_PER_CM ? 0.1 : 1;
     if (unit == LR_MU_HU && high - low < least_contrast) {
         return lr_error(params.log, LR_BAD_INPUT,
-                        "%s: values from %g to %g are no Hounsfield units, of which air has -1000 "
-                        "and water 0: is the map in 1/cm or 1/mm?",
+                        "%s: values from %g to %g are no Hounsfield units, of which air has -1000 and water 0: is the "
+                        "map in 1/cm or 1/mm?",
                         params.name, low, high);
     }
     if (unit == LR_MU_HU && low >= 0) {
         lr_warn(params.log,
-                "%s: no value lies below 0 HU, while air has -1000: if the file holds CT numbers "
-                "with an offset, subtract it first (often 1000 or 1024)",
+                "%s: no value lies below 0 HU, while air has -1000: if the file holds CT numbers with an offset, "
+                "subtract it first (often 1000 or 1024)",
                 params.name);
     }
     if (unit != LR_MU_HU && (high * factor > most_per_mm || low < -100)) {
         return lr_error(params.log, LR_BAD_INPUT,
-                        "%s: values from %g to %g are no attenuation at 511 keV, of which water "
-                        "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then they "
-                        "need that unit%s",
+                        "%s: values from %g to %g are no attenuation at 511 keV, of which water has 0.0096/mm and lead "
+                        "0.18/mm: are they Hounsfield units? Then they need that unit%s",
                         params.name, low, high,
                         low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
     }
@@ -434,8 +431,7 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
             lr_warn(params.log, "%s: the map is 0 everywhere: nothing is attenuated", params.name);
         } else if (high * factor < least_per_mm && unit == LR_MU_PER_CM) {
             lr_warn(params.log,
-                    "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave "
-                    "out the unit",
+                    "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave out the unit",
                     params.name, high);
         } else if (high > usual_per_mm && unit == LR_MU_PER_MM) {
             lr_warn(params.log,

@@ -10,12 +10,13 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "model/lors/lor_check.h"
 #include "model/lors/place.h"
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     SHARE = 1 << 15, /* LORs that a worker takes in one piece */
@@ -142,16 +143,11 @@ struct place_key {
     int crystal;
 };
 
-static int compare_groups(const struct place_key *a, const struct place_key *b)
-{
-    return lr_order_lists((const double[]){a->width, a->column, a->p, a->ring},
-                          (const double[]){b->width, b->column, b->p, b->ring}, 4);
-}
-
 static int compare_keys(const void *a, const void *b)
 {
-    const struct place_key *key_a = a, *key_b = b;
-    return lr_order_then(compare_groups(key_a, key_b), key_a->crystal - key_b->crystal);
+    const struct place_key *x = a, *y = b;
+    return lr_order_lists((const double[]){x->width, x->column, x->p, x->ring, x->crystal},
+                          (const double[]){y->width, y->column, y->p, y->ring, y->crystal}, 5);
 }
 
 static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
@@ -187,7 +183,8 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     if (pooling != POOL_NONE) qsort(keys, (size_t)num, sizeof(*keys), compare_keys);
     estimate->num_groups = 0;
     for (int64_t k = 0; k < num; k++) {
-        if (k == 0 || pooling == POOL_NONE || compare_groups(&keys[k - 1], &keys[k]) != 0) estimate->num_groups++;
+        const size_t of_group = offsetof(struct place_key, crystal);
+        if (k == 0 || pooling == POOL_NONE || memcmp(&keys[k - 1], &keys[k], of_group) != 0) estimate->num_groups++;
         estimate->group_of[keys[k].crystal] = estimate->num_groups - 1;
     }
     free(keys);
@@ -226,10 +223,44 @@ static lr_status find_rates(struct estimate *estimate)
     return LR_OK;
 }
 
+/* Checks delayeds and counts their ends at each crystal. Each delayed has two ends. */
+static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds)
+{
+    static const char name[] = "delayeds";
+    const lr_lors *lors = estimate->lors;
+    if (delayeds->count < 0 || (delayeds->count > 0 && delayeds->values == NULL))
+        return lr_error(estimate->log, LR_USAGE, "the %s has no values", name);
+    if (delayeds->index == NULL && delayeds->count != lors->count) {
+        return lr_error(estimate->log, LR_USAGE,
+                        "the %s has %lld values, the operator %lld LORs: make both from the same scanner", name,
+                        (long long)delayeds->count, (long long)lors->count);
+    }
+    if (delayeds->index != NULL)
+        LR_TRY(lr_lor_index_check(delayeds->index, delayeds->count, lors, name, estimate->log));
+
+    struct lr_lor_place place = {.lors = lors};
+    double skipped = 0.0;
+    for (int64_t k = 0; k < delayeds->count; k++) {
+        const int64_t lor = delayeds->index != NULL ? delayeds->index[k] : k;
+        const float value = delayeds->values[k];
+        if (!(value >= 0.0f && value <= FLT_MAX)) return lr_lor_report_value(lors, lor, value, name, estimate->log);
+        if (value == 0.0f) continue;
+        lr_place_seek(&place, lor);
+        if (!lr_place_in_coincidence(&place)) {
+            skipped += value;
+            continue;
+        }
+        estimate->ends[place.first_i + place.a] += value;
+        estimate->ends[place.first_j + place.b] += value;
+        estimate->delayeds += value;
+    }
+    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
+    return LR_OK;
+}
+
 /* Estimates randoms from delayeds or from their ends. The other argument is NULL. */
 static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends, lr_randoms *randoms)
 {
-    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
     static const char *const what = "the estimate of randoms";
     const int64_t num = estimate->num_crystals;
     estimate->ends = lr_alloc(num, sizeof(double), what, estimate->log);
@@ -242,38 +273,22 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
         !estimate->estimated)
         return LR_FAILED;
 
-    /* The ends of delayeds at each crystal are given, or counted. Each delayed has two ends. */
     double sum_of_ends = 0.0;
     for (int64_t c = 0; delayeds == NULL && c < num; c++) {
         if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
             return lr_error(estimate->log, LR_BAD_INPUT,
-                            "crystal %lld has %g ends of delayeds: counts are finite and not "
-                            "negative",
-                            (long long)c, ends[c]);
+                            "crystal %lld has %g ends of delayeds: counts are finite and not negative", (long long)c,
+                            ends[c]);
         }
         estimate->ends[c] = ends[c];
         sum_of_ends += ends[c];
     }
     estimate->delayeds = 0.5 * sum_of_ends;
-
-    struct lr_lor_place place = {.lors = estimate->lors};
-    double skipped = 0.0;
-    for (int64_t k = 0; delayeds != NULL && k < delayeds->count; k++) {
-        if (delayeds->values[k] == 0.0f) continue;
-        lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
-        if (!lr_place_in_coincidence(&place)) {
-            skipped += delayeds->values[k];
-            continue;
-        }
-        estimate->ends[place.first_i + place.a] += delayeds->values[k];
-        estimate->ends[place.first_j + place.b] += delayeds->values[k];
-        estimate->delayeds += delayeds->values[k];
-    }
-    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
+    if (delayeds != NULL) LR_TRY(count_ends(estimate, delayeds));
     if (!(estimate->delayeds > 0.0)) {
         return lr_error(estimate->log, LR_BAD_INPUT,
-                        "there are no delayed coincidences to estimate randoms from: "
-                        "reconstruct without randoms, or give a file with delayeds");
+                        "there are no delayed coincidences to estimate randoms from: reconstruct without randoms, or "
+                        "give a file with delayeds");
     }
 
     /* Chooses the finest groups that have enough delayeds, or a single group of all crystals. */
@@ -281,7 +296,7 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
         LR_TRY(make_groups(estimate, (enum pooling)pooling));
         if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;
     }
-    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
+    for (int64_t c = 0; c < num; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
 
     LR_TRY(find_rates(estimate));
     randoms->values = lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
@@ -297,7 +312,7 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
     int *sizes = lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
     if (sizes == NULL) return LR_FAILED;
     randoms->pooled = 0;
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+    for (int64_t c = 0; c < num; c++) {
         const int size = ++sizes[estimate->group_of[c]];
         randoms->pooled = size > randoms->pooled ? size : randoms->pooled;
     }

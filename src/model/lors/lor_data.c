@@ -4,17 +4,13 @@
  * Values per LOR: functions to create them, to bin them from events, to extract them for a part of the scanner, and
  * to check them. */
 #include "base/order.h"
-#include "model/lors/lor_check.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/parallel.h"
 #include "model/lors/place.h"
 
-#include <float.h>
 #include <lr/factors.h>
 #include <lr/lors.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -74,8 +70,7 @@ lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, co
     if (data->index == NULL ? data->count != lors->count
                             : data->count > 0 && (data->index[0] < 0 || data->index[last] >= lors->count)) {
         lr_log_write(log, LR_LOG_ERROR, LR_USAGE,
-                     "LOR data of another scanner: %lld values, the last for LOR %lld, but %s has "
-                     "%lld LORs",
+                     "LOR data of another scanner: %lld values, the last for LOR %lld, but %s has %lld LORs",
                      (long long)data->count, (long long)(data->index && data->count > 0 ? data->index[last] : last),
                      lors->scanner->name, (long long)lors->count);
         return NULL;
@@ -180,35 +175,6 @@ lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, co
                     lr_lor_name(lors, lor, text), value);
 }
 
-/* VALUES_AT_ONCE: values that a thread takes and checks together, so that compilers can use vector instructions.
- * MANY_VALUES: number of values from which several threads are worthwhile. */
-enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
-
-static bool is_bad(float value)
-{
-    return !(value >= 0.0f && value <= FLT_MAX);
-}
-
-struct finding {
-    const float *values;
-    atomic_llong bad; /* index of the first value that is not a valid count, or the number of values */
-};
-
-static void find_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct finding *finding = user;
-    const float *values = finding->values;
-    int any = 0;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) any |= is_bad(values[k]);
-    for (int64_t k = begin; any && k < end; k++) {
-        if (is_bad(values[k])) {
-            lr_lower(&finding->bad, k);
-            return;
-        }
-    }
-}
-
 lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors *lors, const char *name,
                              const lr_log *log)
 {
@@ -219,36 +185,11 @@ lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors 
                             (long long)k, name, (long long)lor, (long long)lors->count - 1);
         }
         if (k > 0 && lor <= index[k - 1]) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
-                            "and join repeated ones",
-                            (long long)k, name, (long long)lor, (long long)index[k - 1]);
+            return lr_error(
+                log, LR_BAD_INPUT,
+                "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries and join repeated ones",
+                (long long)k, name, (long long)lor, (long long)index[k - 1]);
         }
     }
     return LR_OK;
-}
-
-lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log)
-{
-    if (data->count < 0 || (data->count > 0 && data->values == NULL))
-        return lr_error(log, LR_USAGE, "the %s has no values", name);
-    if (data->index == NULL && data->count != lors->count) {
-        return lr_error(log, LR_USAGE,
-                        "the %s has %lld values, the operator %lld LORs: make both from the same "
-                        "scanner",
-                        name, (long long)data->count, (long long)lors->count);
-    }
-    if (data->index != NULL) LR_TRY(lr_lor_index_check(data->index, data->count, lors, name, log));
-
-    /* Index of the first value that is not a valid count; -1 = none. */
-    struct finding finding = {.values = data->values};
-    const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
-    atomic_init(&finding.bad, data->count);
-    lr_parallel_for(threads, data->count, VALUES_AT_ONCE, find_share, &finding);
-    const int64_t first_bad = atomic_load(&finding.bad);
-    const int64_t bad = first_bad < data->count ? first_bad : -1;
-
-    return bad < 0
-               ? LR_OK
-               : lr_lor_report_value(lors, data->index != NULL ? data->index[bad] : bad, data->values[bad], name, log);
 }

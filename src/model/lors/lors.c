@@ -70,14 +70,6 @@ static int by_angle(const void *a, const void *b)
     return lr_order_then(lr_order_whole(one->angle, other->angle), one->module - other->module);
 }
 
-static void angles_destroy(struct lr_angles *angles)
-{
-    if (angles != NULL) {
-        free(angles->modules);
-        free(angles);
-    }
-}
-
 static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *log)
 {
     static const char *const what = "places around the axis";
@@ -86,7 +78,8 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
     if (angles != NULL) angles->modules = lr_alloc(scanner->num_modules, sizeof(*angles->modules), what, log);
     if (angles == NULL || sorted == NULL || angles->modules == NULL) {
         free(sorted);
-        angles_destroy(angles);
+        if (angles != NULL) free(angles->modules);
+        free(angles);
         return NULL;
     }
     const int64_t full_circle = llround(2 * LR_PI / SAME_AZIMUTH);
@@ -174,19 +167,19 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
             const int64_t k = list->num_pairs;
             if (k == INT32_MAX) {
                 return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: more than %d pairs of modules are in coincidence: describe it by "
-                                "fewer modules of more crystals, or narrow its field of view",
+                                "%s: more than %d pairs of modules are in coincidence: describe it by fewer modules of "
+                                "more crystals, or narrow its field of view",
                                 list->scanner->name, INT32_MAX);
             }
             if (list->first_pair != NULL && k == list->max_pairs) {
                 const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
                 const int64_t twice = 2 * list->max_pairs + 64, room = twice < most ? twice : most;
                 if (room <= list->max_pairs) {
-                    return lr_error(list->log, LR_FAILED,
-                                    "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
-                                    "this machine's memory: describe it by fewer modules of more crystals, or "
-                                    "narrow its field of view",
-                                    list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
+                    return lr_error(
+                        list->log, LR_FAILED,
+                        "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of this machine's "
+                        "memory: describe it by fewer modules of more crystals, or narrow its field of view",
+                        list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
                 }
                 void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
                 if (pairs == NULL) return LR_FAILED;
@@ -210,8 +203,8 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
     if (list->first_pair != NULL) list->first_pair[num_modules] = (int32_t)list->num_pairs;
     if (list->num_pairs == 0) {
         return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: no two crystals are in coincidence: widen the field of view or the "
-                        "ring difference, or lower the module difference",
+                        "%s: no two crystals are in coincidence: widen the field of view or the ring difference, or "
+                        "lower the module difference",
                         list->scanner->name);
     }
     return LR_OK;
@@ -271,7 +264,8 @@ void lr_lors_destroy(lr_lors *lors)
     free((void *)lors->offsets);
     free((void *)lors->first_pair);
     lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
-    angles_destroy((struct lr_angles *)lors->angles);
+    if (lors->angles != NULL) free(lors->angles->modules);
+    free((void *)lors->angles);
     free(lors);
 }
 

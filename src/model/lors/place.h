@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The two crystals of each LOR in a sequence of LORs; angles of LORs; sums over the LORs in coincidence. */
+ * The two crystals of each LOR in a sequence of LORs; angles of LORs; sums over the LORs in coincidence;
+ * checks of values per LOR. */
 #ifndef LR_MODEL_PLACE_H
 #define LR_MODEL_PLACE_H
 
@@ -117,5 +118,18 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair);
 /* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals]. The result has the same
  * bits for any number of threads. errors: LR_FAILED, out of memory, logged. */
 lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads, const lr_log *log);
+
+/* --- checks of values per LOR, with error messages --- */
+
+/* Checks the LOR numbers of sparse data: they must be ascending, from 0 to lors->count - 1. errors: LR_BAD_INPUT. */
+lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors *lors, const char *name,
+                             const lr_log *log);
+
+/* Name of a LOR or voxel, for messages: "LOR 17 (crystal 1, 2 of module 3 with crystal 4, 5 of module 6)", "voxel 17 of
+ * view 3". */
+const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
+
+/* Reports a value that is not finite and at least 0. */
+lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name, const lr_log *log);
 
 #endif

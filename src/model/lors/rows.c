@@ -4,7 +4,6 @@
  * Rows of the system matrix: lists to collect elements, rows that own their elements, blocks of many rows, and the
  * differences between two rows. */
 #include "base/order.h"
-#include "model/lors/elements.h"
 
 #include "base/log.h"
 #include "base/mem.h"

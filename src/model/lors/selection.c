@@ -35,8 +35,8 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
     if (selection->interleave < 0 || selection->interleave_turn < 0 || selection->interleave_turn >= most ||
         (most > 1 && (selection->pairs == NULL || lors->angles == NULL))) {
         return lr_error(log, LR_USAGE,
-                        "part %d of %d of interleaved LORs: give 0 to one below their number, and a "
-                        "list of a scanner's module pairs",
+                        "part %d of %d of interleaved LORs: give 0 to one below their number, and a list of a "
+                        "scanner's module pairs",
                         selection->interleave_turn, selection->interleave);
     }
 
@@ -53,8 +53,7 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
         }
         if (number <= before) {
             return lr_error(log, LR_USAGE,
-                            "entry %lld of a selection is %s %lld after %lld: list them in ascending "
-                            "order, each once",
+                            "entry %lld of a selection is %s %lld after %lld: list them in ascending order, each once",
                             (long long)k, what, (long long)number, (long long)before);
         }
         before = number;

@@ -50,20 +50,6 @@ static struct hit first_hit(const lr_scanner *scanner, const double from[3], con
     return hit;
 }
 
-/* The number of LORs per steradian along a line through a point. Seen from the point, the crystals at each end of the
- * line divide the directions into a grid of cells, a and b cells per steradian. The two grids on top of each other have
- * about (sqrt a + sqrt b)^2 cells per steradian, each with one LOR. */
-static double lors_of_line(const lr_lors *lors, const double from[3], const double along[3])
-{
-    const double back[3] = {-along[0], -along[1], -along[2]};
-    const struct hit a = first_hit(lors->scanner, from, along);
-    if (a.module < 0) return 0.0;
-    const struct hit b = first_hit(lors->scanner, from, back);
-    if (b.module < 0 || lr_lors_pair(lors, a.module, b.module) < 0) return 0.0;
-    const double roots = sqrt(a.crystals_per_sr) + sqrt(b.crystals_per_sr);
-    return roots * roots;
-}
-
 /* --- voxels --- */
 
 /* The grid divided into boxes, each with the cost of a voxel in it. */
@@ -108,12 +94,21 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         double at[3];
         for (int k = 0; k < 3; k++)
             at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
-        /* Number of LORs through the point, from lines in all directions that two modules may share. */
+        /* Number of LORs through the point, from lines in all directions that two modules may share. Seen from the
+         * point, the crystals at each end of a line divide the directions into a grid of cells, a and b cells per
+         * steradian. The two grids on top of each other have about (sqrt a + sqrt b)^2 cells per steradian, each with
+         * one LOR. */
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
             const double angle = LR_PI * fmod(i * LR_GOLDEN_SHARE, 1.0);
-            total += lors_of_line(lors, at, (const double[3]){across * cos(angle), across * sin(angle), z});
+            const double along[3] = {across * cos(angle), across * sin(angle), z};
+            const struct hit a = first_hit(lors->scanner, at, along);
+            if (a.module < 0) continue;
+            const struct hit b = first_hit(lors->scanner, at, (const double[3]){-along[0], -along[1], -along[2]});
+            if (b.module < 0 || lr_lors_pair(lors, a.module, b.module) < 0) continue;
+            const double roots = sqrt(a.crystals_per_sr) + sqrt(b.crystals_per_sr);
+            total += roots * roots;
         }
         sum += boxes->cost[n] = total;
     }

@@ -51,17 +51,12 @@ struct pair_line {
     int64_t keys[4]; /* keys by which lines are sorted; the last is the pair */
 };
 
-/* Compares lines by their first keys. */
-static int compare_keys(const struct pair_line *a, const struct pair_line *b, int num_keys)
-{
-    int k = 0;
-    while (k < num_keys - 1 && a->keys[k] == b->keys[k]) k++;
-    return lr_order_whole(a->keys[k], b->keys[k]);
-}
-
 static int by_keys(const void *a, const void *b)
 {
-    return compare_keys(a, b, 4);
+    const struct pair_line *x = a, *y = b;
+    int k = 0;
+    while (k < 3 && x->keys[k] == y->keys[k]) k++;
+    return lr_order_whole(x->keys[k], y->keys[k]);
 }
 
 static int64_t rounded(double value, double unit)
@@ -127,7 +122,7 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
     int64_t num_classes = 0, num_lines = 0, rank = 0;
     for (int64_t k = 0; k < num_pairs; k++) {
         const bool is_new = k == 0 || lines[k - 1].from_axis != lines[k].from_axis;
-        const bool is_other = k == 0 || compare_keys(&lines[k - 1], &lines[k], 2) != 0;
+        const bool is_other = k == 0 || memcmp(lines[k - 1].keys, lines[k].keys, 2 * sizeof(int64_t)) != 0;
         num_classes += is_new;
         num_lines += is_other;
         rank = is_new ? 0 : rank + is_other;
@@ -239,7 +234,7 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
             qsort(lines, (size_t)num_pairs, sizeof(*lines), by_keys);
             int64_t num_classes = 0;
             for (int64_t k = 0; k < num_pairs; k++) {
-                num_classes += k == 0 || compare_keys(&lines[k - 1], &lines[k], 3) != 0;
+                num_classes += k == 0 || memcmp(lines[k - 1].keys, lines[k].keys, 3 * sizeof(int64_t)) != 0;
                 lines[k].class_number = num_classes;
             }
             for (int64_t k = 0; k < num_pairs; k++) {
@@ -450,17 +445,17 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
     free(partition.level);
     if (has_memory) *interleave = best;
     if (status == LR_OK && best == 0) {
-        return lr_error(log, LR_USAGE,
-                        "%d subsets: some would have no LOR, of %lld pairs of modules with %d places around the axis; "
-                        "take fewer",
-                        subsets, (long long)lors->num_pairs, places);
+        return lr_error(
+            log, LR_USAGE,
+            "%d subsets: some would have no LOR, of %lld pairs of modules with %d places around the axis; take fewer",
+            subsets, (long long)lors->num_pairs, places);
     }
     if (status == LR_OK && best == 1) {
         lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g", subsets, best_found);
     } else if (status == LR_OK) {
         lr_info(log,
-                "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, "
-                "and would see those of whole pairs by %.2g",
+                "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, and would see "
+                "those of whole pairs by %.2g",
                 subsets, best, best_found, whole);
     }
     return status;

@@ -28,7 +28,7 @@ struct lr_mask_builder {
     const lr_log *log;
     bool stores;          /* true if masks are stored; false if pairs are only counted */
     double reach_mm;      /* half the field of view with its slack; < 0 = no limit */
-    double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
+    double (*centres)[3]; /* [num_crystals] centres of the crystals' volumes */
     bool *upright;        /* [num_modules] true if v is parallel to z */
     struct lr_coincidence_masks *masks;
     int64_t max_pairs, max_words;
@@ -58,25 +58,16 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
         lr_mask_builder_destroy(builder);
         return NULL;
     }
+    lr_scanner_crystal_centres(scanner, builder->centres);
     for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        double(*centre)[2] = builder->centres + scanner->first_crystal[m];
-        for (int q = 0; q < module->crystals[1]; q++) {
-            for (int p = 0; p < module->crystals[0]; p++, centre++) {
-                double xyz[3];
-                lr_module_crystal_centre(module, p, q, xyz);
-                (*centre)[0] = xyz[0];
-                (*centre)[1] = xyz[1];
-            }
-        }
-        builder->upright[m] = fabs(module->v[0]) < UPRIGHT && fabs(module->v[1]) < UPRIGHT;
+        const double *v = scanner->modules[m].v;
+        builder->upright[m] = fabs(v[0]) < UPRIGHT && fabs(v[1]) < UPRIGHT;
     }
-
     return builder;
 }
 
-/* True if the line through a and b is within reach of the axis: |a x b| <= reach |b - a|. */
-static bool passes(const double a[2], const double b[2], double reach)
+/* True if the line through a and b is within reach of the axis: |a x b| <= reach |b - a|, all of their x and y. */
+static bool passes(const double a[3], const double b[3], double reach)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1];
     const double length2 = dx * dx + dy * dy;
@@ -100,8 +91,8 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
     const int64_t needed = masks->num_words + (num_bits + 31) / 32;
     if (needed > builder->most_words) {
         lr_log_write(builder->log, LR_LOG_ERROR, LR_FAILED,
-                     "the field of view's coincidence masks take more than %.3g GiB: split the "
-                     "tilted modules into smaller ones or widen the field of view",
+                     "the field of view's coincidence masks take more than %.3g GiB: split the tilted modules into "
+                     "smaller ones or widen the field of view",
                      0x1p-28 * (double)builder->most_words);
         return NULL;
     }
@@ -180,8 +171,8 @@ static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int 
 {
     const lr_scanner *scanner = builder->scanner;
     const lr_module *module_i = &scanner->modules[i], *module_j = &scanner->modules[j];
-    const double(*centre_i)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[i];
-    const double(*centre_j)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[j];
+    const double(*centre_i)[3] = (const double(*)[3])builder->centres + scanner->first_crystal[i];
+    const double(*centre_j)[3] = (const double(*)[3])builder->centres + scanner->first_crystal[j];
     const int nu_i = module_i->crystals[0], nu_j = module_j->crystals[0];
     const int nv_i = module_i->crystals[1], nv_j = module_j->crystals[1];
     const int64_t columns = (int64_t)nu_i * nu_j, rings = (int64_t)nv_i * nv_j;
@@ -222,36 +213,6 @@ static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int 
     return append_pair(builder, mask);
 }
 
-/* Adds a mask of all crystal pairs. */
-static lr_status add_full_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
-{
-    const lr_scanner *scanner = builder->scanner;
-    const int *first = scanner->first_crystal;
-    const lr_module *module_i = &scanner->modules[i], *module_j = &scanner->modules[j];
-    const int crystals_i = first[i + 1] - first[i], crystals_j = first[j + 1] - first[j];
-    const double(*centre_i)[2] = (const double(*)[2])builder->centres + first[i];
-    const double(*centre_j)[2] = (const double(*)[2])builder->centres + first[j];
-    const int64_t bits = (int64_t)crystals_i * crystals_j;
-    struct lr_pair_mask mask = {.kind = LR_MASK_FULL};
-    uint32_t *set = new_set(builder, bits);
-    if (set == NULL) return LR_FAILED;
-    int64_t ones = 0;
-    for (int a = 0; a < crystals_i; a++) {
-        for (int b = 0; b < crystals_j; b++) {
-            if (passes(centre_i[a], centre_j[b], builder->reach_mm) &&
-                rings_allow(scanner, module_i, module_j, a / module_i->crystals[0], b / module_j->crystals[0])) {
-                set_bit(set, (int64_t)a * crystals_j + b);
-                ones++;
-            }
-        }
-    }
-    *any = ones > 0;
-    if (ones == 0) return LR_OK;
-    if (ones == bits) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    LR_TRY(store_set(builder, bits, &mask.offset_a));
-    return append_pair(builder, mask);
-}
-
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any)
 {
     const lr_scanner *scanner = builder->scanner;
@@ -271,7 +232,31 @@ lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, boo
     }
     if (builder->reach_mm < 0.0 || (builder->upright[i] && builder->upright[j]))
         return add_separable_mask(builder, i, j, any);
-    return add_full_mask(builder, i, j, any);
+
+    /* A mask of all crystal pairs. */
+    const int *first = scanner->first_crystal;
+    const int crystals_i = first[i + 1] - first[i], crystals_j = first[j + 1] - first[j];
+    const double(*centre_i)[3] = (const double(*)[3])builder->centres + first[i];
+    const double(*centre_j)[3] = (const double(*)[3])builder->centres + first[j];
+    const int64_t bits = (int64_t)crystals_i * crystals_j;
+    struct lr_pair_mask mask = {.kind = LR_MASK_FULL};
+    uint32_t *set = new_set(builder, bits);
+    if (set == NULL) return LR_FAILED;
+    int64_t ones = 0;
+    for (int a = 0; a < crystals_i; a++) {
+        for (int b = 0; b < crystals_j; b++) {
+            if (passes(centre_i[a], centre_j[b], builder->reach_mm) &&
+                rings_allow(scanner, module_i, module_j, a / module_i->crystals[0], b / module_j->crystals[0])) {
+                set_bit(set, (int64_t)a * crystals_j + b);
+                ones++;
+            }
+        }
+    }
+    *any = ones > 0;
+    if (ones == 0) return LR_OK;
+    if (ones == bits) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
+    LR_TRY(store_set(builder, bits, &mask.offset_a));
+    return append_pair(builder, mask);
 }
 
 struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *builder)

@@ -268,15 +268,6 @@ static void coordinates(const struct panel_fit *fit, int crystal, double at[3])
     for (int k = 0; k < 3; k++) at[k] = vec_dot(offset, fit->axes[k]);
 }
 
-/* Distance of a crystal from the crossing of its two lines, mm. */
-static double off_lines(const struct panel_fit *fit, int crystal)
-{
-    double at[3];
-    coordinates(fit, crystal, at);
-    for (int k = 0; k < 2; k++) at[k] -= fit->lines[k][fit->places[crystal][k]];
-    return vec_length(at);
-}
-
 /* Finds the mean coordinate of each line, and the scatter of the crystals around the lines. */
 static void find_lines(struct panel_fit *fit)
 {
@@ -290,7 +281,10 @@ static void find_lines(struct panel_fit *fit)
     fit->scatter_mm = 0;
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
-        fit->scatter_mm = fmax(fit->scatter_mm, off_lines(fit, c));
+        double at[3]; /* from the crossing of its two lines */
+        coordinates(fit, c, at);
+        for (int k = 0; k < 2; k++) at[k] -= fit->lines[k][fit->places[c][k]];
+        fit->scatter_mm = fmax(fit->scatter_mm, vec_length(at));
     }
     fit->snap_mm = fmin(2 * fit->scatter_mm + 1e-9, most_snap_mm);
 }
@@ -313,11 +307,6 @@ static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least
 {
     const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
     return end - begin > 1 && step_at(fit, axis, begin) < least_mm;
-}
-
-static double round_pitch(const struct panel_fit *fit, double pitch_mm, int lines)
-{
-    return lr_shortest_decimal(pitch_mm, 12, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
 /* Divides the lines along an axis into uniform pieces, and finds the pitch of each piece. */
@@ -380,17 +369,17 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     }
     double pitch = square > 0 ? product / square : 0;
     if (pitch > 0) {
-        pitch = round_pitch(fit, pitch, n);
+        pitch = lr_shortest_decimal(pitch, 12, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
     } else {
         /* No piece has two lines. */
         double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
         if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
         pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;
         if (!(pitch > 0)) {
-            return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystal %d stands alone along %s, and its width is not "
-                            "known: give the size of the crystals",
-                            list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
+            return lr_error(
+                list->log, LR_BAD_INPUT,
+                "%s: crystal %d stands alone along %s, and its width is not known: give the size of the crystals",
+                list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
         }
     }
     for (int s = 0; s < count; s++) {
@@ -398,8 +387,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
         double *own = &fit->pitches_mm[axis][s], *least = &fit->least_pitch_mm[axis];
         *own = pitch;
         if (is_narrow(fit, axis, s, least_mm)) {
-            const double length_mm = fit->lines[axis][last] - fit->lines[axis][begin];
-            *own = round_pitch(fit, length_mm / (last - begin), last - begin + 1);
+            *own = (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin);
+            *own = lr_shortest_decimal(*own, 12, fmin(2 * fit->snap_mm / (last - begin + 1), 0.1 * *own));
         }
         *least = s == 0 ? *own : fmin(*least, *own);
     }
@@ -430,9 +419,8 @@ static lr_status find_sizes(struct panel_fit *fit)
         }
         if (own < 0 && vec_length(crystal->axes[k]) > 0.5) {
             return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystal %d is turned by %.3g degrees against the grid of the "
-                            "panel it stands in: check the orientations, or list crystals that "
-                            "look elsewhere in groups of their own",
+                            "%s: crystal %d is turned by %.3g degrees against the grid of the panel it stands in: "
+                            "check the orientations, or list crystals that look elsewhere in groups of their own",
                             list->name ? list->name : "crystal list", first,
                             asin(fmin(1, sine_between(crystal->axes[k], fit->axes[k]))) * 57.29577951308232);
         }
@@ -444,8 +432,8 @@ static lr_status find_sizes(struct panel_fit *fit)
         for (int k = 0; k < 3; k++) {
             if (fabs(list->crystals[other].size_mm[k] - crystal->size_mm[k]) > size_tolerance_mm) {
                 return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: crystals %d and %d of one panel have the sizes %.6g and "
-                                "%.6g mm: crystals of a panel must be alike",
+                                "%s: crystals %d and %d of one panel have the sizes %.6g and %.6g mm: crystals of a "
+                                "panel must be alike",
                                 list->name ? list->name : "crystal list", first, other, crystal->size_mm[k],
                                 list->crystals[other].size_mm[k]);
             }
@@ -475,8 +463,8 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
         const double least = fit->least_pitch_mm[k];
         if (size > least + fit->panel->tolerance_mm) {
             return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
-                            "would overlap; check the sizes",
+                            "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they would overlap; "
+                            "check the sizes",
                             title, size, least, k == 0 ? "u" : "v", fit->panel->members[0]);
         }
         module->face_mm[k] = size > 0 ? fmin(size, least) : least;
@@ -484,8 +472,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
         return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: the list gives the centres of crystals, and not how long they are: "
-                        "give their depth",
+                        "%s: the list gives the centres of crystals, and not how long they are: give their depth",
                         title);
     }
     for (int s = 0; s < fit->num_segments[1]; s++) {
@@ -504,8 +491,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
             block.appended = blocks->count;
             if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
                 return lr_error(list->log, LR_BAD_INPUT,
-                                "the crystals do not stand in regular panels: they would make more than "
-                                "%d modules",
+                                "the crystals do not stand in regular panels: they would make more than %d modules",
                                 LR_MAX_CRYSTAL_MODULES);
             }
             const struct lr_items items = {sizeof(*blocks->items), "modules", list->log};
@@ -529,96 +515,76 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
 
 /* --- all of it --- */
 
-/* Notes a crystal if it is among the three that lie farthest from their places. */
-static void crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm)
-{
-    for (int k = 0; k < 3; k++) {
-        if (misfit->crystals[k] < 0 || off_mm > misfit->off_mm[k]) {
-            for (int m = 2; m > k; m--) {
-                misfit->crystals[m] = misfit->crystals[m - 1];
-                misfit->off_mm[m] = misfit->off_mm[m - 1];
-            }
-            misfit->crystals[k] = crystal;
-            misfit->off_mm[k] = off_mm;
-            return;
-        }
-    }
-}
-
-/* Fits a panel whose axes are known, and appends its blocks if it fits. */
-static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit)
-{
-    const lr_log *log = fit->panel->growth->list->log;
-    for (int k = 0; k < 2; k++) {
-        fit->lines[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        fit->starts[k] = lr_alloc((int64_t)fit->n[k] + 1, sizeof(int), "a panel", log);
-        fit->pitches_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        fit->segment_of[k] = lr_alloc(fit->n[k], sizeof(int), "a panel", log);
-        fit->middles_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        if (fit->lines[k] == NULL || fit->starts[k] == NULL || fit->pitches_mm[k] == NULL ||
-            fit->segment_of[k] == NULL || fit->middles_mm[k] == NULL)
-            return LR_FAILED;
-    }
-
-    find_lines(fit);
-
-    /* Panels that are upright to within the scatter of their crystals are made exactly upright. */
-    double *u = fit->axes[0], *v = fit->axes[1];
-    const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
-                           0.5 * (fit->lines[0][fit->n[0] - 1] - fit->lines[0][0]);
-    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm <= fit->snap_mm && v[2] >= 0.5) {
-        v[0] = v[1] = u[2] = 0;
-        v[2] = 1;
-        const double length = hypot(u[0], u[1]);
-        u[0] /= length;
-        u[1] /= length;
-        vec_cross(u, v, fit->axes[2]);
-    }
-    find_lines(fit);
-
-    misfit->fits = fit->scatter_mm <= fit->panel->tolerance_mm;
-    if (!misfit->fits) {
-        /* Notes the distances of the crystals from the crossings of their lines. */
-        for (int m = 0; m < fit->panel->count; m++) {
-            const int c = fit->panel->members[m];
-            crystal_misfit_note(misfit, c, off_lines(fit, c));
-        }
-
-        return LR_OK;
-    }
-    LR_TRY(find_sizes(fit));
-    LR_TRY(find_pitch(fit, 0));
-    LR_TRY(find_pitch(fit, 1));
-    /* Distances of the crystals from their places; the panel does not fit if one is beyond the tolerance. */
-    misfit->fits = true;
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        double at[3];
-        coordinates(fit, c, at);
-        for (int k = 0; k < 2; k++) {
-            const int line = fit->places[c][k], s = fit->segment_of[k][line];
-            const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
-            at[k] -= fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
-        }
-        crystal_misfit_note(misfit, c, vec_length(at));
-        misfit->fits = misfit->fits && vec_length(at) <= fit->panel->tolerance_mm;
-    }
-    return misfit->fits ? add_blocks(fit, blocks) : LR_OK;
-}
-
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit)
 {
+    const lr_log *log = panel->growth->list->log;
     struct panel_fit fit = {.panel = panel, .crystals = panel->growth->list->crystals, .places = panel->growth->places};
     *misfit = (struct lr_crystal_misfit){.crystals = {-1, -1, -1}};
     misfit->filled = fill_places(&fit);
     misfit->grid[0] = fit.n[0];
     misfit->grid[1] = fit.n[1];
-    if (!misfit->filled || !find_axes(&fit)) {
-        misfit->filled = false;
-        return LR_OK;
+    misfit->filled = misfit->filled && find_axes(&fit);
+    if (!misfit->filled) return LR_OK;
+
+    lr_status status = LR_FAILED;
+    for (int k = 0; k < 2; k++) {
+        fit.lines[k] = lr_alloc(fit.n[k], sizeof(double), "a panel", log);
+        fit.starts[k] = lr_alloc((int64_t)fit.n[k] + 1, sizeof(int), "a panel", log);
+        fit.pitches_mm[k] = lr_alloc(fit.n[k], sizeof(double), "a panel", log);
+        fit.segment_of[k] = lr_alloc(fit.n[k], sizeof(int), "a panel", log);
+        fit.middles_mm[k] = lr_alloc(fit.n[k], sizeof(double), "a panel", log);
+        if (fit.lines[k] == NULL || fit.starts[k] == NULL || fit.pitches_mm[k] == NULL || fit.segment_of[k] == NULL ||
+            fit.middles_mm[k] == NULL)
+            goto done;
     }
-    const lr_status status = fit_grid(&fit, blocks, misfit);
+
+    find_lines(&fit);
+
+    /* Panels that are upright to within the scatter of their crystals are made exactly upright. */
+    double *u = fit.axes[0], *v = fit.axes[1];
+    const double half_mm =
+        0.5 * (fit.lines[1][fit.n[1] - 1] - fit.lines[1][0]) + 0.5 * (fit.lines[0][fit.n[0] - 1] - fit.lines[0][0]);
+    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm <= fit.snap_mm && v[2] >= 0.5) {
+        v[0] = v[1] = u[2] = 0;
+        v[2] = 1;
+        const double length = hypot(u[0], u[1]);
+        u[0] /= length;
+        u[1] /= length;
+        vec_cross(u, v, fit.axes[2]);
+    }
+    find_lines(&fit);
+
+    const bool is_flat = fit.scatter_mm <= panel->tolerance_mm;
+    status = is_flat ? find_sizes(&fit) : LR_OK;
+    if (is_flat && status == LR_OK) status = find_pitch(&fit, 0);
+    if (is_flat && status == LR_OK) status = find_pitch(&fit, 1);
+    misfit->fits = is_flat;
+    /* Distances of the crystals from the crossings of their lines, or from their places, if the lines are flat enough. The
+     * panel does not fit if one is beyond the tolerance. */
+    for (int m = 0; m < panel->count && status == LR_OK; m++) {
+        const int c = panel->members[m];
+        double at[3];
+        coordinates(&fit, c, at);
+        for (int k = 0; k < 2; k++) {
+            const int line = fit.places[c][k], s = fit.segment_of[k][line];
+            const int begin = fit.starts[k][s], end = fit.starts[k][s + 1];
+            at[k] -= is_flat ? fit.middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit.pitches_mm[k][s]
+                             : fit.lines[k][line];
+        }
+        const double off_mm = vec_length(at);
+        misfit->fits = misfit->fits && off_mm <= panel->tolerance_mm;
+        /* Notes the three crystals that lie farthest off. */
+        int rank = 3;
+        while (rank > 0 && (misfit->crystals[rank - 1] < 0 || off_mm > misfit->off_mm[rank - 1])) rank--;
+        for (int n = 2; n >= rank; n--) {
+            misfit->crystals[n] = n > rank ? misfit->crystals[n - 1] : c;
+            misfit->off_mm[n] = n > rank ? misfit->off_mm[n - 1] : off_mm;
+        }
+    }
+    if (status == LR_OK && misfit->fits) status = add_blocks(&fit, blocks);
+
+done:
     for (int k = 0; k < 2; k++) {
         free(fit.lines[k]);
         free(fit.starts[k]);

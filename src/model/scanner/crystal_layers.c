@@ -304,18 +304,26 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
 
 /* --- all lists --- */
 
-/* Makes the scanner of a list whose layers are not known. `flat` is the scanner that the list gives if layers and rules
- * are ignored. This function frees it, unless it is the result. */
-static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list, int *crystal_of, double *residual_mm)
+lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
-    struct order order = {0};
+    for (int c = 0; c < list->num_crystals; c++)
+        if (list->crystals[c].layer != 0) return from_layers(list, crystal_of, residual_mm);
+    if (!list->finds_layers) return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
+
+    /* Layers are looked for in the scanner that the list gives if layers and rules are ignored. */
+    int *numbers =
+        crystal_of != NULL ? crystal_of : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);
+    lr_crystal_list without_rules = *list;
+    without_rules.coincidence = (lr_coincidence){0};
+    lr_scanner *flat = numbers != NULL ? lr_scanner_from_one_layer(&without_rules, numbers, residual_mm) : NULL;
     lr_scanner *scanner = NULL;
+    struct order order = {0};
     int most = 0; /* number of the last layer */
-    lr_crystal *crystals = lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log);
+    lr_crystal *crystals = flat != NULL ? lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log) : NULL;
     lr_status status = crystals != NULL ? order_init(&order, flat, list->log) : LR_FAILED;
     for (int c = 0; c < list->num_crystals && status == LR_OK; c++) {
         int layer = 0;
-        for (int m = lr_scanner_module_of(flat, crystal_of[c]); order.front[m] >= 0; m = order.front[m]) layer++;
+        for (int m = lr_scanner_module_of(flat, numbers[c]); order.front[m] >= 0; m = order.front[m]) layer++;
         crystals[c] = list->crystals[c];
         crystals[c].layer = layer;
         most = layer > most ? layer : most;
@@ -323,8 +331,7 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
     order_finish(&order);
     if (status == LR_OK && most >= LR_MAX_LAYERS) {
         status = lr_error(list->log, LR_BAD_INPUT,
-                          "%s: %d modules stand one behind the other: at most %d layers are "
-                          "supported",
+                          "%s: %d modules stand one behind the other: at most %d layers are supported",
                           list->name ? list->name : "crystal list", most + 1, LR_MAX_LAYERS);
     }
     if (status == LR_OK && most == 0) {
@@ -343,23 +350,9 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
     if (status == LR_OK && most > 0) {
         lr_crystal_list layered = *list;
         layered.crystals = crystals;
-        scanner = from_layers(&layered, crystal_of, residual_mm);
+        scanner = from_layers(&layered, numbers, residual_mm);
     }
     free(crystals);
-    return scanner;
-}
-
-lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm)
-{
-    for (int c = 0; c < list->num_crystals; c++)
-        if (list->crystals[c].layer != 0) return from_layers(list, crystal_of, residual_mm);
-    if (!list->finds_layers) return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
-    int *numbers =
-        crystal_of != NULL ? crystal_of : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);
-    lr_crystal_list without_rules = *list;
-    without_rules.coincidence = (lr_coincidence){0};
-    lr_scanner *scanner = numbers != NULL ? lr_scanner_from_one_layer(&without_rules, numbers, residual_mm) : NULL;
-    if (scanner != NULL) scanner = look_for_layers(scanner, list, numbers, residual_mm);
     if (numbers != crystal_of) free(numbers);
     return scanner;
 }

@@ -35,9 +35,9 @@ struct lr_crystal_growth {
 
 /* A uniform piece of a panel. */
 struct lr_crystal_block {
+    int first_listed; /* lowest index in the list of its crystals; the first member, by which blocks are sorted */
     lr_module module; /* the module; its normal is set */
     int first[2];     /* place of its crystal (0, 0) */
-    int first_listed; /* lowest index in the list of its crystals */
     int appended;     /* its index in the order in which blocks are appended, as in lr_crystal_growth.block */
 };
 
@@ -86,16 +86,6 @@ struct lr_crystal_bounds {
  * little (by half, and 1e-4 mm). Otherwise the blocks are not changed. */
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);
-
-/* The modules from which a scanner will be made, and the detection depth and tolerance that limit changes to them. */
-struct lr_crystal_room {
-    const char *title;
-    lr_module *modules; /* [num_modules] modules with their normals set */
-    int num_modules;
-    double *detection_depth_mm;
-    double tolerance_mm;
-    const lr_log *log;
-};
 
 /* Like lr_scanner_from_crystals, but all crystals are treated as one layer; layers in the list are ignored. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);

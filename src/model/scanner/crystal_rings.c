@@ -27,8 +27,8 @@ enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
 struct site {
-    const struct lr_crystal_block *block;
     double angle_deg; /* angle of the outward normal, from the normal of the list's first crystal */
+    const struct lr_crystal_block *block;
     double radius_mm; /* distance of its front plane from the axis */
     double across_mm; /* position of its centre along u */
     double z_mm;
@@ -41,38 +41,21 @@ static double outward_deg(const lr_module *module)
     return atan2(-module->normal[1], -module->normal[0]) / LR_DEGREE;
 }
 
-static int by_angle(const void *a, const void *b)
-{
-    const struct site *left = a, *right = b;
-    return lr_order(left->angle_deg, right->angle_deg);
-}
-
 static int by_height(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
     return lr_order_then(lr_order(left->position, right->position), lr_order(left->z_mm, right->z_mm));
 }
 
-static int by_row(const void *a, const void *b)
-{
-    const struct site *left = a, *right = b;
-    return left->position != right->position ? lr_order(left->position, right->position)
-           : left->row != right->row         ? lr_order(left->row, right->row)
-           : fabs(left->across_mm - right->across_mm) > 0.5
-               ? lr_order(left->across_mm, right->across_mm)
-               : lr_order(left->radius_mm, right->radius_mm); /* layers, from front to back */
-}
-
 static int by_ring(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return lr_order_then(lr_order(left->ring, right->ring), by_row(a, b));
-}
-
-static int by_list(const void *a, const void *b)
-{
-    const struct lr_crystal_block *left = a, *right = b;
-    return lr_order(left->first_listed, right->first_listed);
+    return left->ring != right->ring           ? lr_order(left->ring, right->ring)
+           : left->position != right->position ? lr_order(left->position, right->position)
+           : left->row != right->row           ? lr_order(left->row, right->row)
+           : fabs(left->across_mm - right->across_mm) > 0.5
+               ? lr_order(left->across_mm, right->across_mm)
+               : lr_order(left->radius_mm, right->radius_mm); /* layers, from front to back */
 }
 
 /* Numbers the blocks by places around a ring and by rings, and sorts `sites` in this order. Returns the number of
@@ -102,7 +85,7 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
 
     /* Places are at equal angles, and each has the same number of blocks. */
     const int count = blocks->count;
-    qsort(sites, (size_t)count, sizeof(*sites), by_angle);
+    qsort(sites, (size_t)count, sizeof(*sites), lr_compare_doubles);
     int positions = 1;
     for (int k = 1; k < count; k++) {
         positions += sites[k].angle_deg - sites[k - 1].angle_deg > same_angle_deg;
@@ -123,7 +106,7 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
         const bool higher = sites[k].z_mm - sites[k - 1].z_mm > tolerance_mm;
         sites[k].row = same ? sites[k - 1].row + higher : 0;
     }
-    qsort(sites, (size_t)count, sizeof(*sites), by_row);
+    qsort(sites, (size_t)count, sizeof(*sites), by_ring); /* rings are numbered below, so all are 0 */
 
     for (int k = 0; k < count; k++) {
         const struct site *like = &sites[k % per_position], *site = &sites[k];
@@ -180,7 +163,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
         blocks->room = blocks->count;
     } else {
         free(sorted);
-        qsort(blocks->items, (size_t)blocks->count, sizeof(*blocks->items), by_list);
+        qsort(blocks->items, (size_t)blocks->count, sizeof(*blocks->items), lr_compare_ints);
     }
     free(sites);
     return LR_OK;
@@ -253,8 +236,7 @@ static void shape(struct ideal *ideal)
     double first = 0, sum = 0, farthest = 1;
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
-        const double angle =
-            atan2(-module->normal[1], -module->normal[0]) / LR_DEGREE - module->position * 360.0 / ideal->positions;
+        const double angle = outward_deg(module) - module->position * 360.0 / ideal->positions;
         first = b == 0 ? angle : first;
         sum += remainder(angle - first, 360);
         farthest = fmax(farthest, vec_length(module->centre_mm));

@@ -101,96 +101,78 @@ static bool is_crowded(const struct lr_crystal_growth *growth)
 
 static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 {
-    return lr_error(growth->list->log, LR_BAD_INPUT,
-                    "%s: the crystals do not stand in regular panels: too many of them lie in one "
-                    "place, %.3g mm apart elsewhere",
-                    growth->list->name ? growth->list->name : "crystal list", growth->hash.cell_mm / 1.25);
+    return lr_error(
+        growth->list->log, LR_BAD_INPUT,
+        "%s: the crystals do not stand in regular panels: too many of them lie in one place, %.3g mm apart elsewhere",
+        growth->list->name ? growth->list->name : "crystal list", growth->hash.cell_mm / 1.25);
 }
 
-/* --- growing one panel --- */
-
-/* The crystals of a growing panel whose neighbours are still to be searched. */
-struct front {
-    struct lr_crystal_growth *growth;
-    struct visit *queue; /* [num_crystals] */
-    int head, tail;
-    double share, reach_mm;
-};
-
-/* Gathers the crystals of one panel, beginning with the crystal `seed`. */
-static void grow_panel(struct front *front, int seed)
-{
-    struct lr_crystal_growth *growth = front->growth;
-    const lr_crystal *crystals = growth->list->crystals;
-    struct visit first = {.crystal = seed};
-    find_step(growth, seed, NULL, first.steps[0]);
-    if (is_known(first.steps[0])) find_step(growth, seed, first.steps[0], first.steps[1]);
-    growth->panel[seed] = growth->num_panels;
-    growth->places[seed][0] = growth->places[seed][1] = 0;
-    front->head = 0;
-    front->tail = 1;
-    front->queue[0] = first;
-    while (front->head < front->tail && !is_crowded(growth)) {
-        const struct visit from = front->queue[front->head++];
-        for (int direction = 0; direction < 4; direction++) {
-            const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
-            const double *step = from.steps[axis], *at = crystals[from.crystal].centre_mm;
-            if (!is_known(step)) continue;
-            double target[3];
-            vec_add_scaled(at, sign, step, target);
-            struct search search = {growth, from.crystal, false, NULL, -1, INFINITY};
-            const struct lr_point_visit visit = {consider, &search};
-            const double reach = fmin(front->share * vec_length(step), front->reach_mm);
-            growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
-            if (search.found < 0) continue;
-
-            struct visit *to = &front->queue[front->tail++];
-            *to = from;
-            to->crystal = search.found;
-            for (int k = 0; k < 3; k++) {
-                const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
-                to->steps[axis][k] = 0.5 * (step[k] + taken);
-            }
-            growth->panel[search.found] = growth->num_panels;
-            growth->places[search.found][0] = growth->places[from.crystal][0] + (axis == 0 ? sign : 0);
-            growth->places[search.found][1] = growth->places[from.crystal][1] + (axis == 1 ? sign : 0);
-        }
-    }
-    growth->num_panels++;
-}
+/* --- growing panels --- */
 
 /* Gathers the crystals of panel -1 into new panels. A panel continues from a crystal if a step equal to the last step
  * leads to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
-    struct front front = {growth, NULL, 0, 0, share, reach_mm};
-    front.queue = lr_alloc(list->num_crystals, sizeof(*front.queue), "crystals", list->log);
-    if (front.queue == NULL) return LR_FAILED;
+    const lr_crystal *crystals = list->crystals;
+    /* The crystals of a growing panel; the neighbours of those from `head` on are still to be searched. */
+    struct visit *queue = lr_alloc(list->num_crystals, sizeof(*queue), "crystals", list->log);
+    if (queue == NULL) return LR_FAILED;
     const int before = growth->num_panels;
     int64_t shares[2] = {0, 0};
     bool too_many = false;
     for (int c = 0; c < list->num_crystals; c++) shares[1] += growth->panel[c] < 0;
-    for (int c = 0; c < list->num_crystals && !too_many && !is_crowded(growth); c++) {
-        if (growth->panel[c] < 0) {
-            grow_panel(&front, c);
-            shares[0] += front.tail;
-            shares[1] -= front.tail;
-            /* There are too many panels if their number exceeds the largest number of modules. There will also be too
-             * many if the remaining crystals form panels as small as those so far, and the number then exceeds the
-             * limit by far. shares: number of crystals in the new panels, and number of remaining crystals. */
-            const int new_panels = growth->num_panels - before;
-            const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
-            too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
-                       (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
+    for (int seed = 0; seed < list->num_crystals && !too_many && !is_crowded(growth); seed++) {
+        if (growth->panel[seed] >= 0) continue;
+        int head = 0, tail = 1;
+        queue[0] = (struct visit){.crystal = seed};
+        find_step(growth, seed, NULL, queue[0].steps[0]);
+        if (is_known(queue[0].steps[0])) find_step(growth, seed, queue[0].steps[0], queue[0].steps[1]);
+        growth->panel[seed] = growth->num_panels;
+        growth->places[seed][0] = growth->places[seed][1] = 0;
+        while (head < tail && !is_crowded(growth)) {
+            const struct visit from = queue[head++];
+            for (int direction = 0; direction < 4; direction++) {
+                const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
+                const double *step = from.steps[axis], *at = crystals[from.crystal].centre_mm;
+                if (!is_known(step)) continue;
+                double target[3];
+                vec_add_scaled(at, sign, step, target);
+                struct search search = {growth, from.crystal, false, NULL, -1, INFINITY};
+                const struct lr_point_visit visit = {consider, &search};
+                const double reach = fmin(share * vec_length(step), reach_mm);
+                growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
+                if (search.found < 0) continue;
+
+                struct visit *to = &queue[tail++];
+                *to = from;
+                to->crystal = search.found;
+                for (int k = 0; k < 3; k++) {
+                    const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
+                    to->steps[axis][k] = 0.5 * (step[k] + taken);
+                }
+                growth->panel[search.found] = growth->num_panels;
+                growth->places[search.found][0] = growth->places[from.crystal][0] + (axis == 0 ? sign : 0);
+                growth->places[search.found][1] = growth->places[from.crystal][1] + (axis == 1 ? sign : 0);
+            }
         }
+
+        /* There are too many panels if their number exceeds the largest number of modules. There will also be too many
+         * if the remaining crystals form panels as small as those so far, and the number then exceeds the limit by far.
+         * shares: number of crystals in the new panels, and number of remaining crystals. */
+        growth->num_panels++;
+        shares[0] += tail;
+        shares[1] -= tail;
+        const int new_panels = growth->num_panels - before;
+        const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
+        too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
+                   (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
     }
-    free(front.queue);
+    free(queue);
     if (is_crowded(growth)) return refuse_crowded(growth);
     if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: the crystals do not stand in regular panels: they would make more "
-                        "than %d modules",
+                        "%s: the crystals do not stand in regular panels: they would make more than %d modules",
                         list->name ? list->name : "crystal list", LR_MAX_CRYSTAL_MODULES);
     }
     return LR_OK;
@@ -233,7 +215,7 @@ static void find_twin(void *user, int crystal, double distance2)
 
 /* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, and for two crystals at one place. *growth must
  * be finished after an error, too. */
-static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
+static lr_status growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
     const char *title = list->name ? list->name : "crystal list";
@@ -243,10 +225,10 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
         for (int k = 0; k < 3; k++) {
             const double x = list->crystals[c].centre_mm[k];
             if (!isfinite(x) || fabs(x) > largest_mm) {
-                return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: the centre of crystal %d has the coordinate %.6g mm: it must "
-                                "lie within 1 km of the origin",
-                                title, c, x);
+                return lr_error(
+                    list->log, LR_BAD_INPUT,
+                    "%s: the centre of crystal %d has the coordinate %.6g mm: it must lie within 1 km of the origin",
+                    title, c, x);
             }
         }
     }
@@ -263,8 +245,7 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
         if (is_crowded(growth)) return refuse_crowded(growth);
         if (twin.found >= 0) {
             return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
-                            "list each crystal once",
+                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: list each crystal once",
                             title, c < twin.found ? c : twin.found, c < twin.found ? twin.found : c, at[0], at[1],
                             at[2]);
         }
@@ -276,6 +257,21 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
     for (int c = 0; c < list->num_crystals; c++) growth->panel[c] = -1;
     return LR_OK;
 }
+
+/* A list from which modules are being made. */
+struct draft {
+    const lr_crystal_list *list;
+    const char *title;
+    double tolerance_mm;
+    struct lr_crystal_growth growth;
+    struct lr_crystal_blocks blocks;
+    int *members;       /* [num_crystals] crystals sorted by panel */
+    int *begins;        /* [num_panels + 1] */
+    double off_mm;      /* the largest residual so far */
+    lr_module *modules; /* [blocks.count] with their normals set */
+    int num_positions;
+    double detection_depth_mm;
+};
 
 /* --- crystals longer than the room between panels --- */
 
@@ -297,21 +293,11 @@ static double reach_of(const lr_module *module)
            module->depth_mm;
 }
 
-struct pair {
-    int modules[2];
-};
-
+/* Pairs of modules. */
 struct pairs {
-    struct pair *items; /* owned */
+    int (*items)[2]; /* owned */
     int count;
     int64_t room;
-};
-
-/* Pairs of modules that overlap now, but would not overlap with shorter crystals. helps: false if other pairs
- * overlap by more than rounding, or if crystals cannot be shorter. */
-struct found {
-    struct pairs pairs;
-    bool helps;
 };
 
 static lr_module shortened(const lr_module *module, double by_mm)
@@ -323,14 +309,20 @@ static lr_module shortened(const lr_module *module, double by_mm)
 }
 
 /* The overlap of two modules whose crystals are made shorter by by_mm. */
-static double overlap_of_shortened(const struct lr_crystal_room *room, struct pair pair, double by_mm)
+static double overlap_of_shortened(const struct draft *draft, const int pair[2], double by_mm)
 {
-    const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
-    const lr_module b = shortened(&room->modules[pair.modules[1]], by_mm);
+    const lr_module a = shortened(&draft->modules[pair[0]], by_mm), b = shortened(&draft->modules[pair[1]], by_mm);
     /* Modules far from each other have a negative overlap. */
     double offset[3];
     vec_sub(a.centre_mm, b.centre_mm, offset);
     return vec_length(offset) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
+}
+
+static double largest_overlap(const struct draft *draft, const struct pairs *pairs, double by_mm)
+{
+    double largest = 0;
+    for (int k = 0; k < pairs->count; k++) largest = fmax(largest, overlap_of_shortened(draft, pairs->items[k], by_mm));
+    return largest;
 }
 
 /* The extent of a module along the axis along which modules lie farthest apart. */
@@ -339,90 +331,76 @@ struct span {
     int module;
 };
 
-/* Finds the pairs that no longer overlap if their modules are made shorter by `most`. found->helps becomes false if
- * other pairs overlap by more than rounding. */
-static lr_status find_pairs(const struct lr_crystal_room *room, double most, struct found *found)
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half
+ * of their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if
+ * some modules overlap by more than rounding even with the shortest crystals. errors: LR_FAILED if memory runs out. */
+static lr_status shorten(struct draft *draft)
 {
-    double widest = -1;
+    const int num_modules = draft->blocks.count;
+    lr_module *modules = draft->modules;
+    double most = 2 * draft->detection_depth_mm, widest = -1;
+    for (int m = 0; m < num_modules; m++) {
+        const double depth = modules[m].depth_mm, behind = depth - draft->detection_depth_mm;
+        most = fmin(most, fmin((1 - least_share) * depth, 2 * behind));
+    }
     int axis = 0;
     for (int k = 0; k < 3; k++) {
         double low = INFINITY, high = -INFINITY;
-        for (int m = 0; m < room->num_modules; m++) {
-            low = fmin(low, room->modules[m].centre_mm[k]);
-            high = fmax(high, room->modules[m].centre_mm[k]);
+        for (int m = 0; m < num_modules; m++) {
+            low = fmin(low, modules[m].centre_mm[k]);
+            high = fmax(high, modules[m].centre_mm[k]);
         }
         axis = high - low > widest ? k : axis;
         widest = fmax(widest, high - low);
     }
 
-    struct span *spans = lr_alloc(room->num_modules, sizeof(*spans), "modules", room->log);
-    for (int m = 0; spans != NULL && m < room->num_modules; m++) {
-        const double at = room->modules[m].centre_mm[axis], reach = reach_of(&room->modules[m]);
+    struct span *spans = lr_alloc(num_modules, sizeof(*spans), "modules", draft->list->log);
+    if (spans == NULL) return LR_FAILED;
+    for (int m = 0; m < num_modules; m++) {
+        const double at = modules[m].centre_mm[axis], reach = reach_of(&modules[m]);
         spans[m] = (struct span){at - reach, at + reach, m};
     }
-    if (spans != NULL) qsort(spans, (size_t)room->num_modules, sizeof(*spans), lr_compare_doubles);
+    qsort(spans, (size_t)num_modules, sizeof(*spans), lr_compare_doubles);
 
-    lr_status status = spans != NULL ? LR_OK : LR_FAILED;
-    found->helps = most > 0;
-    const struct lr_items items = {sizeof(*found->pairs.items), "modules", room->log};
-    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++) {
-        for (int j = i + 1; j < room->num_modules && spans[j].low <= spans[i].high && found->helps && status == LR_OK;
-             j++) {
-            const struct pair pair = {{spans[i].module, spans[j].module}};
-            const double overlap = overlap_of_shortened(room, pair, 0);
-            if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
-                status = lr_grow(&found->pairs.items, &found->pairs.room, found->pairs.count + 1, &items);
-                if (status == LR_OK) found->pairs.items[found->pairs.count++] = pair;
+    /* Pairs of modules that overlap now, but would not overlap with the shortest crystals. It does not help to shorten
+     * crystals if other pairs overlap by more than rounding. */
+    lr_status status = LR_OK;
+    struct pairs pairs = {0};
+    bool helps = most > 0;
+    const struct lr_items items = {sizeof(*pairs.items), "modules", draft->list->log};
+    for (int i = 0; i < num_modules && helps && status == LR_OK; i++) {
+        for (int j = i + 1; j < num_modules && spans[j].low <= spans[i].high && helps && status == LR_OK; j++) {
+            const int pair[2] = {spans[i].module, spans[j].module};
+            const double overlap = overlap_of_shortened(draft, pair, 0);
+            if (overlap > 0 && overlap_of_shortened(draft, pair, most) <= 0) {
+                status = lr_grow(&pairs.items, &pairs.room, pairs.count + 1, &items);
+                if (status == LR_OK) memcpy(pairs.items[pairs.count++], pair, sizeof(pair));
             } else {
-                found->helps = overlap <= room->tolerance_mm;
+                helps = overlap <= draft->tolerance_mm;
             }
         }
     }
     free(spans);
-    return status;
-}
 
-static double largest_overlap(const struct lr_crystal_room *room, const struct pairs *pairs, double by_mm)
-{
-    double largest = 0;
-    for (int k = 0; k < pairs->count; k++) largest = fmax(largest, overlap_of_shortened(room, pairs->items[k], by_mm));
-    return largest;
-}
-
-/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half
- * of their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if
- * some modules overlap by more than rounding even with the shortest crystals. errors: LR_FAILED if memory runs out. */
-static lr_status crystal_room_shorten(struct lr_crystal_room *room)
-{
-    struct found found = {0};
-    double most = 2 * *room->detection_depth_mm;
-    for (int m = 0; m < room->num_modules; m++) {
-        const double depth = room->modules[m].depth_mm;
-        const double behind = depth - *room->detection_depth_mm;
-        most = fmin(most, fmin((1 - least_share) * depth, 2 * behind));
-    }
-
-    const lr_status status = find_pairs(room, most, &found);
-    const double overlap = status == LR_OK && found.helps ? largest_overlap(room, &found.pairs, 0) : 0;
+    const double overlap = status == LR_OK && helps ? largest_overlap(draft, &pairs, 0) : 0;
     if (overlap > least_overlap_mm) {
         double low = 0, high = most;
         for (int k = 0; k < NUM_HALVINGS; k++) {
             const double middle = 0.5 * (low + high);
-            *(largest_overlap(room, &found.pairs, middle) > 0 ? &low : &high) = middle;
+            *(largest_overlap(draft, &pairs, middle) > 0 ? &low : &high) = middle;
         }
         const double by_mm = fmin(most, ceil(high / depth_step_mm) * depth_step_mm);
 
-        const double was_mm = room->modules[0].depth_mm;
-        for (int m = 0; m < room->num_modules; m++) room->modules[m] = shortened(&room->modules[m], by_mm);
-        *room->detection_depth_mm -= 0.5 * by_mm;
-        lr_warn(room->log,
-                "%s: crystals %.6g mm long would overlap with those of other panels by %.3g mm: they "
-                "are taken as %.6g mm long around the same centres, and hits are read where they were, "
-                "now %.6g mm behind the front; check sizes and places",
-                room->title, was_mm, overlap, room->modules[0].depth_mm, *room->detection_depth_mm);
+        const double was_mm = modules[0].depth_mm;
+        for (int m = 0; m < num_modules; m++) modules[m] = shortened(&modules[m], by_mm);
+        draft->detection_depth_mm -= 0.5 * by_mm;
+        lr_warn(draft->list->log,
+                "%s: crystals %.6g mm long would overlap with those of other panels by %.3g mm: they are taken as %.6g "
+                "mm long around the same centres, and hits are read where they were, now %.6g mm behind the front; "
+                "check sizes and places",
+                draft->title, was_mm, overlap, modules[0].depth_mm, draft->detection_depth_mm);
     }
-
-    free(found.pairs.items);
+    free(pairs.items);
     return status;
 }
 
@@ -438,20 +416,6 @@ static const double step_share = 0.2;
  * share of the tolerance. Pieces must have at least LEAST_LINES lines, because two lines are always straight. */
 static const double straight_share = 0.1;
 enum { LEAST_LINES = 3 };
-
-/* A list from which modules are being made. */
-struct draft {
-    const lr_crystal_list *list;
-    const char *title;
-    double tolerance_mm;
-    struct lr_crystal_growth growth;
-    struct lr_crystal_blocks blocks;
-    int *members;  /* [num_crystals] crystals sorted by panel */
-    int *begins;   /* [num_panels + 1] */
-    double off_mm; /* the largest residual so far */
-    lr_module *modules;
-    int num_positions;
-};
 
 /* --- panels --- */
 
@@ -511,19 +475,18 @@ static lr_status fit_panels(struct draft *draft)
         if (misfit.fits && misfit.grid[0] >= LEAST_LINES && misfit.grid[1] >= LEAST_LINES) continue;
         if (!whole.filled) {
             return lr_error(draft->list->log, LR_BAD_INPUT,
-                            "%s: the crystals around crystal %d do not fill a grid (%d x %d places): "
-                            "crystals are missing, or the panel is curved; panels must be flat, with "
-                            "crystals in rows and columns",
+                            "%s: the crystals around crystal %d do not fill a grid (%d x %d places): crystals are "
+                            "missing, or the panel is curved; panels must be flat, with crystals in rows and columns",
                             draft->title, first, whole.grid[0], whole.grid[1]);
         }
         draft->off_mm = whole.off_mm[0];
-        return lr_error(draft->list->log, LR_BAD_INPUT,
-                        "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that "
-                        "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
-                        "cannot be described by flat modules; say which crystals belong together "
-                        "(groups, or their orientations), or raise the tolerance",
-                        draft->title, whole.crystals[0], whole.crystals[1], whole.crystals[2], whole.off_mm[0],
-                        whole.off_mm[1], whole.off_mm[2], whole.grid[0], whole.grid[1], draft->tolerance_mm);
+        return lr_error(
+            draft->list->log, LR_BAD_INPUT,
+            "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that fits best (%d x %d "
+            "crystals; tolerance %.3g mm): a curved or irregular panel cannot be described by flat modules; say which "
+            "crystals belong together (groups, or their orientations), or raise the tolerance",
+            draft->title, whole.crystals[0], whole.crystals[1], whole.crystals[2], whole.off_mm[0], whole.off_mm[1],
+            whole.off_mm[2], whole.grid[0], whole.grid[1], draft->tolerance_mm);
     }
     return LR_OK;
 }
@@ -533,10 +496,11 @@ static lr_status fit_panels(struct draft *draft)
 /* Removes small overlaps between adjacent modules that come from rounding. Each of the two modules is made smaller by
  * the same amount in each direction, and crystals move by at most half of it. An overlap stays if it is too large, or
  * if removing it would leave an empty module: the scanner is then refused. */
-static lr_status separate(struct draft *draft, int count)
+static lr_status separate(struct draft *draft)
 {
     double most = 0;
     bool goes_on = true;
+    const int count = draft->blocks.count;
     struct lr_module_index index; /* index of the unchanged modules: no module grows */
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
@@ -581,23 +545,21 @@ static lr_scanner *build(struct draft *draft, int *crystal_of)
     const int count = draft->blocks.count;
     int *module_of = lr_alloc(count, sizeof(*module_of), "modules", list->log);
     draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
-    double detection_depth_mm = list->detection_depth_mm;
-    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
-                                   &detection_depth_mm, draft->tolerance_mm, list->log};
+    draft->detection_depth_mm = list->detection_depth_mm;
     lr_scanner *scanner = NULL;
     if (module_of == NULL || draft->modules == NULL) goto done;
     for (int m = 0; m < count; m++) {
         module_of[draft->blocks.items[m].appended] = m;
         draft->modules[m] = draft->blocks.items[m].module;
     }
-    if ((list->infers_sizes && crystal_room_shorten(&room) != LR_OK) || separate(draft, count) != LR_OK) goto done;
+    if ((list->infers_sizes && shorten(draft) != LR_OK) || separate(draft) != LR_OK) goto done;
     scanner = lr_scanner_create(&(lr_scanner_params){
         .name = list->name,
         .modules = draft->modules,
         .num_modules = count,
         .num_positions = draft->num_positions,
         .coincidence = list->coincidence,
-        .detection_depth_mm = detection_depth_mm,
+        .detection_depth_mm = draft->detection_depth_mm,
         .tof_resolution_ps = list->tof_resolution_ps,
         .crystal_mu_per_mm = list->crystal_mu_per_mm,
         .source = list->source,
@@ -621,7 +583,7 @@ lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_
                           .title = list->name != NULL ? list->name : "crystal list",
                           .tolerance_mm = list->tolerance_mm > 0 ? list->tolerance_mm : default_tolerance_mm};
     lr_scanner *scanner = NULL;
-    if (crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
+    if (growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
     if (residual_mm != NULL) *residual_mm = draft.off_mm;
     lr_point_hash_finish(&draft.growth.hash);
     lr_point_hash_finish(&draft.growth.far);

@@ -64,11 +64,6 @@ const char *lr_finding_kind_name(lr_finding_kind kind)
     return kind >= LR_FINDING_ARC && kind <= LR_FINDING_HIDING ? names[kind] : "unknown";
 }
 
-static double plane_distance(const lr_module *module)
-{
-    return fabs(vec_dot(module->normal, module->centre_mm));
-}
-
 struct direction {
     double angle;
     int module;
@@ -103,8 +98,10 @@ static bool find_belt(struct lr_examination *examination)
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
+                const double plane_mm = fabs(vec_dot(module->normal, module->centre_mm));
+                const double front_mm = fabs(vec_dot(front->normal, front->centre_mm));
                 behind = vec_dot(module->normal, front->normal) > 0.9998 &&
-                         plane_distance(module) > plane_distance(front) + 0.5 * front->depth_mm &&
+                         plane_mm > front_mm + 0.5 * front->depth_mm &&
                          fabs(vec_dot(away, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
             }
             if (!behind) directions[num_fronts++] = directions[a];
@@ -120,7 +117,7 @@ static bool find_belt(struct lr_examination *examination)
             belt->width_mm += module->crystals[0] * module->pitch_mm[0];
             sum[0] += module->normal[0];
             sum[1] += module->normal[1];
-            scratch[k] = plane_distance(module);
+            scratch[k] = fabs(vec_dot(module->normal, module->centre_mm));
         }
         qsort(scratch, (size_t)belt->count, sizeof(*scratch), lr_compare_doubles);
         belt->radius_mm = belt->count > 0 ? scratch[belt->count / 2] : 0;

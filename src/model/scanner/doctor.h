@@ -53,7 +53,4 @@ void lr_examine_rules(struct lr_examination *examination);
 void lr_examine_grid(struct lr_examination *examination);
 void lr_examine_size(struct lr_examination *examination);
 
-/* Checks for modules that hide others. The scanner must be valid. */
-void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner);
-
 #endif

@@ -97,26 +97,22 @@ void lr_examine_arc(struct lr_examination *examination)
     const double ratio = width / (2 * LR_PI * radius);
     if (ratio >= wide_gaps && ratio <= too_full) return;
 
-    const struct lr_finding_head radius_head = {LR_SUSPECT,
-                                                LR_FINDING_RADIUS,
-                                                {-1, -1},
-                                                "check whether the radius is given from the axis to the "
-                                                "front faces"};
+    const struct lr_finding_head radius_head = {
+        LR_SUSPECT, LR_FINDING_RADIUS, {-1, -1}, "check whether the radius is given from the axis to the front faces"};
     if (is_filled_by(ratio, 0.5)) {
         lr_examination_add(examination, &radius_head,
-                           "the crystals around come to %.6g mm, %.0f %% of the circumference at a "
-                           "radius of %.6g mm, about half of what is usual: the radius looks like "
-                           "the diameter; a ring of radius %.4g mm would just be filled, and half "
-                           "of the radius is %.4g mm",
+                           "the crystals around come to %.6g mm, %.0f %% of the circumference at a radius of %.6g mm, "
+                           "about half of what is usual: the radius looks like the diameter; a ring of radius %.4g mm "
+                           "would just be filled, and half of the radius is %.4g mm",
                            width, 100 * ratio, radius, filled_mm, 0.5 * radius);
         return;
     }
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
-        lr_examination_add(examination, &radius_head,
-                           "the crystals around come to %.6g mm, %.2f times the circumference at a "
-                           "radius of %.6g mm: the radius looks like half of itself, or the "
-                           "crystals are counted twice; a ring of radius %.4g mm would be filled",
-                           width, ratio, radius, filled_mm);
+        lr_examination_add(
+            examination, &radius_head,
+            "the crystals around come to %.6g mm, %.2f times the circumference at a radius of %.6g mm: the radius "
+            "looks like half of itself, or the crystals are counted twice; a ring of radius %.4g mm would be filled",
+            width, ratio, radius, filled_mm);
         return;
     }
 
@@ -125,15 +121,15 @@ void lr_examine_arc(struct lr_examination *examination)
     for (int k = 0; k < NUM_UNITS; k++) {
         if (is_filled_by(ratio, units[k].factor)) {
             lr_examination_add(examination, &unit_head,
-                               "the crystals around come to %.6g mm, %.3g times the circumference "
-                               "at a radius of %.6g mm: the radius looks like %s (%.6g mm)",
+                               "the crystals around come to %.6g mm, %.3g times the circumference at a radius of %.6g "
+                               "mm: the radius looks like %s (%.6g mm)",
                                width, ratio, radius, units[k].name, radius * units[k].factor);
             return;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
             lr_examination_add(examination, &unit_head,
-                               "the crystals around come to %.6g mm, 1/%.3g of the circumference "
-                               "at a radius of %.6g mm: the crystal pitch around looks like %s",
+                               "the crystals around come to %.6g mm, 1/%.3g of the circumference at a radius of %.6g "
+                               "mm: the crystal pitch around looks like %s",
                                width, 1 / ratio, radius, units[k].name);
             return;
         }
@@ -145,9 +141,8 @@ void lr_examine_arc(struct lr_examination *examination)
         {-1, -1},
         "check the radius, the number of modules, the crystals in each and their pitch"};
     lr_examination_add(examination, &arc_head,
-                       "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
-                       "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
-                       "be filled",
+                       "the crystals around (%d modules) come to %.6g mm, %.1f %% of the circumference at a radius of "
+                       "%.6g mm, %s; a ring of radius %.4g mm would just be filled",
                        belt->count, width, 100 * ratio, radius,
                        ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
                        filled_mm);
@@ -165,33 +160,27 @@ void lr_examine_units(struct lr_examination *examination)
 
     if (stopped < least_stopped) {
         lr_examination_add(examination, &head,
-                           "crystals %.4g mm long stop %.0f %% of the photons%s: the depth, and "
-                           "perhaps every length, looks like cm (%.4g mm) or inch (%.4g mm)",
+                           "crystals %.4g mm long stop %.0f %% of the photons%s: the depth, and perhaps every length, "
+                           "looks like cm (%.4g mm) or inch (%.4g mm)",
                            depth, 100 * stopped, params->crystal_mu_per_mm > 0 ? "" : " (were they LSO)", depth * 10,
                            depth * 25.4);
     } else if (depth > 80) {
-        lr_examination_add(examination, &head,
-                           "crystals %.4g mm long are longer than any scanner's: the depth looks "
-                           "like tenths of a millimetre",
-                           depth);
+        lr_examination_add(
+            examination, &head,
+            "crystals %.4g mm long are longer than any scanner's: the depth looks like tenths of a millimetre", depth);
     }
 
     const double ps = examination->draft->params.tof_resolution_ps;
-    const struct lr_finding_head tof_head = {LR_SUSPECT,
-                                             LR_FINDING_UNITS,
-                                             {-1, -1},
-                                             "give the time-of-flight resolution as FWHM in "
-                                             "picoseconds"};
+    const struct lr_finding_head tof_head = {
+        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give the time-of-flight resolution as FWHM in picoseconds"};
     if (ps > 0 && ps < 10) {
         lr_examination_add(examination, &tof_head,
-                           "a time-of-flight resolution of %.4g ps is beyond any scanner: it looks "
-                           "like ns (%.4g ps)",
+                           "a time-of-flight resolution of %.4g ps is beyond any scanner: it looks like ns (%.4g ps)",
                            ps, ps * 1000);
     } else if (ps > 5000) {
         lr_examination_add(examination, &tof_head,
-                           "a time-of-flight resolution of %.6g ps (%.3g m along the line) tells "
-                           "nothing within a bore: it looks like a coincidence window, or "
-                           "femtoseconds",
+                           "a time-of-flight resolution of %.6g ps (%.3g m along the line) tells nothing within a "
+                           "bore: it looks like a coincidence window, or femtoseconds",
                            ps, ps * 0.29979 / 2000);
     }
 
@@ -199,13 +188,13 @@ void lr_examine_units(struct lr_examination *examination)
     const struct lr_finding_head mu_head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give crystal_mu_per_mm in 1/mm"};
     if (crystal_mu > 0.3) {
         lr_examination_add(examination, &mu_head,
-                           "crystals that attenuate with %.4g/mm stop more than lead (0.18/mm at "
-                           "511 keV): it looks like 1/cm (%.4g/mm)",
+                           "crystals that attenuate with %.4g/mm stop more than lead (0.18/mm at 511 keV): it looks "
+                           "like 1/cm (%.4g/mm)",
                            crystal_mu, crystal_mu / 10);
     } else if (crystal_mu > 0 && crystal_mu < 0.015) {
         lr_examination_add(examination, &mu_head,
-                           "crystals that attenuate with %.4g/mm stop hardly more than water "
-                           "(0.0096/mm at 511 keV): it looks like 1/10 mm, or a wrong energy",
+                           "crystals that attenuate with %.4g/mm stop hardly more than water (0.0096/mm at 511 keV): "
+                           "it looks like 1/10 mm, or a wrong energy",
                            crystal_mu);
     }
 }
@@ -227,11 +216,11 @@ void lr_examine_length(struct lr_examination *examination)
     };
     const double said = examination->draft->axial_length_mm;
     const double found = examination->high_mm - examination->low_mm;
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_LENGTH,
-                                         {-1, -1},
-                                         "check the crystals along the axis, their pitch, the gaps "
-                                         "between blocks and the ring pitch"};
+    const struct lr_finding_head head = {
+        LR_SUSPECT,
+        LR_FINDING_LENGTH,
+        {-1, -1},
+        "check the crystals along the axis, their pitch, the gaps between blocks and the ring pitch"};
     if (said > 0 && fabs(found / said - 1) > 0.05) {
         const double ratio = found / said;
         char words[128];
@@ -239,8 +228,7 @@ void lr_examine_length(struct lr_examination *examination)
         for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
             if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(words, sizeof(words), "%s", known[k].words);
         lr_examination_add(examination, &head,
-                           "from edge to edge the modules are %.6g mm long, the axial length is "
-                           "given as %.6g mm: %s",
+                           "from edge to edge the modules are %.6g mm long, the axial length is given as %.6g mm: %s",
                            found, said, words);
     }
     const double middle = 0.5 * (examination->high_mm + examination->low_mm);
@@ -308,22 +296,19 @@ void lr_examine_gaps(struct lr_examination *examination)
     }
     if (num_holes > 0 && 4 * num_holes <= count) {
         const int from = modules[hole], to = modules[(hole + 1) % count];
-        const struct lr_finding_head head = {LR_SUSPECT,
-                                             LR_FINDING_GAP,
-                                             {from, to},
-                                             "add the missing module, or check where the neighbours "
-                                             "stand"};
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_GAP, {from, to}, "add the missing module, or check where the neighbours stand"};
         lr_examination_add(examination, &head,
-                           "between modules %d and %d there is a gap of %.4g mm around, while the usual "
-                           "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
+                           "between modules %d and %d there is a gap of %.4g mm around, while the usual one is %.3g "
+                           "mm: a module seems to be missing or to stand elsewhere%s",
                            from, to, gap_after(examination, hole), usual,
                            num_holes > 1 ? "; there are more such gaps" : "");
     }
     if (num_displaced > 0 && 4 * num_displaced <= count) {
         const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {displaced, -1}, "check its centre and axes"};
         lr_examination_add(examination, &head,
-                           "the front plane of module %d passes the axis at %.6g mm, those of the "
-                           "others at %.6g mm: it seems to be misplaced or turned%s",
+                           "the front plane of module %d passes the axis at %.6g mm, those of the others at %.6g mm: "
+                           "it seems to be misplaced or turned%s",
                            displaced, distance, belt->radius_mm, num_displaced > 1 ? "; there are more such" : "");
     }
     if (fabs(beside_mm) > 0.25 * pitch_mm) {
@@ -331,8 +316,7 @@ void lr_examine_gaps(struct lr_examination *examination)
         const struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
         lr_examination_add(examination, &head,
-                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
-                           "from +z) of where "
+                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen from +z) of where "
                            "their planes come nearest to the axis",
                            fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
     }
@@ -363,9 +347,8 @@ void lr_examine_overlaps(struct lr_examination *examination)
                 head.modules[0] = m;
                 head.modules[1] = other;
                 lr_examination_add(examination, &head,
-                                   "modules %d and %d overlap by %.3g mm: their crystals would fill "
-                                   "the same space",
-                                   m, other, overlap);
+                                   "modules %d and %d overlap by %.3g mm: their crystals would fill the same space", m,
+                                   other, overlap);
             }
         }
     }
@@ -382,19 +365,19 @@ void lr_examine_overlaps(struct lr_examination *examination)
 void lr_examine_normals(struct lr_examination *examination)
 {
     const lr_scanner_params *params = &examination->draft->params;
-    struct lr_finding_head head = {LR_SUSPECT,
-                                   LR_FINDING_NORMAL,
-                                   {-1, -1},
-                                   "turn the normal round, or check on which side of the axis the "
-                                   "module stands; normals may also be left out"};
+    struct lr_finding_head head = {
+        LR_SUSPECT,
+        LR_FINDING_NORMAL,
+        {-1, -1},
+        "turn the normal round, or check on which side of the axis the module stands; normals may also be left out"};
     int outward = 0;
     for (int m = 0; m < params->num_modules; m++) {
         const double *said = params->modules[m].normal;
         if (vec_dot(said, examination->modules[m].normal) < 0 && ++outward <= LR_FINDINGS_SPELLED) {
             head.modules[0] = m;
             lr_examination_add(examination, &head,
-                               "the normal of module %d, (%.3g, %.3g, %.3g), points away from the "
-                               "axis: its crystals would look outwards",
+                               "the normal of module %d, (%.3g, %.3g, %.3g), points away from the axis: its crystals "
+                               "would look outwards",
                                m, said[0], said[1], said[2]);
         }
     }
@@ -407,11 +390,11 @@ void lr_examine_handedness(struct lr_examination *examination)
 {
     /* Single modules whose axes differ in handedness from most others. */
     const int count = examination->draft->params.num_modules;
-    struct lr_finding_head axes_head = {LR_SUSPECT,
-                                        LR_FINDING_HANDEDNESS,
-                                        {-1, -1},
-                                        "reverse its axis u or v, or check whether its crystals are "
-                                        "really numbered the other way round"};
+    struct lr_finding_head axes_head = {
+        LR_SUSPECT,
+        LR_FINDING_HANDEDNESS,
+        {-1, -1},
+        "reverse its axis u or v, or check whether its crystals are really numbered the other way round"};
     int num_mirrored = 0, num_odd = 0;
     for (int m = 0; m < count; m++) num_mirrored += lr_module_is_mirrored(&examination->modules[m]);
     const bool odd_ones = count >= 3 && num_mirrored > 0 && 4 * num_mirrored <= count;
@@ -420,9 +403,8 @@ void lr_examine_handedness(struct lr_examination *examination)
         if (lr_module_is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
             axes_head.modules[0] = m;
             lr_examination_add(examination, &axes_head,
-                               "u x v of module %d points %s, of %s: its crystals are counted in "
-                               "mirrored order",
-                               m, odd_ones ? "inwards" : "outwards",
+                               "u x v of module %d points %s, of %s: its crystals are counted in mirrored order", m,
+                               odd_ones ? "inwards" : "outwards",
                                odd_ones ? "most others outwards" : "most others inwards");
         }
     }
@@ -452,12 +434,11 @@ void lr_examine_handedness(struct lr_examination *examination)
             const struct lr_finding_head head = {LR_SUSPECT,
                                                  LR_FINDING_HANDEDNESS,
                                                  {-1, -1},
-                                                 "count places and crystals the same way round; a "
-                                                 "left-handed frame (CASToR's) must be mirrored as a "
-                                                 "whole"};
+                                                 "count places and crystals the same way round; a left-handed frame "
+                                                 "(CASToR's) must be mirrored as a whole"};
             lr_examination_add(examination, &head,
-                               "places around the ring are counted %s and the crystals in them %s "
-                               "(seen from +z): one of the two is mirrored",
+                               "places around the ring are counted %s and the crystals in them %s (seen from +z): one "
+                               "of the two is mirrored",
                                places > 0 ? "counterclockwise" : "clockwise",
                                along_u > 0 ? "counterclockwise" : "clockwise");
         }
@@ -482,10 +463,10 @@ void lr_examine_rules(struct lr_examination *examination)
         struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "give field_of_view_mm as a diameter in millimetres"};
         if (field > bore) {
-            lr_examination_add(examination, &head,
-                               "the field of view of %.6g mm is wider than the bore of %.6g mm: the "
-                               "rule leaves no LOR out",
-                               field, bore);
+            lr_examination_add(
+                examination, &head,
+                "the field of view of %.6g mm is wider than the bore of %.6g mm: the rule leaves no LOR out", field,
+                bore);
         } else if (field > 0 && field < 0.15 * bore) {
             const bool cm = 10 * field > 0.3 * bore && 10 * field < bore;
             lr_examination_add(examination, &head, "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
@@ -497,18 +478,16 @@ void lr_examine_rules(struct lr_examination *examination)
         /* lr_scanner_create reports differences that are too large. */
         const bool has_rule = places >= 3 && difference >= 1 && difference <= places / 2;
         const double wide = has_rule ? field_of_difference(examination, difference) : 0;
-        head.remedy = "reduce min_module_difference: it counts places around "
-                      "the ring, not crystals";
+        head.remedy = "reduce min_module_difference: it counts places around the ring, not crystals";
         if (has_rule && field > 0 && wide < 0.9 * field) {
             lr_examination_add(examination, &head,
-                               "lines between modules at least %d of %d places apart stay within "
-                               "%.4g mm of diameter, while field_of_view_mm says %.6g: the rules "
-                               "contradict each other",
+                               "lines between modules at least %d of %d places apart stay within %.4g mm of diameter, "
+                               "while field_of_view_mm says %.6g: the rules contradict each other",
                                difference, places, wide, field);
         } else if (has_rule && wide < 0.2 * 2 * examination->belt.radius_mm) {
             lr_examination_add(examination, &head,
-                               "modules at least %d of %d places apart are nearly opposite: only "
-                               "%.4g mm of the bore of %.4g mm are seen",
+                               "modules at least %d of %d places apart are nearly opposite: only %.4g mm of the bore "
+                               "of %.4g mm are seen",
                                difference, places, wide, bore);
         }
     }
@@ -525,10 +504,9 @@ void lr_examine_rules(struct lr_examination *examination)
         lr_examination_add(examination, &head, "ring differences up to %d leave no LOR out: there are %d crystal rings",
                            most, rings);
     } else if (most == 0 && rings > 1) {
-        lr_examination_add(examination, &head,
-                           "a ring difference of 0 measures each of the %d crystal rings for "
-                           "itself, without oblique LORs",
-                           rings);
+        lr_examination_add(
+            examination, &head,
+            "a ring difference of 0 measures each of the %d crystal rings for itself, without oblique LORs", rings);
     }
 }
 
@@ -551,21 +529,21 @@ void lr_examine_grid(struct lr_examination *examination)
         if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)
             field = fmin(field, field_of_difference(examination, rules->min_module_difference));
         if (reach > radius) {
-            const struct lr_finding_head head = {LR_SUSPECT,
-                                                 LR_FINDING_COINCIDENCE,
-                                                 {-1, -1},
-                                                 "make the grid smaller, or check its voxel size and "
-                                                 "the unit of the radius"};
+            const struct lr_finding_head head = {
+                LR_SUSPECT,
+                LR_FINDING_COINCIDENCE,
+                {-1, -1},
+                "make the grid smaller, or check its voxel size and the unit of the radius"};
             lr_examination_add(examination, &head,
-                               "the grid reaches %.4g mm from the axis, the detectors begin at %.4g "
-                               "mm: voxels would lie within the crystals",
+                               "the grid reaches %.4g mm from the axis, the detectors begin at %.4g mm: voxels would "
+                               "lie within the crystals",
                                reach, radius);
         } else if (2 * reach > 1.02 * field) {
             const struct lr_finding_head head = {
                 LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, "make the grid smaller to save time"};
             lr_examination_add(examination, &head,
-                               "the grid is %.4g mm wide, and LORs in coincidence pass within a "
-                               "diameter of %.4g mm: what lies beyond is not measured",
+                               "the grid is %.4g mm wide, and LORs in coincidence pass within a diameter of %.4g mm: "
+                               "what lies beyond is not measured",
                                2 * reach, field);
         }
     }
@@ -574,85 +552,19 @@ void lr_examine_grid(struct lr_examination *examination)
     const double low = grid->origin_mm[2] - 0.5 * grid->voxel_mm[2];
     const double high = low + grid->size[2] * grid->voxel_mm[2];
     if (high <= examination->low_mm || low >= examination->high_mm) {
-        const struct lr_finding_head head = {LR_SUSPECT,
-                                             LR_FINDING_COINCIDENCE,
-                                             {-1, -1},
-                                             "move the grid: its origin is the centre of its "
-                                             "first voxel"};
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "move the grid: its origin is the centre of its first voxel"};
         lr_examination_add(examination, &head,
-                           "the grid lies at z = %.4g to %.4g mm, the scanner at %.4g to %.4g mm: "
-                           "they do not meet",
+                           "the grid lies at z = %.4g to %.4g mm, the scanner at %.4g to %.4g mm: they do not meet",
                            low, high, examination->low_mm, examination->high_mm);
     } else if (high - low > 1.1 * (examination->high_mm - examination->low_mm)) {
         const struct lr_finding_head head = {
             LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, "make the grid shorter to save time"};
-        lr_examination_add(examination, &head,
-                           "the grid is %.4g mm long, the scanner %.4g mm: hardly any LOR passes "
-                           "the planes beyond its ends",
-                           high - low, examination->high_mm - examination->low_mm);
+        lr_examination_add(
+            examination, &head,
+            "the grid is %.4g mm long, the scanner %.4g mm: hardly any LOR passes the planes beyond its ends",
+            high - low, examination->high_mm - examination->low_mm);
     }
-}
-
-/* --- sizes --- */
-
-static const char *bytes_text(char text[32], double bytes)
-{
-    static const char *const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    int k = 0;
-    while (bytes >= 1024 && k < 4) {
-        bytes /= 1024;
-        k++;
-    }
-    snprintf(text, 32, k == 0 ? "%.0f %s" : "%.1f %s", bytes, names[k]);
-    return text;
-}
-
-/* Passes on only messages about lack of memory, because other checks report errors of the scanner. */
-static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct lr_examination *examination = user;
-    if (level == LR_LOG_ERROR && status == LR_FAILED) {
-        examination->failed = true;
-        lr_error(examination->log, status, "%s", sentence);
-    }
-}
-
-void lr_examine_size(struct lr_examination *examination)
-{
-    const lr_log failures = {pass_failures, examination};
-    lr_scanner_params params = examination->draft->params;
-    params.log = &failures;
-    lr_scanner *scanner = lr_scanner_create(&params);
-    lr_lors_size size;
-    const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
-    if (scanner != NULL && !examination->failed) lr_examine_hiding(examination, scanner);
-    if (examination->failed) {
-        /* logged */
-    } else if (status == LR_OK) {
-        char dense[32], table[32];
-        const double modules = examination->draft->params.num_modules;
-        const double bytes = 4.0 * (double)size.num_lors;
-        const bool much = bytes > 0.5 * (double)lr_physical_memory();
-        const struct lr_finding_head head = {
-            LR_NOTE,
-            LR_FINDING_SIZE,
-            {-1, -1},
-            much ? "keep data sparse, or limit the coincidences: dense data would take more than half "
-                   "of this machine's memory"
-                 : ""};
-        lr_examination_add(examination, &head,
-                           "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
-                           "the table of pairs %s",
-                           (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
-                           bytes_text(dense, bytes), bytes_text(table, LR_PAIR_BYTES * (double)size.num_pairs));
-    } else if (status == LR_BAD_INPUT) {
-        const struct lr_finding_head head = {
-            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
-        lr_examination_add(examination, &head,
-                           "no pair of modules has a LOR in coincidence: the rules exclude "
-                           "everything");
-    }
-    lr_scanner_destroy(scanner);
 }
 
 /* --- modules that hide others from the field of view --- */
@@ -752,7 +664,8 @@ static struct hidden_pair look_at(const struct search *search, int hider, int hi
     return pair;
 }
 
-void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
+/* Checks for modules that hide others. The scanner is valid. */
+static void examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
 {
     struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
@@ -805,16 +718,15 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
             LR_NOTE,
             LR_FINDING_HIDING,
             {-1, -1},
-            "good where they are meant to stand so, as inserts do (layers of one block are given as "
-            "layers): lines that the first "
-            "stops are not counted for the second; else check their places"};
+            "good where they are meant to stand so, as inserts do (layers of one block are given as layers): lines "
+            "that the first stops are not counted for the second; else check their places"};
         for (int k = 0; k < search.num_found && k < LR_FINDINGS_SPELLED; k++) {
             const struct hidden_pair *pair = &search.found[k];
             head.modules[0] = pair->hider;
             head.modules[1] = pair->hidden;
             lr_examination_add(examination, &head,
-                               "module %d stands before module %d and hides %.3g %% of its face from "
-                               "the field of view (%.3g to %.3g %%, by the point)",
+                               "module %d stands before module %d and hides %.3g %% of its face from the field of view "
+                               "(%.3g to %.3g %%, by the point)",
                                pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least, 100 * pair->most);
         }
         if (search.num_found > LR_FINDINGS_SPELLED) {
@@ -823,4 +735,52 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
                                search.num_found - LR_FINDINGS_SPELLED, scanner->num_modules, search.num_hidden);
         }
     }
+}
+
+/* --- sizes --- */
+
+/* Passes on only messages about lack of memory, because other checks report errors of the scanner. */
+static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_examination *examination = user;
+    if (level == LR_LOG_ERROR && status == LR_FAILED) {
+        examination->failed = true;
+        lr_error(examination->log, status, "%s", sentence);
+    }
+}
+
+void lr_examine_size(struct lr_examination *examination)
+{
+    const lr_log failures = {pass_failures, examination};
+    lr_scanner_params params = examination->draft->params;
+    params.log = &failures;
+    lr_scanner *scanner = lr_scanner_create(&params);
+    lr_lors_size size;
+    const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
+    if (scanner != NULL && !examination->failed) examine_hiding(examination, scanner);
+    if (examination->failed) {
+        /* logged */
+    } else if (status == LR_OK) {
+        char dense[32], table[32];
+        const double modules = examination->draft->params.num_modules;
+        const double bytes = 4.0 * (double)size.num_lors;
+        const bool much = bytes > 0.5 * (double)lr_physical_memory();
+        const struct lr_finding_head head = {LR_NOTE,
+                                             LR_FINDING_SIZE,
+                                             {-1, -1},
+                                             much ? "keep data sparse, or limit the coincidences: dense data would "
+                                                    "take more than half of this machine's memory"
+                                                  : ""};
+        lr_examination_add(
+            examination, &head,
+            "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, the table of pairs %s",
+            (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
+            lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
+    } else if (status == LR_BAD_INPUT) {
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
+        lr_examination_add(examination, &head,
+                           "no pair of modules has a LOR in coincidence: the rules exclude everything");
+    }
+    lr_scanner_destroy(scanner);
 }

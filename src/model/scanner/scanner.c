@@ -59,10 +59,10 @@ static lr_status check_module(const lr_scanner_params *params, int index)
     for (int k = 0; k < 3; k++)
         is_finite = is_finite && isfinite(module->centre_mm[k]) && isfinite(module->u[k]) && isfinite(module->v[k]);
     if (!is_finite) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: module %d has a number in its centre or axes that is not finite: "
-                        "give three finite numbers each",
-                        title, index);
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: module %d has a number in its centre or axes that is not finite: give three finite numbers each",
+            title, index);
     }
     const double length_u = vec_length(module->u), length_v = vec_length(module->v);
     const bool is_u_unit = fabs(length_u - 1.0) <= AXIS_TOLERANCE, is_v_unit = fabs(length_v - 1.0) <= AXIS_TOLERANCE;
@@ -72,10 +72,10 @@ static lr_status check_module(const lr_scanner_params *params, int index)
     }
     const double cosine = vec_dot(module->u, module->v);
     if (fabs(cosine) > AXIS_TOLERANCE) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: axes u and v of module %d have the scalar product %.6g: they must be "
-                        "orthogonal to within 1e-6",
-                        title, index, cosine);
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: axes u and v of module %d have the scalar product %.6g: they must be orthogonal to within 1e-6", title,
+            index, cosine);
     }
     for (int axis = 0; axis < 2; axis++) {
         const char *const name = axis == 0 ? "u" : "v";
@@ -95,8 +95,8 @@ static lr_status check_module(const lr_scanner_params *params, int index)
         }
         if (face > pitch + FACE_TOLERANCE_MM) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: module %d has crystal faces of %.6g mm along %s, %.3g mm more than "
-                            "the pitch of %.6g mm: reduce the face or raise the pitch",
+                            "%s: module %d has crystal faces of %.6g mm along %s, %.3g mm more than the pitch of %.6g "
+                            "mm: reduce the face or raise the pitch",
                             title, index, face, name, face - pitch, pitch);
         }
     }
@@ -106,23 +106,21 @@ static lr_status check_module(const lr_scanner_params *params, int index)
     }
     if (params->detection_depth_mm > module->depth_mm) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: the detection plane lies %.6g mm behind the front face, beyond the "
-                        "%.6g mm long crystals of module %d: reduce the detection depth",
+                        "%s: the detection plane lies %.6g mm behind the front face, beyond the %.6g mm long crystals "
+                        "of module %d: reduce the detection depth",
                         lr_scanner_title(params), params->detection_depth_mm, module->depth_mm, index);
     }
 
     if (module->layer < 0 || module->layer >= LR_MAX_LAYERS || module->block < (module->layer > 0 ? 1 : 0)) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: module %d is layer %d of block %d: layers run from 0 to %d, and "
-                        "blocks of them from 1",
+                        "%s: module %d is layer %d of block %d: layers run from 0 to %d, and blocks of them from 1",
                         title, index, module->layer, module->block, LR_MAX_LAYERS - 1);
     }
     const int num_positions = params->num_positions;
     if (num_positions > 0 && (module->position < 0 || module->position >= num_positions)) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: module %d stands at position %d around the ring: positions run from "
-                        "0 to %d",
-                        title, index, module->position, num_positions - 1);
+                        "%s: module %d stands at position %d around the ring: positions run from 0 to %d", title, index,
+                        module->position, num_positions - 1);
     }
     return LR_OK;
 }
@@ -142,9 +140,8 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
     }
     if (!isfinite(params->tof_resolution_ps) || params->tof_resolution_ps < 0.0) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: the time-of-flight resolution is %.6g ps: it must be positive, or "
-                        "absent",
-                        title, params->tof_resolution_ps);
+                        "%s: the time-of-flight resolution is %.6g ps: it must be positive, or absent", title,
+                        params->tof_resolution_ps);
     }
     double mu = params->crystal_mu_per_mm; /* the largest value, or an invalid one */
     for (int m = 0; m < params->num_modules && isfinite(mu) && mu >= 0.0; m++) {
@@ -153,14 +150,13 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
     }
     if (!isfinite(mu) || mu < 0.0) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: the crystals attenuate with %.6g/mm: it must be positive, or absent "
-                        "when it is not known",
+                        "%s: the crystals attenuate with %.6g/mm: it must be positive, or absent when it is not known",
                         lr_scanner_title(params), mu);
     }
     if (mu > IMPLAUSIBLE_MU) {
         lr_warn(params->log,
-                "%s: the crystals attenuate with %.6g/mm, while lead has 0.18/mm at 511 keV: it "
-                "looks like 1/cm; if so, divide it by 10",
+                "%s: the crystals attenuate with %.6g/mm, while lead has 0.18/mm at 511 keV: it looks like 1/cm; if "
+                "so, divide it by 10",
                 lr_scanner_title(params), mu);
     }
 
@@ -181,15 +177,14 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
     }
     if (params->num_positions == 0 && (rules->min_module_difference != 0 || rules->limits_ring_difference)) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: an explicit list of modules has no rings to count module or ring "
-                        "differences in: remove %s or describe the scanner as a ring",
+                        "%s: an explicit list of modules has no rings to count module or ring differences in: remove "
+                        "%s or describe the scanner as a ring",
                         title, rules->min_module_difference != 0 ? "min_module_difference" : "max_ring_difference");
     }
     const int largest = params->num_positions / 2;
     if (rules->min_module_difference < 0 || rules->min_module_difference > largest) {
         return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: min_module_difference is %d: with %d modules around the ring it must "
-                        "lie between 0 and %d",
+                        "%s: min_module_difference is %d: with %d modules around the ring it must lie between 0 and %d",
                         title, rules->min_module_difference, params->num_positions, largest);
     }
     if (rules->limits_ring_difference && rules->max_ring_difference < 0) {
@@ -408,14 +403,13 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
             const lr_module *module = &scanner->modules[m], *other = &scanner->modules[index.met[k]];
             const double overlap = lr_module_overlap_mm(module, other);
             if (!(overlap > LR_OVERLAP_TOLERANCE_MM)) continue;
-            status =
-                lr_error(params->log, LR_BAD_INPUT,
-                         "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
-                         "number of modules, or move them apart%s",
-                         scanner->name, m, index.met[k], overlap,
-                         overlap > 0.5 * module->depth_mm ? "; a radius in cm does this, and a radius that is half of "
-                                                            "what it should be"
-                                                          : "");
+            status = lr_error(params->log, LR_BAD_INPUT,
+                              "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the number of modules, or "
+                              "move them apart%s",
+                              scanner->name, m, index.met[k], overlap,
+                              overlap > 0.5 * module->depth_mm
+                                  ? "; a radius in cm does this, and a radius that is half of what it should be"
+                                  : "");
         }
     }
     lr_module_index_finish(&index);
@@ -626,15 +620,9 @@ const char *lr_crystal_materials(void)
     return "LSO, LYSO, BGO, GSO or LaBr3";
 }
 
-static double known_mu_per_mm(const lr_scanner *scanner, int module)
-{
-    const double own = scanner->modules[module].mu_per_mm;
-    return own > 0 ? own : scanner->crystal_mu_per_mm;
-}
-
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module)
 {
-    const double known = known_mu_per_mm(scanner, module);
+    const double own = scanner->modules[module].mu_per_mm, known = own > 0 ? own : scanner->crystal_mu_per_mm;
     return known > 0 ? known : lr_crystal_material_mu_per_mm(assumed_material);
 }
 
@@ -642,12 +630,11 @@ lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr
 {
     if (mode == LR_MODE_EXACT) {
         const bool layered = lr_scanner_num_layers(scanner) > 1;
-        return lr_error(log, LR_USAGE,
-                        "%s integrated along lines and has no exact mode: use mode sampled, with "
-                        "more rays for more accuracy%s",
-                        layered ? "crystals in layers stop photons along their depth, which is"
-                                : "crystal penetration is",
-                        layered ? ", or let each layer count as if it were alone" : "");
+        return lr_error(
+            log, LR_USAGE,
+            "%s integrated along lines and has no exact mode: use mode sampled, with more rays for more accuracy%s",
+            layered ? "crystals in layers stop photons along their depth, which is" : "crystal penetration is",
+            layered ? ", or let each layer count as if it were alone" : "");
     }
     return LR_OK;
 }
@@ -655,11 +642,12 @@ lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr
 void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log)
 {
     bool is_known = true;
-    for (int m = 0; m < scanner->num_modules; m++) is_known = is_known && known_mu_per_mm(scanner, m) > 0;
+    for (int m = 0; m < scanner->num_modules; m++)
+        is_known = is_known && (scanner->modules[m].mu_per_mm > 0 || scanner->crystal_mu_per_mm > 0);
     if (!is_known) {
         lr_warn(log,
-                "%s does not say how its crystals attenuate: %s is assumed, %.4g/mm; give "
-                "crystal_material (%s) or crystal_mu_per_mm in its file",
+                "%s does not say how its crystals attenuate: %s is assumed, %.4g/mm; give crystal_material (%s) or "
+                "crystal_mu_per_mm in its file",
                 scanner->name, assumed_material, lr_crystal_material_mu_per_mm(assumed_material),
                 lr_crystal_materials());
     }

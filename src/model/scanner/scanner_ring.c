@@ -33,9 +33,7 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     const char *const name = axis == 0 ? "u" : "v";
     if (ring->blocks[axis] < 0 || ring->block_crystals[axis] == NULL) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s: the panels have no blocks along %s: give the number of crystals of "
-                        "each",
-                        title, name);
+                        "%s: the panels have no blocks along %s: give the number of crystals of each", title, name);
     }
     layout->blocks[axis] = ring->blocks[axis] > 0 ? ring->blocks[axis] : 1;
     int64_t sum = 0;
@@ -71,9 +69,8 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     for (int axis = 0; axis < 2; axis++) {
         if (!isfinite(ring->block_gap_mm[axis]) || ring->block_gap_mm[axis] < 0.0) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: the gap between blocks along %s is %.6g mm: it must be zero or "
-                            "positive",
-                            title, axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
+                            "%s: the gap between blocks along %s is %.6g mm: it must be zero or positive", title,
+                            axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
         }
         if (!isfinite(ring->pitch_mm[axis]) || ring->pitch_mm[axis] <= 0.0) {
             return lr_error(log, LR_BAD_INPUT, "%s: the crystal pitch along %s is %.6g mm: it must be positive", title,
@@ -86,10 +83,10 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     }
     if (ring->rings < 0) return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title, ring->rings);
     if (ring->rings > 1 && ring->ring_pitch_mm == 0.0) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: %d rings without a ring pitch lie upon each other: give the distance "
-                        "between their centres",
-                        title, ring->rings);
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: %d rings without a ring pitch lie upon each other: give the distance between their centres", title,
+            ring->rings);
     }
 
     layout->ring = ring;
@@ -104,18 +101,17 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
         const lr_layer *layer = &ring->layers[k];
         if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
-                            "lengths",
-                            title, k, layer->front_mm, layer->depth_mm);
+                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive lengths", title, k,
+                            layer->front_mm, layer->depth_mm);
         }
     }
     const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
     if (fault.layer >= 0) {
         return lr_error(log, LR_BAD_INPUT,
-                        fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
-                                       "that depth: make the layers thinner or the module deeper"
-                                     : "%s: layer %d of the crystals begins %.3g mm before the end of "
-                                       "the layer before: make that thinner or move this one back",
+                        fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of that depth: "
+                                       "make the layers thinner or the module deeper"
+                                     : "%s: layer %d of the crystals begins %.3g mm before the end of the layer "
+                                       "before: make that thinner or move this one back",
                         title, fault.layer, fault.excess_mm);
     }
     layout->layers = ring->num_layers > 0 ? ring->num_layers : 1;
@@ -203,9 +199,8 @@ lr_scanner *lr_scanner_create_ring_sized(size_t given_bytes, const lr_scanner_pa
         for (int b = 0; own != NULL && b < blocks && status == LR_OK; b++) {
             if (own[b] == whole[b]) continue;
             status = lr_error(params->log, LR_BAD_INPUT,
-                              "%s: layer %d has %d crystals along v where the module has %d, so "
-                              "that layers have no crystal rings in common: leave "
-                              "max_ring_difference out",
+                              "%s: layer %d has %d crystals along v where the module has %d, so that layers have no "
+                              "crystal rings in common: leave max_ring_difference out",
                               lr_scanner_title(params), k, own[b], whole[b]);
         }
     }
@@ -229,15 +224,6 @@ struct candidate {
     int layers;
     int panel; /* number of modules of layer 0 in a panel */
 };
-
-/* Number of blocks along u of the first panel, counted in its lowest row. */
-static int row_size(const lr_scanner *scanner, int panel)
-{
-    int count = 0;
-    while (count < panel && scanner->modules[count].first_crystal_ring == scanner->modules[0].first_crystal_ring)
-        count++;
-    return count;
-}
 
 /* Reads the numbers of the ring from the first panel and the first block's layers. */
 static void read_numbers(const struct candidate *candidate, struct lr_ring_form *form, double share)
@@ -308,15 +294,16 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
-/* Finds the ring whose modules are the candidate's modules; see lr_ring_form_find. */
-static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
+lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log)
 {
-    const lr_scanner *scanner = candidate->scanner;
-    lr_scanner *fronts = &candidate->fronts;
     const int layers = lr_scanner_num_layers(scanner);
-    candidate->layers = layers;
-    *fronts = *scanner;
-    if (layers > 1 && scanner->num_modules % layers == 0) {
+    struct candidate candidate = {.scanner = scanner, .fronts = *scanner, .layers = layers};
+    lr_scanner *fronts = &candidate.fronts;
+    lr_status status = LR_OK;
+    *form = (struct lr_ring_form){0};
+    *found = false;
+    if (scanner->num_modules % layers != 0) return LR_OK;
+    if (layers > 1) {
         /* The modules of a block are consecutive, the front module first. */
         fronts->num_modules = scanner->num_modules / layers;
         fronts->modules = lr_alloc(fronts->num_modules, sizeof(*fronts->modules), "modules", log);
@@ -329,16 +316,19 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
     while (panel < fronts->num_modules && fronts->modules[panel].position == first->position &&
            fronts->modules[panel].ring == first->ring)
         panel++;
-    candidate->panel = panel;
-    if (!(scanner->num_modules % layers == 0 && fronts->num_positions >= 2 && panel >= 1 &&
-          fronts->num_modules % (fronts->num_positions * (int64_t)panel) == 0 && panel % row_size(fronts, panel) == 0))
-        return LR_OK;
+    candidate.panel = panel;
+    int row = 0; /* blocks along u of the first panel, counted in its lowest row */
+    while (row < panel && fronts->modules[row].first_crystal_ring == first->first_crystal_ring) row++;
+    if (!(fronts->num_positions >= 2 && panel >= 1 &&
+          fronts->num_modules % (fronts->num_positions * (int64_t)panel) == 0 && panel % row == 0))
+        goto done;
     lr_ring *ring = &form->ring;
-    ring->blocks[0] = row_size(fronts, panel);
-    ring->blocks[1] = panel / ring->blocks[0];
+    ring->blocks[0] = row;
+    ring->blocks[1] = panel / row;
+    status = LR_FAILED;
     for (int k = 0; k < 2; k++) {
         form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
-        if (form->block_crystals[k] == NULL) return LR_FAILED;
+        if (form->block_crystals[k] == NULL) goto done;
         for (int b = 0; b < ring->blocks[k]; b++) {
             const lr_module *block = &fronts->modules[k == 0 ? b : b * ring->blocks[0]];
             form->block_crystals[k][b] = block->crystals[k];
@@ -350,7 +340,7 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         const int blocks = ring->blocks[0] + ring->blocks[1];
         form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
         form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
-        if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
+        if (form->layers == NULL || form->layer_crystals == NULL) goto done;
         ring->layers = form->layers;
         for (int layer = 0; layer < layers; layer++) {
             int *crystals = &form->layer_crystals[layer * blocks];
@@ -367,8 +357,9 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
     /* Relative tolerances of rounding, tried in this order. The first three must give the scanner's modules to the last
      * bits, the last one to 1e-6 mm. */
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    status = LR_OK;
     for (int k = 0; k < 4 && !*found; k++) {
-        read_numbers(candidate, form, shares[k]);
+        read_numbers(&candidate, form, shares[k]);
         const double same_mm = k < 3 ? 1e-13 : 1e-6;
         int count = 0;
         lr_module *modules = lr_ring_expand("", ring, &count, NULL);
@@ -376,16 +367,9 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         for (int m = 0; m < count && *found; m++) *found = is_same(&modules[m], &scanner->modules[m], same_mm);
         free(modules);
     }
-    return LR_OK;
-}
 
-lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log)
-{
-    struct candidate candidate = {.scanner = scanner};
-    *form = (struct lr_ring_form){0};
-    *found = false;
-    const lr_status status = find_form(&candidate, form, found, log);
-    if (candidate.fronts.modules != scanner->modules) free(candidate.fronts.modules);
+done:
+    if (fronts->modules != scanner->modules) free(fronts->modules);
     if (!*found) lr_ring_form_finish(form);
     return status;
 }

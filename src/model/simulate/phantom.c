@@ -109,11 +109,6 @@ static int count_in_disc(const lr_grid *grid, const int voxel[2], const double c
     return inside;
 }
 
-static lr_status report_drawing(const struct canvas *canvas, int done, int total)
-{
-    return lr_progress_report(canvas->progress, "drawing", canvas->shape + (double)done / total, canvas->num_shapes);
-}
-
 /* Adds a cylinder along z that is as long as the grid: `activity` times the fraction of each voxel inside it. The
  * fraction is computed from subsamples^2 points in the xy plane, because it does not depend on z. Coordinates are in
  * mm, in the scanner's frame. */
@@ -126,7 +121,8 @@ static lr_status draw_cylinder(const struct canvas *canvas, const double centre_
     int begin[2], end[2];
     for (int axis = 0; axis < 2; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iy = begin[1]; iy < end[1]; iy++) {
-        LR_TRY(report_drawing(canvas, iy - begin[1], end[1] - begin[1]));
+        const double done = (double)(iy - begin[1]) / (end[1] - begin[1]);
+        LR_TRY(lr_progress_report(canvas->progress, "drawing", canvas->shape + done, canvas->num_shapes));
         for (int ix = begin[0]; ix < end[0]; ix++) {
             const int inside =
                 count_in_disc(grid, (const int[2]){ix, iy}, centre_mm, radius_mm * radius_mm, subsamples);
@@ -148,7 +144,8 @@ static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm
     int begin[3], end[3];
     for (int axis = 0; axis < 3; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iz = begin[2]; iz < end[2]; iz++) {
-        LR_TRY(report_drawing(canvas, iz - begin[2], end[2] - begin[2]));
+        const double done = (double)(iz - begin[2]) / (end[2] - begin[2]);
+        LR_TRY(lr_progress_report(canvas->progress, "drawing", canvas->shape + done, canvas->num_shapes));
         for (int iy = begin[1]; iy < end[1]; iy++) {
             for (int ix = begin[0]; ix < end[0]; ix++) {
                 int inside = 0;
@@ -173,8 +170,8 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     const double least_mm = lr_derenzo_diameters_mm[LR_DERENZO_SECTORS - 1] * (FIRST_ROW + 0.5);
     if (canvas->radius_mm < least_mm) {
         return lr_error(canvas->log, LR_USAGE,
-                        "the derenzo phantom needs a radius of at least %.3g mm for its largest "
-                        "rods and has %.4g mm: use a wider grid",
+                        "the derenzo phantom needs a radius of at least %.3g mm for its largest rods and has %.4g mm: "
+                        "use a wider grid",
                         least_mm, canvas->radius_mm);
     }
     int num_rods = 0;
@@ -287,10 +284,10 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
         return NULL;
     }
     if (!(canvas.radius_mm > 0.0) || canvas.radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
-        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
-                     "a phantom with a radius of %.4g mm does not fit the grid: it must be "
-                     "positive and at most %.4g mm",
-                     canvas.radius_mm, 0.5 * extent);
+        lr_log_write(
+            params->log, LR_LOG_ERROR, LR_USAGE,
+            "a phantom with a radius of %.4g mm does not fit the grid: it must be positive and at most %.4g mm",
+            canvas.radius_mm, 0.5 * extent);
         return NULL;
     }
 
@@ -355,8 +352,8 @@ lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, co
         const float label = labels->values[k];
         if (!(label >= 0.0f && label < NUM_LABELS) || label != floorf(label)) {
             lr_log_write(log, LR_LOG_ERROR, LR_BAD_INPUT,
-                         "the label image has the value %.6g in voxel %lld: labels are 0 air, "
-                         "1 soft tissue, 2 white matter, 3 grey matter, 4 CSF",
+                         "the label image has the value %.6g in voxel %lld: labels are 0 air, 1 soft tissue, 2 white "
+                         "matter, 3 grey matter, 4 CSF",
                          (double)label, (long long)k);
             return NULL;
         }

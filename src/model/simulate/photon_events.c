@@ -76,7 +76,7 @@ struct drawn {
     const int64_t *voxels; /* voxels in which the pair's share of the activity and the next share begin */
 };
 
-/* Draws the rest of a pair: its voxel, its point and its direction. */
+/* Draws the rest of a pair: its voxel, its point, its direction, and its blur. */
 static struct pair complete_pair(const struct simulation *simulation, const struct drawn *drawn)
 {
     const lr_photon_params *params = simulation->params;
@@ -101,27 +101,25 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     pair.direction[0] = across * cos(angle);
     pair.direction[1] = across * sin(angle);
     pair.direction[2] = up;
-    return pair;
-}
 
-/* Shifts the pair's line perpendicular to itself. The radial and axial directions are defined like in a view along the
- * line (lr/direct.h). They are arbitrary for a line along the axis. */
-static void blur_pair(const struct simulation *simulation, struct pair *pair)
-{
-    const lr_photon_blur *blur = &simulation->params->blur;
-    const double *along = pair->direction;
-    const double across = hypot(along[0], along[1]);
-    const double cosine = across > 0 ? along[0] / across : 1;
-    const double sine = across > 0 ? along[1] / across : 0;
-    const double radial[3] = {-sine, cosine, 0};
-    const double axial[3] = {-along[2] * cosine, -along[2] * sine, across};
-    double u[2];
-    uniform_pair(simulation->params->seed, pair->number, 4, u);
-    const double size = sqrt(-2 * log(u[0])) / LR_FWHM_PER_SIGMA;
-    const double radial_mm =
-        blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair->point_mm, radial))) : 0;
-    vec_add_scaled(pair->point_mm, size * cos(2 * LR_PI * u[1]) * radial_mm, radial, pair->point_mm);
-    vec_add_scaled(pair->point_mm, size * sin(2 * LR_PI * u[1]) * blur->axial_mm, axial, pair->point_mm);
+    const lr_photon_blur *blur = &params->blur;
+    if (blur->radial_mm != NULL || blur->axial_mm > 0) {
+        /* The line is shifted perpendicular to itself. The radial and axial directions are defined like in a view along
+         * the line (lr/direct.h). They are arbitrary for a line along the axis. */
+        const double *along = pair.direction;
+        const double transaxial = hypot(along[0], along[1]);
+        const double cosine = transaxial > 0 ? along[0] / transaxial : 1;
+        const double sine = transaxial > 0 ? along[1] / transaxial : 0;
+        const double radial[3] = {-sine, cosine, 0};
+        const double axial[3] = {-along[2] * cosine, -along[2] * sine, transaxial};
+        uniform_pair(params->seed, drawn->number, 4, u);
+        const double size = sqrt(-2 * log(u[0])) / LR_FWHM_PER_SIGMA;
+        const double radial_mm =
+            blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair.point_mm, radial))) : 0;
+        vec_add_scaled(pair.point_mm, size * cos(2 * LR_PI * u[1]) * radial_mm, radial, pair.point_mm);
+        vec_add_scaled(pair.point_mm, size * sin(2 * LR_PI * u[1]) * blur->axial_mm, axial, pair.point_mm);
+    }
+    return pair;
 }
 
 /* Finds the distance to the module's detection plane and the crystal hit there. The crystal is -1 if the photon hits a
@@ -214,8 +212,6 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
 static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct simulation *simulation = user;
-    const lr_photon_blur *blur = &simulation->params->blur;
-    const bool blurs = blur->radial_mm != NULL || blur->axial_mm > 0;
     struct batch *batch = simulation->following;
     (void)worker;
     for (int64_t run = begin; run < end; run++) {
@@ -243,8 +239,7 @@ static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
         for (int k = 0; k < num; k++) {
             const int ahead = k + AHEAD < num ? k + AHEAD : k;
             __builtin_prefetch(&simulation->cumulated[drawn[ahead].voxels[0]]);
-            struct pair pair = complete_pair(simulation, &drawn[k]);
-            if (blurs) blur_pair(simulation, &pair);
+            const struct pair pair = complete_pair(simulation, &drawn[k]);
             num_events += detect(simulation, &pair, &events[num_events]);
         }
         batch->num_events[run] = num_events;
@@ -262,8 +257,7 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
 {
     if (simulation->next_pair > most_pairs_an_event * (known + 1)) {
         return lr_error(simulation->params->log, LR_FAILED,
-                        "of %lld photon pairs %lld are detected: the activity lies where the "
-                        "scanner does not see it",
+                        "of %lld photon pairs %lld are detected: the activity lies where the scanner does not see it",
                         (long long)simulation->next_pair, (long long)known);
     }
     batch->first_pair = simulation->next_pair;

@@ -27,17 +27,11 @@
 /* Number of counts that a worker draws at a time. */
 #define SHARE 4096
 
-static void next_pair(struct lr_random *at, double uniform[2])
-{
-    lr_random_pair(at, uniform);
-    at->draw++;
-}
-
 /* Inversion: the first count whose cumulated probability exceeds a uniform number. */
-static double draw_small(double mean, struct lr_random *at)
+static double draw_small(double mean, const struct lr_random *at)
 {
     double uniform[2];
-    next_pair(at, uniform);
+    lr_random_pair(at, uniform);
     double probability = exp(-mean);
     double cumulated = probability;
     int count = 0;
@@ -86,9 +80,9 @@ static double draw_large(double mean, struct lr_random *at)
     const double a = -0.059 + 0.02483 * b;
     const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     const double v_r = 0.9277 - 3.6224 / (b - 2.0);
-    for (;;) {
+    for (;; at->draw++) {
         double uniform[2];
-        next_pair(at, uniform);
+        lr_random_pair(at, uniform);
         const double u = uniform[0] - 0.5, v = uniform[1];
         const double us = 0.5 - fabs(u);
         const double k = floor((2.0 * a / us + b) * u + mean + 0.43);
@@ -125,8 +119,7 @@ lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream 
     for (int64_t k = 0; k < count; k++) {
         if (!isfinite(values[k]) || values[k] < 0.0f) {
             return lr_error(log, LR_BAD_INPUT,
-                            "expectation %lld is %.6g: a Poisson count needs a finite one that is "
-                            "not negative",
+                            "expectation %lld is %.6g: a Poisson count needs a finite one that is not negative",
                             (long long)(stream->first + k), (double)values[k]);
         }
     }
@@ -200,11 +193,6 @@ static double uniform(uint64_t seed, int64_t event, enum purpose purpose)
     return numbers[0];
 }
 
-static double gap(uint64_t seed, int64_t event)
-{
-    return -log(uniform(seed, event, GAPS));
-}
-
 lr_status lr_events_from_counts_sized(size_t given_bytes, const lr_list_params *given, const lr_event_sink *sink)
 {
     LR_TAKE(lr_list_params, params, given, given_bytes);
@@ -236,13 +224,13 @@ lr_status lr_events_from_counts_sized(size_t given_bytes, const lr_list_params *
     /* Times are sums of exponential gaps, scaled to the duration. */
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
     lr_event events[AT_ONCE];
-    double whole = gap(params->seed, count), until = 0;
+    double whole = -log(uniform(params->seed, count, GAPS)), until = 0;
     lr_status status = LR_OK;
-    for (int64_t k = 0; k < count; k++) whole += gap(params->seed, k);
+    for (int64_t k = 0; k < count; k++) whole += -log(uniform(params->seed, k, GAPS));
     for (int64_t first = 0; first < count && status == LR_OK; first += AT_ONCE) {
         const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
         for (int k = 0; k < num; k++) {
-            until += gap(params->seed, first + k);
+            until += -log(uniform(params->seed, first + k, GAPS));
             const double time_ms = 1e3 * duration_s * (until / whole);
             events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)fmin(time_ms, UINT32_MAX)};
             lr_lors_crystals(params->lors, lors[first + k], events[k].crystals);

@@ -104,14 +104,6 @@ void lr_sight_finish(struct lr_sight *sight)
 
 /* --- rays --- */
 
-/* Length of the ray from the point to its exit from a cylinder around the axis that contains the point. */
-static double leave_mm(double radius_mm, const double point_mm[3], const double direction[3], double across)
-{
-    const double along = point_mm[0] * direction[0] + point_mm[1] * direction[1];
-    const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
-    return (sqrt(along * along + across * (radius_mm * radius_mm - square)) - along) / across;
-}
-
 struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3], const double direction[3])
 {
     const double inner = sight->radius_mm[0] - margin_mm, outer = sight->radius_mm[1] + margin_mm;
@@ -119,9 +111,13 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
     const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
     const double within = fmax(0, inner - margin_mm);
     if (!sight->is_open || !(across > 1e-12) || !(square < within * within)) return everywhere;
-    const double t[2] = {leave_mm(inner, point_mm, direction, across), leave_mm(outer, point_mm, direction, across)};
-    double end_mm[2][3];
-    for (int k = 0; k < 2; k++) vec_add_scaled(point_mm, t[k], direction, end_mm[k]);
+    /* The ends of the ray at its exits from two cylinders around the axis, which contain the point. */
+    const double along = point_mm[0] * direction[0] + point_mm[1] * direction[1], radii_mm[2] = {inner, outer};
+    double end_mm[2][3], t[2];
+    for (int k = 0; k < 2; k++) {
+        t[k] = (sqrt(along * along + across * (radii_mm[k] * radii_mm[k] - square)) - along) / across;
+        vec_add_scaled(point_mm, t[k], direction, end_mm[k]);
+    }
     const double slack_mm = margin_mm * (1 + t[1]);
     if (fmin(end_mm[0][2], end_mm[1][2]) > sight->axial_mm[1] + slack_mm ||
         fmax(end_mm[0][2], end_mm[1][2]) < sight->axial_mm[0] - slack_mm)
@@ -149,18 +145,6 @@ struct linear {
     double base, step[2];
 };
 
-/* A module in the coordinates of the lines. */
-struct view_of_module {
-    struct linear cell[2];     /* position of the hit, in cells along u and v from the module's corner */
-    struct linear distance_mm; /* distance along the line from its point nearest to the axis */
-    double half_face[2];       /* half sizes of the face, in cells */
-    int count[2];
-    int first_crystal;
-    int front_side; /* side of the line (0 or 1) on which the module is hit from the front */
-    int rows[2];    /* range of k of the lines that may hit the module: rows[0] .. rows[1] - 1 */
-    int layer;
-};
-
 /* Returns the linear function (scalar product of `axis` and the point of the line) + offset. */
 static struct linear linear_of(const struct lr_bundle_lines *lines, const double axis[3], double offset)
 {
@@ -178,85 +162,72 @@ static double at(const struct linear *function, double i, double k)
     return function->base + function->step[0] * i + function->step[1] * k;
 }
 
-/* Describes a module in the coordinates of the lines. False if the lines run along its face, or if no line of the
- * lattice hits it. */
-static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
-{
-    const lr_module *module = &bundle->scanner->modules[m];
-    const double *centre_mm = bundle->detection_mm[m];
-    const double *along = lines->along, cosine = vec_dot(module->normal, along);
-    if (fabs(cosine) < least_cosine) return false;
-
-    /* Distances along a line are measured from the line's point that is nearest to the axis. */
-    const double across = along[0] * along[0] + along[1] * along[1];
-    double from_axis[3];
-    for (int k = 0; k < 3; k++) {
-        from_axis[k] = -module->normal[k] / cosine;
-        from_axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
-    }
-    *seen = (struct view_of_module){
-        .distance_mm = linear_of(lines, from_axis, vec_dot(module->normal, centre_mm) / cosine),
-        .first_crystal = bundle->scanner->first_crystal[m],
-        .front_side = cosine < 0 ? 1 : 0,
-        .layer = module->layer,
-    };
-    for (int n = 0; n < 2; n++) {
-        const double *side = n == 0 ? module->u : module->v;
-        const double slope = vec_dot(side, lines->along) / vec_dot(module->normal, lines->along);
-        double axis[3];
-        for (int k = 0; k < 3; k++) axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
-        seen->cell[n] = linear_of(lines, axis, 0.5 * module->crystals[n] - vec_dot(axis, centre_mm));
-
-        seen->count[n] = module->crystals[n];
-        seen->half_face[n] = 0.5 * module->face_mm[n] / module->pitch_mm[n];
-    }
-    /* Rows from the lowest to the highest corner. */
-    const double *axis = lines->across[1];
-    const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
-    const double half_mm = 0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
-                                  fabs(vec_dot(axis, module->v)) * module->crystals[1] * module->pitch_mm[1]);
-    const double last = lines->size[1];
-    seen->rows[0] = (int)fmin(fmax(floor((middle_mm - half_mm) / lines->step_mm[1]), 0), last);
-    seen->rows[1] = (int)fmin(fmax(ceil((middle_mm + half_mm) / lines->step_mm[1]) + 1, 0), last);
-
-    return seen->rows[0] < seen->rows[1];
-}
-
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines)
 {
+    const double *along = lines->along, across = along[0] * along[0] + along[1] * along[1];
     bundle->num_lines = (int64_t)lines->size[0] * lines->size[1];
     for (int64_t k = 0; k < 2 * bundle->num_layers * bundle->num_lines; k++) {
         bundle->distance_mm[k] = HUGE_VALF;
         bundle->crystals[k] = -1;
     }
     for (int m = 0; m < bundle->scanner->num_modules; m++) {
-        struct view_of_module seen;
-        if (!see(bundle, lines, m, &seen)) continue;
-        for (int k = seen.rows[0]; k < seen.rows[1]; k++) {
+        const lr_module *module = &bundle->scanner->modules[m];
+        const double *centre_mm = bundle->detection_mm[m], cosine = vec_dot(module->normal, along);
+        const int first_crystal = bundle->scanner->first_crystal[m], *count = module->crystals;
+        if (fabs(cosine) < least_cosine) continue; /* the lines run along its face */
+
+        /* Distances along a line are measured from the line's point that is nearest to the axis. */
+        double from_axis[3];
+        for (int k = 0; k < 3; k++) {
+            from_axis[k] = -module->normal[k] / cosine;
+            from_axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
+        }
+        const struct linear distance = linear_of(lines, from_axis, vec_dot(module->normal, centre_mm) / cosine);
+        /* The hit in cells along u and v from the module's corner, and half the sizes of a face. */
+        struct linear cell[2];
+        double half_face[2];
+        for (int n = 0; n < 2; n++) {
+            const double *side = n == 0 ? module->u : module->v;
+            const double slope = vec_dot(side, along) / cosine;
+            double axis[3];
+            for (int k = 0; k < 3; k++) axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
+            cell[n] = linear_of(lines, axis, 0.5 * count[n] - vec_dot(axis, centre_mm));
+            half_face[n] = 0.5 * module->face_mm[n] / module->pitch_mm[n];
+        }
+        /* Rows from the lowest to the highest corner: lines of other rows do not hit the module. */
+        const double *axis = lines->across[1];
+        const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
+        const double half_mm = 0.5 * (fabs(vec_dot(axis, module->u)) * count[0] * module->pitch_mm[0] +
+                                      fabs(vec_dot(axis, module->v)) * count[1] * module->pitch_mm[1]);
+        const double last = lines->size[1];
+        const int first_row = (int)fmin(fmax(floor((middle_mm - half_mm) / lines->step_mm[1]), 0), last);
+        const int end_row = (int)fmin(fmax(ceil((middle_mm + half_mm) / lines->step_mm[1]) + 1, 0), last);
+
+        for (int k = first_row; k < end_row; k++) {
             /* The range of i whose cells may lie in the module. If a row is parallel to an edge, each of its lines is
              * checked. */
             double begin = 0, end = lines->size[0];
             for (int n = 0; n < 2; n++) {
-                const double step = seen.cell[n].step[0], first = at(&seen.cell[n], 0, k);
+                const double step = cell[n].step[0], first = at(&cell[n], 0, k);
                 if (fabs(step) < least_cosine) continue;
-                const double a = -first / step, b = (seen.count[n] - first) / step;
+                const double a = -first / step, b = (count[n] - first) / step;
                 begin = fmax(begin, floor(fmin(a, b)));
                 end = fmin(end, ceil(fmax(a, b)) + 1);
             }
-            const int64_t row = 2 * seen.layer * bundle->num_lines + (int64_t)k * lines->size[0];
+            const int64_t row = 2 * module->layer * bundle->num_lines + (int64_t)k * lines->size[0];
             for (int i = (int)begin; begin < end && i < end; i++) {
-                const double u = at(&seen.cell[0], i, k), v = at(&seen.cell[1], i, k);
-                if (!(u >= 0 && u < seen.count[0] && v >= 0 && v < seen.count[1])) continue;
-                const double distance_mm = at(&seen.distance_mm, i, k);
+                const double u = at(&cell[0], i, k), v = at(&cell[1], i, k);
+                if (!(u >= 0 && u < count[0] && v >= 0 && v < count[1])) continue;
+                const double distance_mm = at(&distance, i, k);
                 const int side = distance_mm > 0 ? 1 : 0;
                 const int64_t line = row + side * bundle->num_lines + i;
                 if (!((float)fabs(distance_mm) < bundle->distance_mm[line])) continue;
-                /* The crystal whose face contains the point. A gap stops the photon as well. */
+                /* The crystal whose face contains the point. A gap stops the photon as well, and so does the back: the
+                 * front is on side 1 if the normal points against the line. */
                 const int p = (int)u, q = (int)v;
-                const bool is_face = fabs(u - p - 0.5) <= seen.half_face[0] && fabs(v - q - 0.5) <= seen.half_face[1];
+                const bool is_face = fabs(u - p - 0.5) <= half_face[0] && fabs(v - q - 0.5) <= half_face[1];
                 bundle->distance_mm[line] = (float)fabs(distance_mm);
-                bundle->crystals[line] =
-                    is_face && side == seen.front_side ? seen.first_crystal + q * seen.count[0] + p : -1;
+                bundle->crystals[line] = is_face && side == (cosine < 0) ? first_crystal + q * count[0] + p : -1;
             }
         }
     }

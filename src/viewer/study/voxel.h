@@ -7,7 +7,7 @@
 #define LR_VIEWER_VOXEL_H
 
 #include "gl/resource.h"
-#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 #include "viewer/study/operators.h"
 
 /* Zero fields mean the defaults of lr_operator_params. */

@@ -9,7 +9,6 @@
 
 #include "gl/pass.h"
 #include "gl/transfer.h"
-#include "model/lors/elements.h"
 #include "model/lors/rows.h"
 
 enum lr_merge_program {
