@@ -9,39 +9,6 @@
 
 #include <stdlib.h>
 
-/* The module pairs of a part. The part is not a list of single LORs. */
-static struct lr_native_pairs pairs_of(const struct lr_native *native, const lr_selection *part)
-{
-    if (part == NULL) return (struct lr_native_pairs){.num = native->scene.params.lors->num_pairs};
-    return (struct lr_native_pairs){part->pairs, part->num_pairs, part};
-}
-
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
-{
-    if (part != NULL && part->lors != NULL) {
-        const struct lr_native_lors lors = {part->lors, part->num_lors};
-        return lr_native_forward_lors(self, &lors, image->values, values->values);
-    }
-    const struct lr_native_pairs pairs = pairs_of(self, part);
-    return lr_native_forward(self, &pairs, image->values, values->values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    const float *numbers = values != NULL ? values->values : NULL;
-    if (part != NULL && part->lors != NULL) {
-        const struct lr_native_lors lors = {part->lors, part->num_lors};
-        return lr_native_back_lors(self, &lors, numbers, image->values);
-    }
-    const struct lr_native_pairs pairs = pairs_of(self, part);
-    return lr_native_back(self, &pairs, numbers, image->values);
-}
-
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
-{
-    return lr_native_rows(self, wanted, sink);
-}
-
 static void destroy(void *self)
 {
     struct lr_native *native = self;
@@ -58,9 +25,9 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params, struc
         .has_parts = true,
         .voxel_bytes = 12,
         .heeds_pairs = true,
-        .forward = forward,
-        .back = back,
-        .rows = rows,
+        .forward = lr_native_forward,
+        .back = lr_native_back,
+        .rows = lr_native_rows,
         .destroy = destroy,
     };
     if (params->penetration) return lr_native_penetration_create(params, backend);

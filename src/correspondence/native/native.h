@@ -17,33 +17,14 @@ struct lr_native {
     struct lr_native_view *views; /* [num_views], one per thread */
 };
 
-/* A list of module pairs in ascending order; pairs NULL = all `num` pairs. The values of consecutive pairs are
- * consecutive. */
-struct lr_native_pairs {
-    const int32_t *pairs;
-    int64_t num;
-    const lr_selection *part; /* the LORs of the pairs that are projected; NULL = all LORs */
-};
+/* Functions of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
+lr_status lr_native_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
+lr_status lr_native_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
+lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* errors of all projections: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
-lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
-                            float *values);
-
-/* values: NULL = all values are 1. */
-lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
-                         float *image);
-
-/* Single LORs in ascending order. */
-struct lr_native_lors {
-    const int64_t *numbers;
-    int64_t num;
-};
-lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
+/* Projects single LORs: forward from the image to the values, or back. values: NULL = a back-projection of ones. */
+lr_status lr_native_project_lors(struct lr_native *native, bool is_forward, const lr_selection *list, float *image,
                                  float *values);
-lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
-                              float *image);
-
-lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* --- shared --- */
 
@@ -118,14 +99,6 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
-/* The progress of jobs on several threads, and the status that stops them. */
-struct lr_native_watch {
-    const struct lr_native_run_state *run;
-    atomic_llong num_begun, num_done;
-    atomic_int status; /* first status that is not LR_OK */
-    double next_s;     /* time of the next report, s; used by the thread that started the work */
-};
-
 /* Stores the first status that is not LR_OK. */
 static inline void lr_native_set_status(atomic_int *status, lr_status found)
 {
@@ -135,8 +108,8 @@ static inline void lr_native_set_status(atomic_int *status, lr_status found)
 
 /* Working memory of one thread. */
 struct lr_native_view {
-    struct lr_native_watch *watch; /* NULL if no jobs are running */
-    bool reports;                  /* true in the thread that started the work and reports its progress */
+    struct lr_native_run_state *run; /* jobs that are running; NULL = none */
+    bool reports;                    /* true in the thread that started the work and reports its progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;

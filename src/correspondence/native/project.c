@@ -12,6 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The module pairs of a part, before the first of them. */
+static struct lr_pair_window pairs_of(const struct lr_native *native, const lr_selection *part)
+{
+    return lr_pair_window_begin(native->scene.params.lors, part != NULL ? part->pairs : NULL,
+                                part != NULL ? part->num_pairs : 0);
+}
+
 /* === forward projection === */
 
 /* The approximate number of values of a job. As many values stay in a processor's cache. */
@@ -28,8 +35,9 @@ struct job {
 
 struct forward {
     struct lr_native *native;
-    const struct lr_native_pairs *list;
-    const float *columns; /* image */
+    const lr_selection *part;    /* NULL = all LORs */
+    struct lr_pair_window pairs; /* the list of its pairs */
+    const float *columns;        /* image */
     float *values;
     struct job *jobs;
     int64_t num_jobs;
@@ -42,12 +50,12 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     int64_t num = 0, first_value = 0;
-    for (int64_t k = 0; k < forward->list->num; k++) {
-        const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[k] : k;
+    for (int64_t k = 0; k < forward->pairs.num_pairs; k++) {
+        const int64_t pair = lr_pair_window_pair(&forward->pairs, k);
         const int columns = scene->modules[scene->pairs[pair].i].num_columns;
         const int64_t size = lr_pair_size(scene->params.lors, pair);
-        const int64_t parts =
-            ((int64_t)JOBS_PER_THREAD * forward->native->num_views + forward->list->num - 1) / forward->list->num;
+        const int64_t parts = ((int64_t)JOBS_PER_THREAD * forward->native->num_views + forward->pairs.num_pairs - 1) /
+                              forward->pairs.num_pairs;
         const int64_t by_jobs = columns / parts, by_values = JOB_VALUES / (size / columns);
         const int64_t chosen = by_jobs < by_values ? by_jobs : by_values;
         const int step = chosen > 1 ? (int)chosen : 1; /* crystal columns of module i in each job */
@@ -141,14 +149,14 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const struct forward *forward = user;
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct job *job = &forward->jobs[number];
-    const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[job->entry] : job->entry;
+    const int64_t pair = lr_pair_window_pair(&forward->pairs, job->entry);
     const int num_j = scene->modules[scene->pairs[pair].j].num_columns;
     struct scatter_target target = {.num_blocks = (int64_t)(job->end - job->begin) * num_j,
                                     .first_block = (int64_t)job->begin * num_j,
                                     .block_size = lr_native_block_size(scene, pair)};
     struct lr_native_visit visit = {
         .pair = pair,
-        .range = lr_native_whole_pair(scene, pair, forward->list->part),
+        .range = lr_native_whole_pair(scene, pair, forward->part),
         .take = scatter,
         .user = &target,
     };
@@ -198,18 +206,20 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
 
 /* --- all of it --- */
 
-lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
-                            float *values)
+lr_status lr_native_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    const lr_log *log = native->scene.params.log;
-    struct forward forward = {.native = native, .list = list, .values = values};
+    struct lr_native *native = self;
+    const struct lr_backend_params *params = &native->scene.params;
+    if (part != NULL && part->lors != NULL)
+        return lr_native_project_lors(native, true, part, image->values, values->values);
+    struct forward forward = {
+        .native = native, .part = part, .pairs = pairs_of(native, part), .values = values->values};
     forward.num_jobs = list_jobs(&forward, NULL);
-    float *columns =
-        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
-    forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", log);
+    float *columns = lr_alloc(lr_grid_num_voxels(params->grid), sizeof(*columns), "an image in columns", params->log);
+    forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", params->log);
     lr_status status = columns != NULL && forward.jobs != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        lr_native_to_columns(&native->scene, image, columns);
+        lr_native_to_columns(&native->scene, image->values, columns);
         list_jobs(&forward, forward.jobs);
         forward.columns = columns;
         const struct lr_native_work work = {"projecting forward", 0.0, 1.0, project_job, &forward};
@@ -240,9 +250,9 @@ struct source {
 struct window {
     struct lr_native *native;
     const float *values;           /* the caller's values; NULL = all 1 */
-    const lr_selection *list_part; /* selected LORs of the list's pairs; NULL = all LORs */
+    const lr_selection *selection; /* NULL = all LORs */
     struct lr_pair_window part;
-    struct source *sources; /* [list->num] */
+    struct source *sources; /* [part.num_pairs] */
     float *memory;
     double *sums; /* [across 1][across 0][along] */
     int jobs_per_row;
@@ -277,7 +287,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     /* If the caller gives values, the values of every pair of the window are in its memory. They then have the same
      * order as the caller's values. */
     const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
-    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
+    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->selection);
     const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
     const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
     const bool is_full = lr_native_mask_is_full(scene, index);
@@ -336,7 +346,7 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
         const int64_t pair = lr_pair_window_pair(&window->part, k);
         const struct lr_native_visit visit = {
             .pair = pair,
-            .range = lr_native_whole_pair(scene, pair, window->list_part),
+            .range = lr_native_whole_pair(scene, pair, window->selection),
             .take = gather,
             .user = &target,
         };
@@ -366,31 +376,30 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
 
 /* --- all of it --- */
 
-lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
-                         float *image)
+lr_status lr_native_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    const lr_log *log = native->scene.params.log;
-    struct window window = {.native = native,
-                            .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
-                            .list_part = list->part,
-                            .values = values};
-    window.jobs_per_row = (native->scene.num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
-    window.sources = lr_alloc(list->num, sizeof(*window.sources), "pairs of modules", log);
-    window.sums =
-        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*window.sums), "an image in columns", log);
+    struct lr_native *native = self;
+    const struct lr_native_scene *scene = &native->scene;
+    const lr_log *log = scene->params.log;
+    float *given = values != NULL ? values->values : NULL;
+    if (part != NULL && part->lors != NULL) return lr_native_project_lors(native, false, part, image->values, given);
+    struct window window = {.native = native, .part = pairs_of(native, part), .selection = part, .values = given};
+    struct lr_pair_window *pairs = &window.part;
+    window.jobs_per_row = (scene->num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
+    window.sources = lr_alloc(pairs->num_pairs, sizeof(*window.sources), "pairs of modules", log);
+    window.sums = lr_alloc(lr_grid_num_voxels(scene->params.grid), sizeof(*window.sums), "an image in columns", log);
     lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto finish;
 
     /* A window has as many values as the limit allows, but at least the values of any single pair. */
-    const struct lr_native_scene *scene = &native->scene;
     const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
                                     ? scene->params.max_memory_bytes
                                     : WINDOW_BYTES;
     const int64_t limit = limit_bytes / (int64_t)sizeof(float);
     int64_t all = 0, largest = 0;
-    for (int64_t k = 0; k < window.part.num_pairs; k++) {
-        const int64_t pair = lr_pair_window_pair(&window.part, k);
-        const int64_t num = is_held(&window, pair) ? lr_pair_window_size(&window.part, k) : 0;
+    for (int64_t k = 0; k < pairs->num_pairs; k++) {
+        const int64_t pair = lr_pair_window_pair(pairs, k);
+        const int64_t num = is_held(&window, pair) ? lr_pair_window_size(pairs, k) : 0;
         all += num;
         largest = num > largest ? num : largest;
     }
@@ -398,28 +407,27 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
     window.memory = lr_alloc(most, sizeof(*window.memory), "LOR values", log);
     status = window.memory != NULL ? LR_OK : LR_FAILED;
 
-    const double num_pairs = (double)window.part.num_pairs;
-    struct lr_pair_window *part = &window.part;
-    while (status == LR_OK && part->end < part->num_pairs) {
+    const double num_pairs = (double)pairs->num_pairs;
+    while (status == LR_OK && pairs->end < pairs->num_pairs) {
         /* The window gets the next pairs whose values fit, but at least one pair. */
-        lr_pair_window_leave(part);
+        lr_pair_window_leave(pairs);
         int64_t num_held = 0;
-        for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
-            const bool held = is_held(&window, lr_pair_window_pair(part, part->end));
-            const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
-            if (part->end > part->begin && num_held + needed > most) break;
-            window.sources[part->end] = (struct source){.first = needed > 0 ? num_held : -1};
+        for (; pairs->end < pairs->num_pairs; lr_pair_window_take(pairs)) {
+            const bool held = is_held(&window, lr_pair_window_pair(pairs, pairs->end));
+            const int64_t needed = held ? lr_pair_window_size(pairs, pairs->end) : 0;
+            if (pairs->end > pairs->begin && num_held + needed > most) break;
+            window.sources[pairs->end] = (struct source){.first = needed > 0 ? num_held : -1};
             num_held += needed;
         }
-        const int64_t num = part->end - part->begin;
-        struct lr_native_work work = {"back-projecting", (double)part->begin / num_pairs, 0.0, load_job, &window};
+        const int64_t num = pairs->end - pairs->begin;
+        struct lr_native_work work = {"back-projecting", (double)pairs->begin / num_pairs, 0.0, load_job, &window};
         status = lr_native_run(native, &work, num);
         if (status != LR_OK) break;
         work.job = gather_job;
         work.share = (double)num / num_pairs;
         status = lr_native_run(native, &work, (int64_t)scene->num_voxels[1] * window.jobs_per_row);
     }
-    if (status == LR_OK) lr_native_from_columns(scene, window.sums, image);
+    if (status == LR_OK) lr_native_from_columns(scene, window.sums, image->values);
 finish:
     free(window.memory);
     free(window.sums);

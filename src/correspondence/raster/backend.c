@@ -80,7 +80,7 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
                          lr_vector *out)
 {
     const lr_selection all = {0}, *selection = part != NULL ? part : &all;
-    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
+    const struct lr_rows rows = lr_rows_of_voxels(&raster->params, 0, lr_grid_num_voxels(raster->params.grid));
     struct lr_plan_work work = {.rows = &rows,
                                 .window =
                                     lr_pair_window_begin(raster->params.lors, selection->pairs, selection->num_pairs),
@@ -141,9 +141,7 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     const struct lr_row_reader reader = {
         .images = &raster->images,
         .plan = raster->plan,
-        .threads = raster->params.threads,
-        .log = raster->params.log,
-        .progress = raster->params.progress,
+        .params = &raster->params,
     };
     const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
@@ -193,7 +191,9 @@ static lr_status raster_prepare(void *self, bool lists)
 static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *values)
 {
     struct raster *raster = self;
-    return lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
+    LR_TRY(gl_context_make_current(raster->ctx));
+    const lr_status status = lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
+    return gl_context_leave(raster->ctx, status);
 }
 
 /* Lists the passes that have run, by step. */
@@ -233,10 +233,8 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    if (raster->place != NULL) { /* vectors may keep the place open after the log has ended */
-        lr_place_silence(raster->place);
-        lr_place_close(raster->place);
-    }
+    lr_place_silence(raster->place); /* vectors may keep the place open after the log has ended */
+    lr_place_close(raster->place);
     free(raster);
 }
 

@@ -86,12 +86,9 @@ int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
 
-/* Queues the passes over the list. They write a struct lr_merge_tally to merge->tally. */
+/* Queues the passes over the list. They write a struct lr_merge_tally to merge->tally, and the elements of the rows to
+ * the list. Each element is the mean over the points of its row. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
-
-/* The range of the buffer that holds the elements of all rows, one row after the other. Each element is the mean over
- * the points of its row. The range is valid until the list changes. */
-struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */
 
@@ -153,10 +150,10 @@ struct lr_deliverer {
 
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Makes room for more elements, which the caller then appends. errors of this function and those below: LR_FAILED,
- * logged, if memory runs out. */
-lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements);
-lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part);
+/* Adds a part and its elements, which are copied; elements NULL = they are in `borrowed`. errors of this function and
+ * those below: LR_FAILED, logged, if memory runs out. */
+lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
+                           const struct lr_packed_element *elements);
 
 /* Delivers one row immediately: a whole row, or the elements of some of its points in the order of the points. */
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
