@@ -111,14 +111,9 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
                                                   .height = info->grid.size[1] + 2 * compute->layout.margin[2]});
     if (tables->map == NULL) return LR_FAILED;
     const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
-    struct gl_pass pass = {
-        .label = "LORmap",
-        .program = compute->map_program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1},
-        .barriers = GL_TEXTURE_FETCH_BARRIER_BIT,
-    };
+    struct gl_pass pass = gl_pass_compute(compute->map_program, &uniforms, sizeof(uniforms),
+                                          (const int[3]){gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1});
+    pass.barriers = GL_TEXTURE_FETCH_BARRIER_BIT;
     pass.images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = tables->map, .access = GL_WRITE_ONLY};
     return gl_pass_run(compute->ctx, &pass);
 }
@@ -194,14 +189,8 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
     }
     free(samples);
 
-    struct gl_pass pass = {
-        .label = "mSRval",
-        .program = compute->values_program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {tables->num_rows, 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT,
-    };
+    struct gl_pass pass =
+        gl_pass_compute(compute->values_program, &uniforms, sizeof(uniforms), (const int[3]){tables->num_rows, 1, 1});
     pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
     pass.buffers[LR_BIND_DIRECT_OFFSETS].buffer = tables->offsets;
     pass.buffers[LR_BIND_DIRECT_KERNELS].buffer = kernels;
