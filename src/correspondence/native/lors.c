@@ -236,7 +236,7 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
     const struct lr_native_hull hull = lr_native_make_hull(scene, first->pair, &range);
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
-    const bool each_column = lr_native_sums_each_column(scene, first->pair);
+    const bool each_column = lr_native_block_size(scene, first->pair) <= LR_NATIVE_FEW_CELLS;
     const int begin = rows[0] > between[0] ? rows[0] : between[0];
     const int end = rows[1] < between[1] ? rows[1] : between[1];
     for (meeting->y = begin; meeting->y < end; meeting->y++) {
@@ -245,7 +245,7 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
             meet_column(meeting, group);
             if (each_column) add_to_totals(lors, group);
         }
-        if (lr_native_sums_row(meeting->y)) add_to_totals(lors, group);
+        if ((meeting->y + 1) % LR_NATIVE_ROWS_OF_SUMS == 0) add_to_totals(lors, group);
     }
     add_to_totals(lors, group);
 }

@@ -132,12 +132,11 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
                                             const lr_selection *part);
 
-/* True if the forward sums of a pair are added to doubles after every column of points. Sums are first made in float,
- * because vectors of floats are fast, but a float loses precision as its sum grows. A pair with few cells has many
- * terms per cell, so its sums are added after every column. Sums of other pairs are added after some rows. Projections
- * of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
-bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair);
-bool lr_native_sums_row(int y);
+/* Forward sums are first made in float, because vectors of floats are fast, but a float loses precision as its sum
+ * grows. They are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many terms
+ * per cell, so its sums are added after every column of points, if a block has at most LR_NATIVE_FEW_CELLS values.
+ * Projections of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
+enum { LR_NATIVE_FEW_CELLS = 256, LR_NATIVE_ROWS_OF_SUMS = 8 };
 
 /* The axial cells of a pair's primary and secondary. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);

@@ -19,6 +19,45 @@ static struct lr_pair_window pairs_of(const struct lr_native *native, const lr_s
                                 part != NULL ? part->num_pairs : 0);
 }
 
+/* A copy of the values of a pair: either from the sums of blocks to the order of files, or from there to blocks. */
+struct copy {
+    const double *sums; /* NULL = to blocks */
+    float *values;      /* in the order of files; set to `scale` times the sums */
+    float scale;
+    const float *given; /* in the order of files; NULL = all values are 1 */
+    float *blocks;
+};
+
+/* Copies the values of the range's crystal columns, block by block. Values of LORs out of coincidence are 0. Blocks
+ * without LORs of the part are left out. */
+static void copy_values(const struct lr_native_scene *scene, int64_t index, const struct lr_native_range *range,
+                        const struct copy *copy)
+{
+    const struct lr_native_pair *pair = &scene->pairs[index];
+    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells, size = lr_native_block_size(scene, index);
+    const bool is_full = lr_native_mask_is_full(scene, index);
+    int64_t first = 0;
+    for (int ci = range->begin[0]; ci < range->end[0]; ci++) {
+        for (int cj = 0; cj < j->num_columns; cj++, first += size) {
+            if (!lr_native_takes(range, ci, cj)) continue;
+            for (int q = 0, cell = 0; q < i->num_cells; q++) {
+                const int64_t row = lr_native_crystal(i, ci, q) * crystals;
+                for (int s = 0; s < j->num_cells; s++, cell++) {
+                    const bool allowed =
+                        (pair->along == NULL || pair->along[cell] != 0.0f) &&
+                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj}, (const int[2]){q, s}));
+                    const int64_t at = row + lr_native_crystal(j, cj, s);
+                    if (copy->sums != NULL)
+                        copy->values[at] = allowed ? (float)copy->sums[first + cell] * copy->scale : 0.0f;
+                    else
+                        copy->blocks[first + cell] = !allowed ? 0.0f : copy->given != NULL ? copy->given[at] : 1.0f;
+                }
+            }
+        }
+    }
+}
+
 /* === forward projection === */
 
 /* The approximate number of values of a job. As many values stay in a processor's cache. */
@@ -114,7 +153,7 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct lr_native_hull hull = lr_native_make_hull(scene, visit->pair, &visit->range);
     const int samples = scene->num_samples[2], num_along = scene->num_voxels[2];
-    const bool sums_each_column = lr_native_sums_each_column(scene, visit->pair);
+    const bool sums_each_column = lr_native_block_size(scene, visit->pair) <= LR_NATIVE_FEW_CELLS;
     struct scatter_target *target = visit->user;
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
@@ -138,7 +177,7 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
             LR_TRY(lr_native_visit_column(view, visit, &column));
             if (sums_each_column) add_to_sums(target);
         }
-        if (lr_native_sums_row(y)) add_to_sums(target);
+        if ((y + 1) % LR_NATIVE_ROWS_OF_SUMS == 0) add_to_sums(target);
     }
     add_to_sums(target);
     return LR_OK;
@@ -171,36 +210,15 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const bool has_all = target.values && target.sums && target.are_new && target.points;
     const lr_status status = has_all ? visit_columns(forward, view, &visit) : LR_FAILED;
 
-    /* Copies values from blocks to the order of files. Values of LORs out of coincidence are 0. */
-    const struct lr_native_pair *on = &scene->pairs[pair];
-    const struct lr_native_module *i = &scene->modules[on->i], *j = &scene->modules[on->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const float scale = 1.0f / (float)scene->num_all_samples;
-    const bool is_full = lr_native_mask_is_full(scene, pair);
-    const double *sums = target.sums;
-    for (int ci = job->begin; status == LR_OK && ci < job->end; ci++) {
-        for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&visit.range, ci, cj)) {
-                sums += i->num_cells * j->num_cells;
-                continue;
-            }
-            for (int q = 0; q < i->num_cells; q++) {
-                float *row = forward->values + job->first_value + lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++, sums++) {
-                    const int cell = q * j->num_cells + s;
-                    const bool allowed =
-                        (on->along == NULL || on->along[cell] != 0.0f) &&
-                        (!is_full || lr_native_allowed(scene, pair, (const int[2]){ci, cj}, (const int[2]){q, s}));
-                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
-                }
-            }
-        }
-    }
+    if (status == LR_OK)
+        copy_values(scene, pair, &visit.range,
+                    &(struct copy){.sums = target.sums,
+                                   .values = forward->values + job->first_value,
+                                   .scale = 1.0f / (float)scene->num_all_samples});
     free(target.values);
     free(target.sums);
     free(target.are_new);
     free(target.points);
-
     return status;
 }
 
@@ -286,30 +304,10 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
 
     /* If the caller gives values, the values of every pair of the window are in its memory. They then have the same
      * order as the caller's values. */
-    const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
     const struct lr_native_range range = lr_native_whole_pair(scene, index, window->selection);
-    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const bool is_full = lr_native_mask_is_full(scene, index);
-    for (int ci = 0; ci < i->num_columns; ci++) {
-        for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&range, ci, cj)) { /* no job reads this block */
-                blocks += i->num_cells * j->num_cells;
-                continue;
-            }
-            for (int q = 0; q < i->num_cells; q++) {
-                const int64_t row = lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++) {
-                    const float value = values != NULL ? values[row + lr_native_crystal(j, cj, s)] : 1.0f;
-                    const int cell = q * j->num_cells + s;
-                    const bool allowed =
-                        (pair->along == NULL || pair->along[cell] != 0.0f) &&
-                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj}, (const int[2]){q, s}));
-                    *blocks++ = allowed ? value : 0.0f;
-                }
-            }
-        }
-    }
+    struct copy copy = {.blocks = blocks};
+    if (window->values != NULL) copy.given = window->values + window->part.first_value + source->first;
+    copy_values(scene, index, &range, &copy);
     return LR_OK;
 }
 

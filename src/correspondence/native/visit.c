@@ -308,20 +308,6 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     return LR_OK;
 }
 
-/* FEW_CELLS: largest number of values per block of a pair that adds its sums to doubles after each column of points.
- * Larger pairs add them after each ROWS_OF_SUMS rows. */
-enum { FEW_CELLS = 256, ROWS_OF_SUMS = 8 };
-
-bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair)
-{
-    return lr_native_block_size(scene, pair) <= FEW_CELLS;
-}
-
-bool lr_native_sums_row(int y)
-{
-    return (y + 1) % ROWS_OF_SUMS == 0;
-}
-
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair, const lr_selection *part)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];

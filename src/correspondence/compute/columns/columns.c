@@ -159,9 +159,9 @@ static lr_status init(struct lr_columns *columns)
     columns->cells = lr_columns_upload_cells(columns);
     if (columns->cells == NULL) return LR_FAILED;
     size_groups(columns);
-    columns->image =
-        lr_data_buffer(columns->ctx, "image in columns", columns->shares * lr_columns_image_bytes(columns), NULL);
-    const int64_t packed_bytes = 4 * lr_columns_image_bytes(columns);
+    const int64_t image_bytes = lr_grid_num_voxels(params->grid) * (int64_t)sizeof(float),
+                  packed_bytes = 4 * image_bytes;
+    columns->image = lr_data_buffer(columns->ctx, "image in columns", columns->shares * image_bytes, NULL);
     if (exact && stacks->has_half_turn && packed_bytes <= limits->max_storage_bytes) {
         columns->packed = lr_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
         if (columns->packed == NULL) return LR_FAILED;

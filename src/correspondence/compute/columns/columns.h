@@ -150,8 +150,6 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* Images are copied between the grid's order and the order of columns, which is [across 1][across 0][along]. */
 
-int64_t lr_columns_image_bytes(const struct lr_columns *columns);
-
 /* Copies an image to columns->image, or from it. image: on the host or at the backend's place. sums: one per voxel in
  * the order of columns, in fixed point; read in place of columns->image; NULL = columns->image is read. errors:
  * LR_FAILED, LR_NO_DEVICE. */

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "correspondence/compute/rows/point_lists.h"
 #include "correspondence/plan.h"
 #include "gl/vectors.h"
 #include "model/lors/place.h"

@@ -404,11 +404,6 @@ static void reorder_image(const struct lr_columns *columns, float *grid_order, f
     }
 }
 
-int64_t lr_columns_image_bytes(const struct lr_columns *columns)
-{
-    return lr_grid_num_voxels(columns->params.grid) * (int64_t)sizeof(float);
-}
-
 /* Converts sums in fixed point to an image in columns->image, on the device. */
 static lr_status take_sums(struct lr_columns *columns, const struct lr_fixed *sums)
 {
@@ -466,9 +461,8 @@ lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *ima
         LR_TRY(sums != NULL ? take_sums(columns, sums) : LR_OK);
         return reorder_at_place(columns, image, to_columns ? LR_COLUMNS_TAKE_IMAGE : LR_COLUMNS_GIVE_IMAGE);
     }
-    const int64_t bytes = lr_columns_image_bytes(columns);
-    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
-                              columns->params.log);
+    const int64_t voxels = lr_grid_num_voxels(columns->params.grid), bytes = voxels * (int64_t)sizeof(float);
+    float *staging = lr_alloc(voxels, sizeof(*staging), "an image in columns", columns->params.log);
     if (staging == NULL) return LR_FAILED;
     if (to_columns) reorder_image(columns, image->values, staging, true);
     const lr_status status = to_columns     ? gl_buffer_upload(columns->image, 0, bytes, staging)

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "correspondence/compute/rows/point_lists.h"
 #include "correspondence/values.h"
 #include "gl/vectors.h"
 #include "model/lors/pair_window.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "correspondence/compute/rows/point_lists.h"
+#include "correspondence/compute/rows/merge.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "correspondence/compute/rows/merge.h"
 #include "gl/vectors.h"
 
 #include <stdlib.h>
