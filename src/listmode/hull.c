@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The grid axis that is an axis of every module; -1 if there is none. */
-static int shared_axis(const lr_scanner *scanner)
+int lr_listmode_shared_axis(const lr_scanner *scanner)
 {
     for (int axis = 2; axis >= 0; axis--) {
         int count = 0;
@@ -19,14 +18,9 @@ static int shared_axis(const lr_scanner *scanner)
     return -1;
 }
 
-bool lr_listmode_is_leaning(const lr_scanner *scanner)
-{
-    return shared_axis(scanner) < 0;
-}
-
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log)
 {
-    const int axis = shared_axis(scanner);
+    const int axis = lr_listmode_shared_axis(scanner);
     struct lr_listmode_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules", log);
     for (int m = 0; modules != NULL && m < scanner->num_modules; m++) {
         const lr_module *from = &scanner->modules[m];

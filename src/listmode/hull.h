@@ -19,8 +19,8 @@ struct lr_listmode_module {
     double normal[4];           /* inward; fourth component: 0 */
 };
 
-/* True if no grid axis is an axis of every module. */
-bool lr_listmode_is_leaning(const lr_scanner *scanner);
+/* The grid axis that is an axis of every module; -1 if there is none. */
+int lr_listmode_shared_axis(const lr_scanner *scanner);
 
 /* [num_modules]; the caller frees it; NULL if memory runs out, logged. */
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log);
