@@ -121,8 +121,8 @@ struct lr_listmode_events {
 
 /* Events are opened, then arranged. Opening sets up everything but the events, which the caller keeps until they are
  * arranged. Arranging checks and sorts the events on the host, if no device has arranged them after the opening. Finish
- * them in any case. params->count is the number of events, also for columns and lines. Vectors of lines are on the host:
- * ends in either precision, other vectors in float32.
+ * them in any case. params->count is the number of events, also for columns and lines. Vectors of lines are on the
+ * host: ends in either precision, other vectors in float32.
  *
  * sample: NULL, or lines without time of flight that replace the events of params. It outlives the events. A device
  * draws the lines while it arranges them, and skips lines that are not in coincidence. The host cannot arrange a

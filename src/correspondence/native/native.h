@@ -133,9 +133,9 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
                                             const lr_selection *part);
 
 /* Forward sums are first made in float, because vectors of floats are fast, but a float loses precision as its sum
- * grows. They are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many terms
- * per cell, so its sums are added after every column of points, if a block has at most LR_NATIVE_FEW_CELLS values.
- * Projections of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
+ * grows. They are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many
+ * terms per cell, so its sums are added after every column of points, if a block has at most LR_NATIVE_FEW_CELLS
+ * values. Projections of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
 enum { LR_NATIVE_FEW_CELLS = 256, LR_NATIVE_ROWS_OF_SUMS = 8 };
 
 /* The axial cells of a pair's primary and secondary. */
