@@ -54,22 +54,13 @@ static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, 
     return false;
 }
 
-static void plan_hiding_destroy(struct lr_plan_hiding *hiding)
+/* Creates plan->hidden and plan->hiders, which the plan destroys even after an error. errors: LR_FAILED, logged. */
+static lr_status plan_hiding_create(struct lr_plan *plan, const lr_log *log)
 {
-    if (hiding == NULL) return;
-    free(hiding->views);
-    free(hiding->corners);
-    free(hiding->hiders);
-    free(hiding->candidates);
-    free(hiding);
-}
-
-/* Creates the lists for a scanner. The caller owns the scanner, which must outlive the lists. errors: NULL, logged. */
-static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, const lr_log *log)
-{
+    const lr_scanner *scanner = plan->scanner;
     const int64_t num_modules = scanner->num_modules;
-    struct lr_plan_hiding *hiding = lr_alloc(1, sizeof(*hiding), "modules that hide others", log);
-    if (hiding == NULL) return NULL;
+    struct lr_plan_hiding *hiding = plan->hidden = lr_alloc(1, sizeof(*hiding), "modules that hide others", log);
+    if (hiding == NULL) return LR_FAILED;
     hiding->scanner = scanner;
     hiding->num_words = (int)((num_modules + 63) / 64);
     const int64_t words = num_modules * hiding->num_words;
@@ -77,10 +68,8 @@ static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, cons
     hiding->corners = lr_alloc(num_modules, sizeof(*hiding->corners), "corners of modules", log);
     hiding->hiders = lr_alloc(words, sizeof(uint64_t), "modules that hide others", log);
     hiding->candidates = lr_alloc(words, sizeof(uint64_t), "modules that hide others", log);
-    if (!hiding->views || !hiding->corners || !hiding->hiders || !hiding->candidates) {
-        plan_hiding_destroy(hiding);
-        return NULL;
-    }
+    plan->hiders = lr_alloc(hiding->num_words, sizeof(uint64_t), "modules that hide others", log);
+    if (!hiding->views || !hiding->corners || !hiding->hiders || !hiding->candidates || !plan->hiders) return LR_FAILED;
     for (int m = 0; m < num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         double centre[3];
@@ -97,7 +86,7 @@ static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, cons
         for (int a = 0; a < num_modules; a++)
             if (a != k && reaches(hiding, k, a, -1.0))
                 hiding->candidates[(int64_t)k * hiding->num_words + a / 64] |= (uint64_t)1 << a % 64;
-    return hiding;
+    return LR_OK;
 }
 
 /* True if b is completely outside one side of the pyramid of a. mirror: see share_ray. */
@@ -421,32 +410,6 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
  * memory of the host. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
-static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
-{
-    const int modules = plan->scanner->num_modules * plan->layers;
-    if (plan->rays > LR_MAX_RASTER_RAYS) {
-        lr_error(log, LR_USAGE,
-                 "%d rays per crystal edge: the raster backend takes at most %d; use fewer, or "
-                 "backend cpu in exact mode, which is their limit",
-                 plan->rays, LR_MAX_RASTER_RAYS);
-        return false;
-    }
-    lr_plan_tile_size(plan->scanner, plan->rays, plan->tile);
-    plan->columns = atlas_size / plan->tile[0];
-    const int rows = atlas_size / plan->tile[1];
-    const int most_rows = MOST_ATLAS_IMAGES / (plan->columns > 0 ? plan->columns : 1);
-    plan->rows = rows < most_rows ? rows : most_rows;
-    if ((int64_t)plan->columns * plan->rows < modules) {
-        lr_error(log, LR_USAGE,
-                 "%d rays per crystal edge make windows of %d x %d pixels, of which an atlas of "
-                 "%d x %d holds fewer than the scanner's %d modules: use fewer rays",
-                 plan->rays, plan->tile[0], plan->tile[1], atlas_size, atlas_size, modules);
-        return false;
-    }
-    plan->max_images = plan->columns * plan->rows;
-    return true;
-}
-
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
 {
     struct lr_plan *plan = lr_alloc(1, sizeof(*plan), "a plan", params->log);
@@ -468,9 +431,27 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     }
     const int images = (int)(of_point * plan->layers);
     plan->max_images = params->max_images > images ? params->max_images : images;
-    if (params->atlas_size > 0 && !size_atlas(plan, params->atlas_size, params->log)) {
-        lr_plan_destroy(plan);
-        return NULL;
+    if (params->atlas_size > 0) {
+        const int size = params->atlas_size, modules = num_modules * plan->layers;
+        if (plan->rays > LR_MAX_RASTER_RAYS) {
+            lr_error(params->log, LR_USAGE,
+                     "%d rays per crystal edge: the raster backend takes at most %d; use fewer, or "
+                     "backend cpu in exact mode, which is their limit",
+                     plan->rays, LR_MAX_RASTER_RAYS);
+            goto failed;
+        }
+        lr_plan_tile_size(plan->scanner, plan->rays, plan->tile);
+        plan->columns = size / plan->tile[0];
+        const int rows = size / plan->tile[1], most_rows = MOST_ATLAS_IMAGES / (plan->columns > 0 ? plan->columns : 1);
+        plan->rows = rows < most_rows ? rows : most_rows;
+        plan->max_images = plan->columns * plan->rows;
+        if ((int64_t)plan->columns * plan->rows < modules) {
+            lr_error(params->log, LR_USAGE,
+                     "%d rays per crystal edge make windows of %d x %d pixels, of which an atlas of "
+                     "%d x %d holds fewer than the scanner's %d modules: use fewer rays",
+                     plan->rays, plan->tile[0], plan->tile[1], size, size, modules);
+            goto failed;
+        }
     }
     const int64_t draws = (plan->hiding ? 32 : 16) * (int64_t)plan->max_images;
     const int64_t one_point = (plan->hiding ? 2 : 1) * (int64_t)num_modules * images;
@@ -480,18 +461,13 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->draws = lr_alloc(plan->max_draws, sizeof(*plan->draws), "a batch of draws", params->log);
     plan->batch_rows = lr_alloc(plan->max_images, sizeof(*plan->batch_rows), "the rows of a batch", params->log);
     plan->sights = lr_alloc(num_modules, sizeof(*plan->sights), "module distances", params->log);
-    bool has_memory = plan->images && plan->draws && plan->batch_rows && plan->sights;
-    if (has_memory && plan->hiding) {
-        plan->hidden = plan_hiding_create(plan->scanner, params->log);
-        if (plan->hidden != NULL)
-            plan->hiders = lr_alloc(plan->hidden->num_words, sizeof(uint64_t), "modules that hide others", params->log);
-        has_memory = plan->hiders != NULL;
-    }
-    if (!has_memory) {
-        lr_plan_destroy(plan);
-        return NULL;
-    }
-    return plan;
+    if (plan->images && plan->draws && plan->batch_rows && plan->sights &&
+        (!plan->hiding || plan_hiding_create(plan, params->log) == LR_OK))
+        return plan;
+
+failed:
+    lr_plan_destroy(plan);
+    return NULL;
 }
 
 void lr_plan_destroy(struct lr_plan *plan)
@@ -502,20 +478,17 @@ void lr_plan_destroy(struct lr_plan *plan)
     free(plan->batch_rows);
     free(plan->sights);
     free(plan->hiders);
-    plan_hiding_destroy(plan->hidden);
+    if (plan->hidden != NULL) {
+        free(plan->hidden->views);
+        free(plan->hidden->corners);
+        free(plan->hidden->hiders);
+        free(plan->hidden->candidates);
+        free(plan->hidden);
+    }
     free(plan);
 }
 
 /* --- sweep --- */
-
-struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params)
-{
-    return (struct lr_rows){
-        .grid = params->grid,
-        .samples = {params->samples[0], params->samples[1], params->samples[2]},
-        .end = lr_grid_num_voxels(params->grid),
-    };
-}
 
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work)
 {
@@ -553,22 +526,21 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
         if (batches->fill(batches->user, &reading->batch.rows[k], list) != LR_OK ||
-            lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log) != LR_OK)
+            lr_elements_merge(list, batches->plan->lors->count, batches->params->log) != LR_OK)
             list->count = -1; /* marks a failure that has been logged */
     }
 }
 
+/* Delivers empty rows up to `row`, and then the row itself; list NULL = only the empty rows. */
 static lr_status deliver(struct reading *reading, int64_t row, const struct lr_elements *list)
 {
-    reading->next_row = row + 1;
-    return lr_row_deliver(&reading->delivery, reading->rows->begin + row, list);
-}
-
-static lr_status deliver_empty_until(struct reading *reading, int64_t row)
-{
     const struct lr_elements none = {0};
-    while (reading->next_row < row) LR_TRY(deliver(reading, reading->next_row, &none));
-    return LR_OK;
+    const int64_t first = reading->rows->begin;
+    for (; reading->next_row < row; reading->next_row++)
+        LR_TRY(lr_row_deliver(&reading->delivery, first + reading->next_row, &none));
+    if (list == NULL) return LR_OK;
+    reading->next_row = row + 1;
+    return lr_row_deliver(&reading->delivery, first + row, list);
 }
 
 static lr_status deliver_carried(struct reading *reading)
@@ -576,8 +548,7 @@ static lr_status deliver_carried(struct reading *reading)
     const int64_t row = reading->carried_row;
     if (row < 0) return LR_OK;
     reading->carried_row = -1;
-    LR_TRY(lr_elements_merge(&reading->carried, reading->batches->plan->lors->count, reading->batches->log));
-    LR_TRY(deliver_empty_until(reading, row));
+    LR_TRY(lr_elements_merge(&reading->carried, reading->batches->plan->lors->count, reading->batches->params->log));
     LR_TRY(deliver(reading, row, &reading->carried));
     reading->carried.count = 0;
     return LR_OK;
@@ -596,26 +567,27 @@ static lr_status read_all(struct reading *reading)
     }
     while (lr_plan_next(batches->plan, &work, &cursor, &reading->batch)) {
         LR_TRY(batches->fetch(batches->user, &reading->batch));
-        lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
+        lr_parallel_for(batches->params->threads, reading->batch.num_rows, 1, read_share, reading);
         for (int k = 0; k < reading->batch.num_rows; k++) {
             const int64_t row = reading->batch.rows[k].row;
             const struct lr_elements *list = &reading->lists[k];
             if (list->count < 0) return LR_FAILED;
             if (reading->carried_row >= 0 && reading->carried_row != row) LR_TRY(deliver_carried(reading));
             if (reading->carried_row != row && (cursor.row != row || cursor.point == 0)) {
-                LR_TRY(deliver_empty_until(reading, row));
                 LR_TRY(deliver(reading, row, list));
                 continue;
             }
             /* A row that the batch did not complete is carried over to the next batch. */
             for (int64_t at = 0; at < list->count; at++)
-                LR_TRY(lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->log));
+                LR_TRY(
+                    lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->params->log));
             reading->carried_row = row;
         }
         if (reading->carried_row >= 0 && cursor.row != reading->carried_row) LR_TRY(deliver_carried(reading));
-        LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row, (double)num_rows));
+        LR_TRY(lr_progress_report(batches->params->progress, "rendering the matrix", (double)cursor.row,
+                                  (double)num_rows));
     }
-    return deliver_empty_until(reading, num_rows);
+    return deliver(reading, num_rows, NULL);
 }
 
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
@@ -623,8 +595,8 @@ lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const str
 {
     const int max_rows = batches->plan->max_images;
     struct reading reading = {
-        .batches = batches, .rows = rows, .delivery = {.sink = sink, .log = batches->log}, .carried_row = -1};
-    reading.lists = lr_alloc(max_rows, sizeof(*reading.lists), "rows", batches->log);
+        .batches = batches, .rows = rows, .delivery = {.sink = sink, .log = batches->params->log}, .carried_row = -1};
+    reading.lists = lr_alloc(max_rows, sizeof(*reading.lists), "rows", batches->params->log);
     const lr_status status = reading.lists ? read_all(&reading) : LR_FAILED;
     for (int k = 0; reading.lists && k < max_rows; k++) lr_elements_finish(&reading.lists[k]);
     lr_elements_finish(&reading.carried);

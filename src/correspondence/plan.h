@@ -143,9 +143,6 @@ struct lr_sweep {
     void *user;
 };
 
-/* The rows of a projection: all voxels of the grid. */
-struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params);
-
 /* Calls `batch` for every batch of the work and reports progress, which reaches 1 at the end of the last window. */
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
 
@@ -160,9 +157,7 @@ struct lr_row_batches {
      * once. */
     lr_status (*fill)(void *user, const struct lr_plan_row *row, struct lr_elements *list);
     void *user;
-    int threads;
-    const lr_log *log;
-    const lr_progress *progress;
+    const struct lr_backend_params *params; /* threads, log and progress are read */
 };
 
 /* Hands every row to the sink in order, including empty rows. The elements of a row are sorted, with each LOR once. If

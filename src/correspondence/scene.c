@@ -59,6 +59,23 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_windo
     return status;
 }
 
+lr_status lr_scene_masks_init(struct lr_scene_masks *masks, struct gl_context *ctx, const lr_lors *lors)
+{
+    const struct lr_coincidence_masks *own = lors->masks;
+    struct scene_mask *entries = lr_alloc(own->num_pairs, sizeof(*entries), "coincidence masks", gl_context_log(ctx));
+    if (entries == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < own->num_pairs; k++) {
+        const struct lr_pair_mask *mask = &own->pairs[k];
+        entries[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+        masks->any = masks->any || mask->kind != LR_MASK_ALL;
+    }
+    masks->entries = lr_data_buffer(ctx, "coincidence masks", own->num_pairs * (int64_t)sizeof(*entries), entries);
+    free(entries);
+    masks->words =
+        lr_data_buffer(ctx, "coincidence mask words", own->num_words * (int64_t)sizeof(*own->words), own->words);
+    return masks->entries != NULL && masks->words != NULL ? LR_OK : LR_FAILED;
+}
+
 static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_absorption *absorption)
 {
     const lr_scanner *scanner = scene->scanner;
@@ -104,19 +121,7 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
     const struct lr_pair_window all = lr_pair_window_all(scene->lors);
     LR_TRY(lr_scene_set_window(scene, &all));
 
-    const struct lr_coincidence_masks *masks = scene->lors->masks;
-    const int64_t num_pairs = scene->lors->num_pairs;
-    struct scene_mask *kinds = lr_alloc(num_pairs, sizeof(*kinds), "coincidence masks", log);
-    if (kinds == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < num_pairs; k++) {
-        const struct lr_pair_mask *mask = &masks->pairs[k];
-        kinds[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
-    }
-    scene->mask_entries = lr_data_buffer(scene->ctx, "coincidence masks", num_pairs * (int64_t)sizeof(*kinds), kinds);
-    free(kinds);
-    scene->mask_words = lr_data_buffer(scene->ctx, "coincidence mask words",
-                                       masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
-    if (!scene->mask_entries || !scene->mask_words) return LR_FAILED;
+    LR_TRY(lr_scene_masks_init(&scene->masks, scene->ctx, scene->lors));
 
     const lr_image *mu = absorption->mu;
     if (mu == NULL) return LR_OK;
@@ -148,8 +153,8 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
 void lr_scene_finish(struct lr_scene *scene)
 {
     gl_texture_destroy(scene->mu);
-    gl_buffer_destroy(scene->mask_words);
-    gl_buffer_destroy(scene->mask_entries);
+    gl_buffer_destroy(scene->masks.words);
+    gl_buffer_destroy(scene->masks.entries);
     gl_buffer_destroy(scene->pairs);
     gl_buffer_destroy(scene->crystal_module);
     gl_buffer_destroy(scene->modules);
@@ -161,8 +166,8 @@ void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass)
     pass->buffers[LR_BIND_MODULES].buffer = scene->modules;
     pass->buffers[LR_BIND_CRYSTAL_MODULE].buffer = scene->crystal_module;
     pass->buffers[LR_BIND_PAIRS].buffer = scene->pairs;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = scene->mask_entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = scene->mask_words;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = scene->masks.entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = scene->masks.words;
     pass->textures[LR_UNIT_MU] = scene->mu;
 }
 

@@ -12,11 +12,21 @@
 
 #include <lr/scanner.h>
 
+/* The coincidence masks of all pairs of modules. Zeroed = none. */
+struct lr_scene_masks {
+    struct gl_buffer *entries, *words;
+    bool any; /* some pair has LORs out of coincidence */
+};
+
+/* errors: LR_FAILED; the caller destroys the buffers that were made. */
+lr_status lr_scene_masks_init(struct lr_scene_masks *masks, struct gl_context *ctx, const lr_lors *lors);
+
 struct lr_scene {
     struct gl_context *ctx;
     const lr_scanner *scanner;
     const lr_lors *lors;
-    struct gl_buffer *modules, *crystal_module, *pairs, *mask_entries, *mask_words;
+    struct gl_buffer *modules, *crystal_module, *pairs;
+    struct lr_scene_masks masks;
     struct lr_pair_window window; /* the window of `pairs`; empty before the first window */
     struct gl_texture *mu;        /* 3-D, 1/mm; NULL without absorption */
     float mu_origin_mm[3], mu_per_mm[3];

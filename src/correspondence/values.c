@@ -59,7 +59,7 @@ static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_bu
     return status;
 }
 
-static lr_status blank_all(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values)
+lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values)
 {
     struct gl_context *ctx = values->place->ctx;
     const struct gl_limits *limits = gl_context_limits(ctx);
@@ -99,14 +99,6 @@ static lr_status blank_all(struct lr_blanks *blanks, const lr_lors *lors, const 
     while (status == LR_OK && lr_pair_window_next(&window, most)) status = blank_window(blanks, kept, &window, values);
     gl_buffer_destroy(kept);
     return status;
-}
-
-lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values)
-{
-    struct gl_context *ctx = values->place->ctx;
-    LR_TRY(gl_context_make_current(ctx));
-    const lr_status status = blank_all(blanks, lors, part, values);
-    return gl_context_leave(ctx, status);
 }
 
 /* --- sums in fixed point --- */

@@ -20,7 +20,7 @@ struct lr_blanks {
 void lr_blanks_finish(struct lr_blanks *blanks);
 
 /* Sets the values of LORs of other parts, which are interleaved with the part's LORs, to 0 on the device.
- * lr_selection_blank does the same on the host. values: at an OpenGL place, whose context is made current. errors:
+ * lr_selection_blank does the same on the host. values: at an OpenGL place, whose context is current. errors:
  * LR_FAILED. */
 lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values);
 

@@ -487,11 +487,6 @@ static void fill_tables(void *user, int64_t begin, int64_t end, int worker)
         job->made[k] = factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
 }
 
-/* The position of a row's first voxel in a table, in cells, and the step to the next voxel. */
-struct course {
-    float begin[2], step[2];
-};
-
 static void add_slice(struct job *job, int64_t k, int z)
 {
     const int *size = job->scene.grid.size;
@@ -500,15 +495,16 @@ static void add_slice(struct job *job, int64_t k, int z)
     const int64_t num_voxels = lr_grid_num_voxels(&job->scene.grid);
     for (int y = 0; table->num_planes > 0 && y < size[1]; y++) {
         const lr_grid *grid = &job->scene.grid;
-        struct course course;
+        float begin[2],
+            step[2]; /* position of the row's first voxel in the table, in cells, and the step to the next */
         for (int m = 0; m < 2; m++) {
             const double *axis = job->directions[k].axes[1 + m];
             const double cell_mm = job->scene.cell_mm[m];
             const double place_mm = axis[0] * grid->origin_mm[0] +
                                     axis[1] * (grid->origin_mm[1] + y * grid->voxel_mm[1]) +
                                     axis[2] * (grid->origin_mm[2] + z * grid->voxel_mm[2]);
-            course.begin[m] = (float)((place_mm - table->first_mm[m]) / cell_mm);
-            course.step[m] = (float)(axis[0] * grid->voxel_mm[0] / cell_mm);
+            begin[m] = (float)((place_mm - table->first_mm[m]) / cell_mm);
+            step[m] = (float)(axis[0] * grid->voxel_mm[0] / cell_mm);
         }
 
         for (int n = 0; n < table->num_planes; n++) {
@@ -520,13 +516,13 @@ static void add_slice(struct job *job, int64_t k, int z)
             const int count = size[0], width = table->size[0];
             double low = 0, high = count;
             for (int i = 0; i < 2; i++) {
-                const double begin = (double)course.begin[i], step = (double)course.step[i];
-                const double a = plane->low[i] - 1 - begin, b = plane->high[i] + 1 - begin;
-                if (fabs(step) * count < 0.5) {
+                const double first = (double)begin[i], per_voxel = (double)step[i];
+                const double a = plane->low[i] - 1 - first, b = plane->high[i] + 1 - first;
+                if (fabs(per_voxel) * count < 0.5) {
                     high = a > 1 || b < -1 ? 0 : high; /* all voxels are within half a cell */
                 } else {
-                    low = fmax(low, floor(fmin(a / step, b / step)));
-                    high = fmin(high, ceil(fmax(a / step, b / step)) + 1);
+                    low = fmax(low, floor(fmin(a / per_voxel, b / per_voxel)));
+                    high = fmin(high, ceil(fmax(a / per_voxel, b / per_voxel)) + 1);
                 }
             }
             range[0] = (int)fmin(low, count);
@@ -535,8 +531,8 @@ static void add_slice(struct job *job, int64_t k, int z)
             /* Values are interpolated linearly between the middles of cells. */
             float *row = view + size[0] * (y + (int64_t)size[1] * z);
             for (int x = range[0]; x < range[1]; x++) {
-                const float s = course.begin[0] + (float)x * course.step[0];
-                const float a = course.begin[1] + (float)x * course.step[1];
+                const float s = begin[0] + (float)x * step[0];
+                const float a = begin[1] + (float)x * step[1];
                 const int left = (int)s, below = (int)a;
                 const float *cell = plane->cells + (int64_t)below * width + left;
                 const float ws = s - (float)left, wa = a - (float)below;

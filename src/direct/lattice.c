@@ -11,16 +11,10 @@
 
 enum { J = LR_LATTICE_OUTPUTS };
 
-/* The offsets of one column of mSR: first .. first + high - low, for slices low .. high. */
-struct column {
-    int32_t first;
-    int low, high; /* low > high: the column has no offset */
-};
-
 /* mSR by columns. */
 struct columns {
     const struct lr_direct_shape *shape;
-    struct column *list; /* owned [2 half y + 1][2 half x + 1] */
+    struct lr_direct_column *list; /* owned */
 };
 
 /* --- steps --- */
@@ -35,14 +29,10 @@ static int lattice_class(const struct lr_lattice_step *step)
 
 /* Returns the column of mSR for output j of a step at a place, which is a source column relative to the thread's first
  * output. */
-static const struct column *column_of(const struct columns *columns, const int next[2], const int place[2], int j)
+static const struct lr_direct_column *column_of(const struct columns *columns, const int next[2], const int place[2],
+                                                int j)
 {
-    const int x = place[0] - j * next[0];
-    const int y = place[1] - j * next[1];
-    static const struct column none = {0, 1, 0};
-    const int *half = columns->shape->info.half;
-    if (abs(x) > half[0] || abs(y) > half[1]) return &none;
-    return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
+    return lr_direct_column_at(columns->shape, columns->list, place[0] - j * next[0], place[1] - j * next[1]);
 }
 
 /* A step with two taps is stored as one with three taps, whose last tap is empty. */
@@ -59,7 +49,7 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     };
     step.shift = slices[0] - 4 * step.quad;
     for (int j = 0; j < J; j++) {
-        const struct column *column = column_of(columns, next, place, j);
+        const struct lr_direct_column *column = column_of(columns, next, place, j);
         for (int r = 0; r < LR_LATTICE_TAPS; r++) {
             const int slice = slices[0] + r;
             const bool is_there = r < step.taps && slice >= column->low && slice <= column->high;
@@ -73,7 +63,7 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
 /* Bits of the taps r at a place: bit r is set if output j has an offset r slices above the given slice. */
 static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
 {
-    const struct column *column = column_of(columns, next, place, j);
+    const struct lr_direct_column *column = column_of(columns, next, place, j);
     const int low = column->low > slice ? column->low - slice : 0;
     const int above = column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
     return low < above ? (1 << above) - (1 << low) : 0;
@@ -102,7 +92,7 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
             const int place[2] = {x, y};
             int slices[2] = {INT32_MAX, INT32_MIN}; /* range of the slices of all output columns at this place */
             for (int j = 0; j < J; j++) {
-                const struct column *column = column_of(columns, next, place, j);
+                const struct lr_direct_column *column = column_of(columns, next, place, j);
                 if (column->low <= column->high) {
                     slices[0] = column->low < slices[0] ? column->low : slices[0];
                     slices[1] = column->high > slices[1] ? column->high : slices[1];
@@ -167,26 +157,12 @@ int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice
 
 lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log)
 {
-    struct columns columns = {.shape = shape};
+    struct columns columns = {.shape = shape, .list = lr_direct_list_columns(shape, log)};
     struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
     struct walked least = {0, INT64_MAX};
-    *lattice = (struct lr_lattice){0};
-
-    /* Lists mSR by columns. The offsets of a column are consecutive, because an ellipsoid is convex. */
-    const lr_direct_tables_info *info = &shape->info;
-    const int width = 2 * info->half[0] + 1;
-    const int64_t num_columns = (int64_t)width * (2 * info->half[1] + 1);
     lr_status status = LR_FAILED;
-    columns.list = lr_alloc(num_columns, sizeof(*columns.list), "columns of mSR", log);
+    *lattice = (struct lr_lattice){0};
     if (columns.list == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < num_columns; k++) columns.list[k] = (struct column){0, 1, 0};
-    for (int64_t i = 0; i < info->num_offsets; i++) {
-        const int32_t *offset = shape->offsets[i];
-        struct column *column = &columns.list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
-        if (column->low > column->high) *column = (struct column){(int32_t)i, offset[2], offset[2]};
-        column->high = offset[2];
-    }
-
     const int count = lr_lattice_candidates(shape, candidates);
     for (int k = 0; k < count; k++) {
         const struct walked walked = walk(&columns, candidates[k].next, NULL);

@@ -355,6 +355,32 @@ bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kerne
     return kernel >= shape->info.num_identifiers;
 }
 
+struct lr_direct_column *lr_direct_list_columns(const struct lr_direct_shape *shape, const lr_log *log)
+{
+    const lr_direct_tables_info *info = &shape->info;
+    const int width = 2 * info->half[0] + 1;
+    const int64_t count = (int64_t)width * (2 * info->half[1] + 1);
+    struct lr_direct_column *columns = lr_alloc(count, sizeof(*columns), "columns of mSR", log);
+    for (int64_t k = 0; columns != NULL && k < count; k++) columns[k] = (struct lr_direct_column){0, 1, 0};
+    for (int64_t i = 0; columns != NULL && i < info->num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        struct lr_direct_column *column =
+            &columns[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
+        if (column->low > column->high) *column = (struct lr_direct_column){(int32_t)i, offset[2], offset[2]};
+        column->high = offset[2];
+    }
+    return columns;
+}
+
+const struct lr_direct_column *lr_direct_column_at(const struct lr_direct_shape *shape,
+                                                   const struct lr_direct_column *columns, int x, int y)
+{
+    static const struct lr_direct_column none = {0, 1, 0};
+    const int *half = shape->info.half;
+    if (abs(x) > half[0] || abs(y) > half[1]) return &none;
+    return &columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
+}
+
 /* --- the tables --- */
 
 lr_direct_tables *lr_direct_tables_create_sized(size_t given_bytes, const lr_direct_tables_params *given)

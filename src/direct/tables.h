@@ -30,6 +30,20 @@ double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int ker
 /* True if the kernel is for voxels on the negative radial side. */
 bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kernel);
 
+/* The offsets of mSR with the same x and y. They are numbered from `first` on, one for each slice from `low` to `high`,
+ * because an ellipsoid is convex. */
+struct lr_direct_column {
+    int32_t first;
+    int low, high; /* low > high: no offsets */
+};
+
+/* Lists mSR by columns: [2 half y + 1][2 half x + 1]. The caller frees the list. errors: NULL, logged. */
+struct lr_direct_column *lr_direct_list_columns(const struct lr_direct_shape *shape, const lr_log *log);
+
+/* The column at an offset; a column without offsets if x or y is beyond mSR. */
+const struct lr_direct_column *lr_direct_column_at(const struct lr_direct_shape *shape,
+                                                   const struct lr_direct_column *columns, int x, int y);
+
 /* --- kernels of a view, for devices that make mSRval --- */
 
 /* The number of rows of mSRval: 1 if all kernels are the same, else one per kernel. */

@@ -64,9 +64,9 @@ static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_sel
     return at % views->num_voxels;
 }
 
-lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part, const lr_vector *image,
-                                  lr_vector *values)
+lr_status lr_direct_views_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
+    const struct lr_direct_views *views = self;
     struct lr_selection_walk walk;
     struct lr_direct_projection next = {.is_forward = true, .in = image->values};
     for (int view = 0; view < views->params->num_views; view++) {
@@ -82,9 +82,9 @@ lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_select
     return LR_OK;
 }
 
-lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part, const lr_vector *values,
-                               lr_vector *image)
+lr_status lr_direct_views_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
+    const struct lr_direct_views *views = self;
     struct lr_selection_walk walk;
     memset(views->sum, 0, (size_t)views->num_voxels * sizeof(*views->sum));
     for (int view = 0; view < views->params->num_views; view++) {
@@ -111,8 +111,9 @@ lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection
 
 /* --- rows of voxels --- */
 
-lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted, const lr_row_sink *sink)
+lr_status lr_direct_views_rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
+    const struct lr_direct_views *views = self;
     const struct lr_direct_backend_params *params = views->params;
     if (wanted->grid == NULL) {
         return lr_error(params->log, LR_USAGE,

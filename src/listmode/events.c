@@ -39,18 +39,13 @@ struct pass {
                                              * next one */
 };
 
-static uint32_t digit_of(const struct pass *pass, int64_t k)
-{
-    return pass->from[k].key >> pass->shift & (NUM_DIGITS - 1);
-}
-
 static void count_part(void *user, int64_t begin, int64_t end, int worker)
 {
     struct pass *pass = user;
     int64_t *places = pass->places[begin / pass->part];
     (void)worker;
     memset(places, 0, sizeof(pass->places[0]));
-    for (int64_t k = begin; k < end; k++) places[digit_of(pass, k)]++;
+    for (int64_t k = begin; k < end; k++) places[pass->from[k].key >> pass->shift & (NUM_DIGITS - 1)]++;
 }
 
 static void move_part(void *user, int64_t begin, int64_t end, int worker)
@@ -58,7 +53,8 @@ static void move_part(void *user, int64_t begin, int64_t end, int worker)
     struct pass *pass = user;
     int64_t *places = pass->places[begin / pass->part];
     (void)worker;
-    for (int64_t k = begin; k < end; k++) pass->to[places[digit_of(pass, k)]++] = pass->from[k];
+    for (int64_t k = begin; k < end; k++)
+        pass->to[places[pass->from[k].key >> pass->shift & (NUM_DIGITS - 1)]++] = pass->from[k];
 }
 
 void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
@@ -619,10 +615,4 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
     free(tickets[0]);
     free(tickets[1]);
     return events->is_arranged ? LR_OK : LR_FAILED;
-}
-
-lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
-{
-    LR_TRY(lr_listmode_events_open(events, params, NULL));
-    return lr_listmode_events_arrange(events, params);
 }

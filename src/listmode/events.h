@@ -119,22 +119,22 @@ struct lr_listmode_events {
     double partition_seconds, sort_seconds; /* duration of arranging, by the device's clock if a device did it */
 };
 
-/* Opens and arranges the events of params. params->count is the number of events, also for columns and lines.
- * Vectors of lines are on the host: ends in either precision, other vectors in float32. Finish it in any case.
+/* Events are opened, then arranged. Opening sets up everything but the events, which the caller keeps until they are
+ * arranged. Arranging checks and sorts the events on the host, if no device has arranged them after the opening. Finish
+ * them in any case. params->count is the number of events, also for columns and lines. Vectors of lines are on the
+ * host: ends in either precision, other vectors in float32.
+ *
+ * sample: NULL, or lines without time of flight that replace the events of params. It outlives the events. A device
+ * draws the lines while it arranges them, and skips lines that are not in coincidence. The host cannot arrange a
+ * sample. Positions of crystals are not compared, because modules in coincidence do not overlap.
+ *
  * errors: LR_USAGE for no events or invalid ranges; LR_BAD_INPUT for a crystal that the scanner lacks, two crystals
  * that are equal or at the same position, an end of a line that is not finite, or a time of flight that is not
  * finite or has no resolution; LR_FAILED if memory runs out. */
-lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
-void lr_listmode_events_finish(struct lr_listmode_events *events);
-
-/* Two steps: opening and arranging. Opening sets up everything but the events, which the caller keeps until they are
- * arranged. Arranging checks and sorts the events on the host, if no device has arranged them after the opening.
- * sample: NULL, or lines without time of flight that replace the events of params. It outlives the events. A device
- * draws the lines while it arranges them, and skips lines that are not in coincidence. The host cannot arrange a
- * sample. Positions of crystals are not compared, because modules in coincidence do not overlap. */
 lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
                                   const struct lr_listmode_sample *sample);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
+void lr_listmode_events_finish(struct lr_listmode_events *events);
 
 /* Checks all events before any table is read by their crystals.
  * errors: LR_BAD_INPUT as above. */

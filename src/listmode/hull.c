@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The grid axis that is an axis of every module; -1 if there is none. */
-static int shared_axis(const lr_scanner *scanner)
+int lr_listmode_shared_axis(const lr_scanner *scanner)
 {
     for (int axis = 2; axis >= 0; axis--) {
         int count = 0;
@@ -19,14 +18,9 @@ static int shared_axis(const lr_scanner *scanner)
     return -1;
 }
 
-bool lr_listmode_is_leaning(const lr_scanner *scanner)
-{
-    return shared_axis(scanner) < 0;
-}
-
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log)
 {
-    const int axis = shared_axis(scanner);
+    const int axis = lr_listmode_shared_axis(scanner);
     struct lr_listmode_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules", log);
     for (int m = 0; modules != NULL && m < scanner->num_modules; m++) {
         const lr_module *from = &scanner->modules[m];
@@ -54,7 +48,12 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
     double corners[2][4][3];
     hull->model = model;
     lr_listmode_line_of(events, at[0], axis, &hull->line);
-    hull->extent_mm = lr_listmode_extent(&hull->line, &model->grid);
+    double square = 0;
+    for (int k = 0; k < 3; k++) {
+        const double along = hull->line.direction[k] * model->grid.voxel_mm[k];
+        square += along * along;
+    }
+    hull->extent_mm = sqrt(square);
     for (int f = 0; f < 2; f++) {
         const int32_t crystal = events->crystals[f][at[0]];
         const double *centre = events->hits[crystal];
@@ -168,14 +167,4 @@ void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int 
     samples[axis][0] = plane;
     samples[axis][1] = plane + 1;
     find_samples(hull, (const double[2]){at, at}, samples);
-}
-
-double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid)
-{
-    double diagonal = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        diagonal = fmax(diagonal, hypot(module->face_mm[0], module->face_mm[1]));
-    }
-    return 0.5 * diagonal + vec_length(grid->voxel_mm);
 }

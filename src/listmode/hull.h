@@ -19,8 +19,8 @@ struct lr_listmode_module {
     double normal[4];           /* inward; fourth component: 0 */
 };
 
-/* True if no grid axis is an axis of every module. */
-bool lr_listmode_is_leaning(const lr_scanner *scanner);
+/* The grid axis that is an axis of every module; -1 if there is none. */
+int lr_listmode_shared_axis(const lr_scanner *scanner);
 
 /* [num_modules]; the caller frees it; NULL if memory runs out, logged. */
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log);
@@ -39,7 +39,8 @@ struct lr_listmode_hull {
     const struct lr_listmode_model *model;
     struct lr_listmode_line line;
     struct lr_listmode_face faces[2]; /* faces of the event's first and second crystal */
-    double extent_mm;                 /* extent of a voxel along the line */
+    double extent_mm; /* extent of a voxel along the line: an interval of this length has the same variance along the
+                       * line as the points of the voxel */
     /* Bounds of the two faces. If the faces are apart along the line's axis, the bounds also cover the lines that
      * join their corners: across axis k, such a line is at place[k][n] + slope[k][n] times the coordinate along the
      * line's axis. */
@@ -63,21 +64,6 @@ void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, in
 /* Finds the sample points that may have elements in one plane across the axis. plane: its number, counted over all
  * voxels. */
 void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
-
-/* Largest distance along the line from a point of the line to a voxel with an element there, extents included. */
-double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid);
-
-/* Extent of a voxel along the line, mm. An interval of this length has the same variance along the line as the
- * points of the voxel. */
-static inline double lr_listmode_extent(const struct lr_listmode_line *line, const lr_grid *grid)
-{
-    double square = 0;
-    for (int k = 0; k < 3; k++) {
-        const double along = line->direction[k] * grid->voxel_mm[k];
-        square += along * along;
-    }
-    return sqrt(square);
-}
 
 /* Position of a voxel's centre along the line, in mm from the line's middle. */
 static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull, const int voxel[3])

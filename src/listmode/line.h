@@ -31,29 +31,22 @@ static inline int lr_listmode_axis(const double a[3], const double b[3])
     return run[2] > run[axis] ? 2 : axis;
 }
 
-/* The line from a to b, b != a. */
-static inline void lr_listmode_line_between(struct lr_listmode_line *line, const double a[3], const double b[3],
-                                            int axis)
-{
-    double along[3];
-    vec_sub(b, a, along);
-    const double length = vec_length(along);
-    const double scale = (along[axis] < 0 ? -1.0 : 1.0) / length;
-    line->axis = axis;
-    line->half_mm = 0.5 * length;
-    for (int k = 0; k < 3; k++) {
-        line->middle[k] = 0.5 * (a[k] + b[k]);
-        line->direction[k] = scale * along[k];
-    }
-}
-
 /* The line of the event at place k of the arrays, in a group of this axis. */
 static inline void lr_listmode_line_of(const struct lr_listmode_events *events, int64_t k, int axis,
                                        struct lr_listmode_line *line)
 {
     const int32_t crystals[2] = {events->crystals[0][k], events->crystals[1][k]};
     const double *a = events->hits[crystals[0]], *b = events->hits[crystals[1]];
-    lr_listmode_line_between(line, a, b, axis);
+    double along[3];
+    vec_sub(b, a, along);
+    const double length = vec_length(along);
+    const double scale = (along[axis] < 0 ? -1.0 : 1.0) / length;
+    line->axis = axis;
+    line->half_mm = 0.5 * length;
+    for (int n = 0; n < 3; n++) {
+        line->middle[n] = 0.5 * (a[n] + b[n]);
+        line->direction[n] = scale * along[n];
+    }
     line->sigma_mm = lr_listmode_sigma(events, crystals);
     line->bin_mm = lr_listmode_bin(events, crystals);
     const double sign = b[axis] < a[axis] ? -1.0 : 1.0;

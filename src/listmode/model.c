@@ -221,7 +221,13 @@ lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listm
             }
             model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
         }
-        model->reach_mm = lr_listmode_hull_reach(model->scanner, params->grid);
+        /* A point of the line and a voxel with an element there are at most half a face and a voxel apart. */
+        double diagonal = 0;
+        for (int m = 0; m < model->scanner->num_modules; m++) {
+            const double *face_mm = model->scanner->modules[m].face_mm;
+            diagonal = fmax(diagonal, hypot(face_mm[0], face_mm[1]));
+        }
+        model->reach_mm = 0.5 * diagonal + vec_length(params->grid->voxel_mm);
         return LR_OK;
     }
 

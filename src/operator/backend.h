@@ -30,6 +30,15 @@ struct lr_backend_params {
     const lr_progress *progress;
 };
 
+/* Returns the rows of voxels begin .. end - 1, with the operator's sample points. */
+static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *params, int64_t begin, int64_t end)
+{
+    return (struct lr_rows){.grid = params->grid,
+                            .samples = {params->samples[0], params->samples[1], params->samples[2]},
+                            .begin = begin,
+                            .end = end};
+}
+
 /* --- whole updates --- */
 
 /* The needs of a reconstruction that consists of whole updates. */

@@ -103,15 +103,6 @@ struct lr_stored_wish {
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
 
-/* Returns the rows of voxels begin .. end - 1, with the operator's sample points. */
-static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *params, int64_t begin, int64_t end)
-{
-    return (struct lr_rows){.grid = params->grid,
-                            .samples = {params->samples[0], params->samples[1], params->samples[2]},
-                            .begin = begin,
-                            .end = end};
-}
-
 /* Returns the memory limit of a matrix, bytes: params->max_memory_bytes, or half of the machine's memory. */
 int64_t lr_stored_memory_limit(const struct lr_backend_params *params);
 

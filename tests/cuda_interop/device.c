@@ -180,11 +180,11 @@ static void run_batch(lr_operator *direct, lr_direct_work work, int view, const 
     for (int k = 0; k < times; k++) views[k] = view;
     const lr_direct_task task = {work, views, times, NULL};
     assert_ok(gl_context_make_current(compute->ctx));
-    assert_ok(lr_direct_put(compute, &compute->in, source));
+    assert_ok(lr_direct_copy(compute, &compute->in, (float *)(uintptr_t)source, true));
     compute->is_unordered = true;
     assert_ok(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
     compute->is_unordered = false;
-    assert_ok(lr_direct_fetch(compute, &compute->out, found));
+    assert_ok(lr_direct_copy(compute, &compute->out, found, false));
     gl_context_release(compute->ctx);
 }
 

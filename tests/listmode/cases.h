@@ -33,6 +33,13 @@ static inline double *case_ones(int64_t count)
     return values;
 }
 
+/* Opens and arranges the events of params on the host. */
+static inline lr_status events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    LR_TRY(lr_listmode_events_open(events, params, NULL));
+    return lr_listmode_events_arrange(events, params);
+}
+
 /* Projections of random numbers, or of given values. */
 struct both {
     int64_t num_voxels, count;

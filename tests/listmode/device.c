@@ -265,7 +265,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     params.num_ranges = 3;
     struct lr_listmode_events *found = keep_object(calloc(1, sizeof(*found)), end_events);
     struct lr_listmode_events *expected = keep_object(calloc(1, sizeof(*expected)), end_events);
-    assert_ok(lr_listmode_events_init(expected, &params));
+    assert_ok(events_init(expected, &params));
     assert_ok(lr_listmode_events_open(found, &params, NULL));
     struct lr_listmode_model model;
     assert_ok(lr_listmode_model_init(&model, &params));

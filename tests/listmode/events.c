@@ -75,7 +75,7 @@ static void check_arranged(int64_t num_ranges, int groups_used)
     struct lr_listmode_events found;
     char *seen = kept(COUNT, 1);
     int used = 0;
-    assert_ok(lr_listmode_events_init(&found, &params));
+    assert_ok(events_init(&found, &params));
     assert_int_equal(found.layout.num_pairs, num_ranges);
     assert_int_equal(found.layout.count, COUNT);
     for (int r = 0; r < num_ranges; r++) {
@@ -109,7 +109,7 @@ static void test_ranges(void **state)
     check_arranged(4, 0x2a & 0x3f);
     params.ranges = NULL;
     params.num_ranges = 3;
-    assert_ok(lr_listmode_events_init(&found, &params));
+    assert_ok(events_init(&found, &params));
     assert_int_equal(found.offsets[1], 1667);
     assert_int_equal(found.offsets[2], 3334);
     lr_listmode_events_finish(&found);
@@ -131,10 +131,10 @@ static void test_threads(void **state)
     params.ranges = uneven;
     params.num_ranges = 3;
     params.threads = 1;
-    assert_ok(lr_listmode_events_init(&alone, &params));
+    assert_ok(events_init(&alone, &params));
     for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
         params.threads = threads[k];
-        assert_ok(lr_listmode_events_init(&together, &params));
+        assert_ok(events_init(&together, &params));
         expect_same_events(&together, &alone);
         lr_listmode_events_finish(&together);
     }
@@ -157,7 +157,7 @@ static void test_kinds(void **state)
         kind_of[c] = (unsigned char)(c / PANEL / 2 < 2 ? c / PANEL / 2 : LR_EVENTS_NO_KIND);
     info.kinds = (lr_event_kinds){.count = 2, .num_crystals = PANELS * PANEL, .kind_of = kind_of, .tof = tof};
     scanner->tof_resolution_ps = 500;
-    assert_ok(lr_listmode_events_init(&found, &params));
+    assert_ok(events_init(&found, &params));
     const int panels[6][2] = {{0, 1}, {1, 2}, {2, 1}, {3, 2}, {0, 4}, {5, 4}};
     const double resolution_ps[6] = {200, 300, 0, 500, 0, 0}, bin_mm[6] = {20, 0, 0, 40, 0, 0};
     for (int k = 0; k < 6; k++) {
@@ -170,7 +170,7 @@ static void test_kinds(void **state)
     assert_says(test_log.warning, "from 10 to 120 mm wide");
     lr_listmode_events_finish(&found);
     scanner->tof_resolution_ps = 0;
-    assert_int_equal(lr_listmode_events_init(&found, &params), LR_BAD_INPUT);
+    assert_int_equal(events_init(&found, &params), LR_BAD_INPUT);
     lr_listmode_events_finish(&found);
 }
 
@@ -179,7 +179,7 @@ static void test_kinds(void **state)
 static void refuse(lr_status status, const char *sentence)
 {
     struct lr_listmode_events found;
-    assert_fails(lr_listmode_events_init(&found, &params), status, &test_log, sentence);
+    assert_fails(events_init(&found, &params), status, &test_log, sentence);
     lr_listmode_events_finish(&found);
 }
 

@@ -40,7 +40,7 @@ struct alone {
     struct lr_rows rows;            /* the grid's */
     int per_row;                    /* sample points */
     struct lr_pair_window window;   /* of the pairs that are looked at */
-    struct lr_pair_list list;       /* ascending and one after the other */
+    lr_selection list;              /* ascending and one after the other */
     int64_t num_values, num_voxels; /* LORs of the pairs; their first one is value 0 */
     double *elements;               /* [num_voxels][num_values], of the tracer */
     double *edges;                  /* [num_voxels] what lines near edges carry; 0 in exact mode */
@@ -143,7 +143,7 @@ static inline void alone_choose_pairs(struct alone *alone)
     const int64_t end = first + wanted < lors->num_pairs ? first + wanted : lors->num_pairs;
     int32_t *pairs = kept(end - first, sizeof(*pairs));
     for (int64_t k = first; k < end; k++) pairs[k - first] = (int32_t)k;
-    alone->list = (struct lr_pair_list){.pairs = pairs, .num_pairs = end - first};
+    alone->list = (lr_selection){.pairs = pairs, .num_pairs = end - first};
     alone->num_values = lors->offsets[end] - lors->offsets[first];
     alone->window = lr_pair_window_begin(lors, NULL, 0);
     alone->window.begin = first;

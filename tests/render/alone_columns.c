@@ -141,7 +141,7 @@ static void check_back(struct alone *alone, struct lr_columns *columns, void *us
     variants->mirrored += columns->is_mirrored;
     variants->packed += columns->packed != NULL;
     variants->near += columns->may_be_near;
-    variants->masks += columns->has_masks;
+    variants->masks += columns->masks.any;
     variants->plain += !columns->is_mirrored && !columns->may_be_near;
 }
 

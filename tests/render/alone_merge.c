@@ -357,9 +357,7 @@ static void delivery_open(struct delivery *delivery, int64_t num_lors, int threa
 static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                 const struct lr_packed_element *elements)
 {
-    assert_ok(lr_deliverer_reserve(deliverer, part->count));
-    for (int64_t k = 0; k < part->count; k++) deliverer->elements[deliverer->num_elements++] = elements[k];
-    assert_ok(lr_deliverer_add(deliverer, part));
+    assert_ok(lr_deliverer_add(deliverer, part, elements));
 }
 
 /* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
@@ -404,14 +402,10 @@ static void check_deliver_many(bool by_blocks)
     struct delivery delivery = {.sink = {take_many, &taken}, .other = {refuse, NULL}};
     delivery_open(&delivery, 1 << 24, 3, by_blocks);
     struct lr_deliverer *deliverer = &delivery.deliverer;
-    for (int row = 0; row < 7; row++) {
-        assert_ok(lr_deliverer_reserve(deliverer, counts[row]));
-        for (int64_t k = 0; k < counts[row]; k++) {
-            const int64_t n = deliverer->num_elements++;
-            deliverer->elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
-        }
-        assert_ok(lr_deliverer_add(deliverer, &(struct lr_row_part){row, counts[row], true, true}));
-    }
+    struct lr_packed_element *elements = kept(5400006, sizeof(*elements));
+    for (int64_t n = 0; n < 5400006; n++) elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
+    for (int row = 0; row < 7; elements += counts[row++])
+        add(deliverer, &(struct lr_row_part){row, counts[row], true, true}, elements);
     assert_ok(lr_deliverer_deliver(deliverer));
     assert_int_equal(taken.num_elements, 5400006);
     assert_int_equal(taken.next_row, 7);

@@ -128,7 +128,7 @@ static void test_stack_order(void **context)
         check_column_order(&orders, LR_COLUMNS_TO_STACKS, 0.0f);
         check_column_order(&orders, LR_COLUMNS_ONES_TO_STACKS, 1.0f);
         check_lor_order(&orders, LR_COLUMNS_STACKS_TO_LOR_ORDER);
-        masks += orders.columns->has_masks;
+        masks += orders.columns->masks.any;
         stacks += orders.columns->stacks->most_modules > 1;
         orders_close(&orders);
     }

@@ -167,7 +167,7 @@ static void each_case(check_pairs *check)
         alone_check(alone, pairs != NULL);
         keep_object(pairs, end_pairs);
         check(alone, pairs);
-        variants.masks += pairs->has_masks;
+        variants.masks += pairs->masks.any;
         variants.near += pairs->may_be_near;
         variants.horizon += pairs->meets_horizon;
         variants.plain += !pairs->may_be_near && !pairs->meets_horizon;

@@ -32,8 +32,8 @@ static lr_status take(void *user, const lr_row *row)
 static struct row *read_rows(struct stage *stage, const struct lr_rows *rows, int threads, int64_t stop_before)
 {
     struct received received = {stage->lors, rows->begin, stop_before, kept(rows->end, sizeof(struct row))};
-    const struct lr_row_reader reader = {
-        .images = &stage->images, .plan = stage->plan, .threads = threads, .log = &stage->log.log};
+    const struct lr_backend_params params = {.threads = threads, .log = &stage->log.log};
+    const struct lr_row_reader reader = {.images = &stage->images, .plan = stage->plan, .params = &params};
     const lr_status status = lr_rows_read(&reader, rows, &(lr_row_sink){take, &received});
     if (stop_before == 0) stage_check(stage, status == LR_OK);
     if (stop_before != 0) assert_int_equal(status, LR_CANCELLED);

@@ -43,36 +43,25 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
                          lr_vector *out)
 {
     const struct lr_method *method = compute->method;
-    const lr_vector *image = is_forward ? in : out, *values = is_forward ? out : in;
     const lr_selection all = {0}, *selection = part != NULL ? part : &all;
-    const struct lr_pair_list pairs = {selection->pairs, selection->num_pairs, selection->interleave,
-                                       selection->interleave_turn};
-    const struct lr_lor_list list = {selection->lors, selection->num_lors};
-    lr_status status = LR_OK;
+    lr_vector from = in != NULL ? *in : (lr_vector){0};
+    lr_vector *image = is_forward ? &from : out, *values = is_forward ? out : in != NULL ? &from : NULL;
     lr_values_count_traffic(compute->place, in, out);
-    if (is_forward && image->values == NULL) LR_TRY(method->take_image(compute->projector, image));
-    if (selection->lors == NULL) {
-        LR_TRY(is_forward ? method->forward(compute->projector, &pairs, image->values, out)
-                          : method->back(compute->projector, &pairs, values, image->values));
-    } else {
-        /* Methods read lists of single LORs and their values on the host. */
-        const bool is_copied = values != NULL && values->values == NULL;
-        lr_vector host = {0};
-        if (is_copied)
-            LR_TRY(lr_vector_create(&(lr_vector_params){.count = values->count,
-                                                        .name = "values of a list of LORs",
-                                                        .log = compute->params.log},
-                                    &host));
-        float *floats = is_copied ? host.values : values != NULL ? values->values : NULL;
-        if (is_copied && !is_forward) status = lr_vector_copy(values, &host);
-        if (status == LR_OK)
-            status = is_forward ? method->forward_lors(compute->projector, &list, image->values, floats)
-                                : method->back_lors(compute->projector, &list, floats, image->values);
-        if (status == LR_OK && is_copied && is_forward) status = lr_vector_copy(&host, out);
-        if (is_copied) lr_vector_destroy(&host);
-        LR_TRY(status);
-    }
-    return !is_forward && image->values == NULL ? method->give_image(compute->projector, out) : LR_OK;
+    if (selection->lors == NULL) return method->project(compute->projector, is_forward, selection, image, values);
+
+    /* Methods read lists of single LORs and their values on the host. */
+    const bool is_copied = values != NULL && values->values == NULL;
+    lr_vector host = values != NULL ? *values : (lr_vector){0};
+    lr_status status = LR_OK;
+    if (is_copied)
+        LR_TRY(lr_vector_create(
+            &(lr_vector_params){.count = values->count, .name = "values of a list of LORs", .log = compute->params.log},
+            &host));
+    if (is_copied && !is_forward) status = lr_vector_copy(values, &host);
+    if (status == LR_OK) status = method->project_lors(compute->projector, is_forward, selection, image, host.values);
+    if (status == LR_OK && is_copied && is_forward) status = lr_vector_copy(&host, out);
+    if (is_copied) lr_vector_destroy(&host);
+    return status;
 }
 
 /* --- the backend --- */
@@ -93,30 +82,31 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return gl_context_leave(compute->ctx, status);
 }
 
-static double read_clock(const struct lr_compute *compute, double (*clock)(const void *self))
+static double read_clock(const struct lr_compute *compute, double (*clock)(struct gl_stopwatch *watch))
 {
-    if (clock == NULL || gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
-    const double seconds = clock(compute->projector);
+    struct gl_stopwatch *watch = compute->method_params.watch;
+    if (watch == NULL || gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
+    const double seconds = clock(watch);
     gl_context_release(compute->ctx);
     return seconds;
 }
 
 static double device_seconds(void *self)
 {
-    const struct lr_compute *compute = self;
-    return read_clock(compute, compute->method->device_seconds);
+    return read_clock(self, gl_stopwatch_seconds);
 }
 
 static double device_clock(void *self)
 {
-    const struct lr_compute *compute = self;
-    return read_clock(compute, compute->method->device_clock);
+    return read_clock(self, gl_stopwatch_total);
 }
 
 static lr_status blank(void *self, const lr_selection *part, lr_vector *values)
 {
     struct lr_compute *compute = self;
-    return lr_blanks_run(&compute->blanks, compute->params.lors, part, values);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = lr_blanks_run(&compute->blanks, compute->params.lors, part, values);
+    return gl_context_leave(compute->ctx, status);
 }
 
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
@@ -137,24 +127,19 @@ static lr_status prepare(void *self, bool lists)
     return gl_context_leave(compute->ctx, status);
 }
 
-/* Closes the place. It is silenced first, because vectors may keep it open after the backend's log has ended. */
-static void close_place(struct lr_compute *compute)
-{
-    lr_place_silence(compute->place);
-    lr_place_close(compute->place);
-}
-
 static void destroy(void *self)
 {
     struct lr_compute *compute = self;
-    if (gl_context_make_current_to_free(compute->ctx)) {
+    if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
         if (compute->lister != NULL && compute->lister != compute->projector)
             compute->rows_method->destroy(compute->lister);
-        compute->method->destroy(compute->projector);
+        if (compute->projector != NULL) compute->method->destroy(compute->projector);
+        gl_stopwatch_destroy(compute->method_params.watch);
         lr_blanks_finish(&compute->blanks);
         gl_context_release(compute->ctx);
     }
-    close_place(compute);
+    lr_place_silence(compute->place); /* vectors may keep the place open after the log has ended */
+    lr_place_close(compute->place);
     free(compute);
 }
 
@@ -228,11 +213,14 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
         compute->method = find_method(&compute->method_params, LR_METHOD_PROJECTIONS);
         compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
         compute->fns = compute_fns;
-        compute->fns.has_parts = compute->method->forward_lors != NULL;
-        compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
+        compute->fns.has_parts = compute->method->project_lors != NULL;
+        compute->fns.device_clock = compute->method->has_clock ? device_clock : NULL;
         compute->params.deterministic =
             compute->params.deterministic || (compute->method == &lr_pairs_method && has_many_terms(params));
-        compute->projector = compute->method->create(&compute->method_params);
+        const char *label = compute->method->watch;
+        struct gl_stopwatch *watch = label != NULL ? gl_stopwatch_create(compute->ctx, label) : NULL;
+        compute->method_params.watch = watch;
+        if (label == NULL || watch != NULL) compute->projector = compute->method->create(&compute->method_params);
         compute->fns.ones_by_angle = compute->projector != NULL && compute->method->leaves_out != NULL &&
                                      compute->method->leaves_out(compute->projector);
         if (compute->rows_method == compute->method) compute->lister = compute->projector;
@@ -240,8 +228,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
         status = gl_context_leave(compute->ctx, status);
     }
     if (status != LR_OK) {
-        close_place(compute);
-        free(compute);
+        destroy(compute);
         return status;
     }
 

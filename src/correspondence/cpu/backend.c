@@ -116,10 +116,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
     const struct lr_backend_params *params = &cpu->scene.params;
-    const int *samples = params->samples;
-    const struct lr_rows all = {.grid = params->grid,
-                                .samples = {samples[0], samples[1], samples[2]},
-                                .end = rows == NULL ? lr_grid_num_voxels(params->grid) : 0};
+    const struct lr_rows all = lr_rows_of_voxels(params, 0, lr_grid_num_voxels(params->grid));
     if (rows == NULL) rows = &all;
     const lr_progress *progress = params->progress;
     const double total = (double)(rows->end - rows->begin);

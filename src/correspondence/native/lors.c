@@ -58,18 +58,18 @@ static void place_crystal(const struct lr_native_module *module, int crystal, in
 }
 
 /* Lists the LORs of a stretch that are in coincidence, sorted by group. LORs with the value 0 are left out. */
-static void fill(struct lors *lors, const struct lr_native_lors *list, const float *values, const int64_t stretch[2])
+static void fill(struct lors *lors, const lr_selection *list, const float *values, const int64_t stretch[2])
 {
     const struct lr_native_scene *scene = &lors->native->scene;
     const int64_t *offsets = scene->params.lors->offsets;
     int64_t pair = 0;
     lors->num = lors->num_groups = 0;
     for (int64_t k = stretch[0]; k < stretch[1]; k++) {
-        while (list->numbers[k] >= offsets[pair + 1]) pair++;
+        while (list->lors[k] >= offsets[pair + 1]) pair++;
         const struct lr_native_pair *at = &scene->pairs[pair];
         const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
         const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-        const int64_t within = list->numbers[k] - offsets[pair];
+        const int64_t within = list->lors[k] - offsets[pair];
         struct entry entry = {.pair = (int32_t)pair, .position = k, .value = values != NULL ? values[k] : 1.0f};
         place_crystal(i, (int)(within / crystals), &entry.columns[0], &entry.cells[0]);
         place_crystal(j, (int)(within % crystals), &entry.columns[1], &entry.cells[1]);
@@ -236,7 +236,7 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
     const struct lr_native_hull hull = lr_native_make_hull(scene, first->pair, &range);
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
-    const bool each_column = lr_native_sums_each_column(scene, first->pair);
+    const bool each_column = lr_native_block_size(scene, first->pair) <= LR_NATIVE_FEW_CELLS;
     const int begin = rows[0] > between[0] ? rows[0] : between[0];
     const int end = rows[1] < between[1] ? rows[1] : between[1];
     for (meeting->y = begin; meeting->y < end; meeting->y++) {
@@ -245,110 +245,78 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
             meet_column(meeting, group);
             if (each_column) add_to_totals(lors, group);
         }
-        if (lr_native_sums_row(meeting->y)) add_to_totals(lors, group);
+        if ((meeting->y + 1) % LR_NATIVE_ROWS_OF_SUMS == 0) add_to_totals(lors, group);
     }
     add_to_totals(lors, group);
 }
 
-/* --- jobs --- */
-
-static lr_status forward_job(void *user, int64_t job, struct lr_native_view *view)
+/* A job projects some groups forward for all rows, or all groups back to some rows of voxels. */
+static lr_status do_job(void *user, int64_t job, struct lr_native_view *view)
 {
     const struct lors *lors = user;
     struct meeting meeting = {.lors = lors, .view = view};
-    const int between[2] = {0, view->scene->num_points[1]};
-    const int64_t end = (job + 1) * GROUPS_PER_JOB;
-    for (int64_t k = job * GROUPS_PER_JOB; k < end && k < lors->num_groups; k++) {
+    int between[2] = {0, view->scene->num_points[1]};
+    int64_t groups[2] = {0, lors->num_groups};
+    if (lors->values != NULL) {
+        groups[0] = job * GROUPS_PER_JOB;
+        groups[1] = groups[0] + GROUPS_PER_JOB < groups[1] ? groups[0] + GROUPS_PER_JOB : groups[1];
+    } else {
+        const int rows = lors->rows_per_job * view->scene->num_samples[1];
+        between[0] = (int)job * rows;
+        between[1] = between[0] + rows < between[1] ? between[0] + rows : between[1];
+    }
+    for (int64_t k = groups[0]; k < groups[1]; k++) {
         LR_TRY(lr_native_ask(view));
         meet_group(&meeting, k, between);
     }
     return LR_OK;
 }
 
-static lr_status back_job(void *user, int64_t job, struct lr_native_view *view)
-{
-    const struct lors *lors = user;
-    struct meeting meeting = {.lors = lors, .view = view};
-    const int rows = lors->rows_per_job * view->scene->num_samples[1];
-    const int first = (int)job * rows, all = view->scene->num_points[1];
-    const int between[2] = {first, first + rows < all ? first + rows : all};
-    for (int64_t k = 0; k < lors->num_groups; k++) {
-        LR_TRY(lr_native_ask(view));
-        meet_group(&meeting, k, between);
-    }
-    return LR_OK;
-}
-
-static lr_status open_lors(struct lors *lors, const struct lr_native_lors *list)
-{
-    const lr_log *log = lors->native->scene.params.log;
-    const int64_t most = list->num < STRETCH ? list->num : STRETCH;
-    lors->entries = lr_alloc(most, sizeof(*lors->entries), "LORs", log);
-    lors->groups = lr_alloc(most + 1, sizeof(*lors->groups), "LORs", log);
-    return lors->entries != NULL && lors->groups != NULL ? LR_OK : LR_FAILED;
-}
-
-/* --- forward --- */
-
-lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
+lr_status lr_native_project_lors(struct lr_native *native, bool is_forward, const lr_selection *list, float *image,
                                  float *values)
 {
-    const lr_log *log = native->scene.params.log;
-    const float scale = 1.0f / (float)native->scene.num_all_samples;
-    const double all = (double)list->num;
-    struct lors lors = {.native = native, .values = values};
-    float *columns =
-        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
-    lr_status status = columns != NULL ? open_lors(&lors, list) : LR_FAILED;
-    if (status == LR_OK) {
-        lr_native_to_columns(&native->scene, image, columns);
-        lors.columns = columns;
-        lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs", log);
-        status = lors.totals != NULL ? LR_OK : LR_FAILED;
+    const struct lr_native_scene *scene = &native->scene;
+    const lr_log *log = scene->params.log;
+    const float scale = 1.0f / (float)scene->num_all_samples;
+    const int rows = scene->num_voxels[1];
+    const int64_t num = list->num_lors, most = num < STRETCH ? num : STRETCH;
+    const int64_t jobs = (int64_t)JOBS_PER_THREAD * native->num_views;
+    const int64_t voxels = lr_grid_num_voxels(scene->params.grid);
+    struct lors lors = {.native = native, .rows_per_job = (int)((rows + jobs - 1) / jobs)};
+    float *columns = is_forward ? lr_alloc(voxels, sizeof(*columns), "an image in columns", log) : NULL;
+    if (is_forward) {
+        lors.values = values;
+        lors.totals = lr_alloc(most, sizeof(*lors.totals), "the values of LORs", log);
+    } else {
+        lors.sums = lr_alloc(voxels, sizeof(*lors.sums), "an image in columns", log);
     }
-    for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
-        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
-        const struct lr_native_work work = {"projecting forward", (double)begin / all, (double)(end - begin) / all,
-                                            forward_job, &lors};
-        fill(&lors, list, NULL, (const int64_t[2]){begin, end});
-        for (int64_t k = begin; k < end; k++) {
+    lors.entries = lr_alloc(most, sizeof(*lors.entries), "LORs", log);
+    lors.groups = lr_alloc(most + 1, sizeof(*lors.groups), "LORs", log);
+    const bool has_memory = is_forward ? columns != NULL && lors.totals != NULL : lors.sums != NULL;
+    lr_status status = has_memory && lors.entries != NULL && lors.groups != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK && is_forward) lr_native_to_columns(scene, image, columns);
+    lors.columns = columns;
+    for (; status == LR_OK && lors.first < num; lors.first += STRETCH) {
+        const int64_t begin = lors.first, end = begin + STRETCH < num ? begin + STRETCH : num;
+        const struct lr_native_work work = {is_forward ? "projecting forward" : "back-projecting",
+                                            (double)begin / (double)num, (double)(end - begin) / (double)num, do_job,
+                                            &lors};
+        fill(&lors, list, is_forward ? NULL : values, (const int64_t[2]){begin, end});
+        for (int64_t k = begin; is_forward && k < end; k++) {
             values[k] = 0.0f;
             lors.totals[k - begin] = 0.0;
         }
-        lors.first = begin;
-        status = lr_native_run(native, &work, (lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB);
-        for (int64_t k = begin; status == LR_OK && k < end; k++) values[k] = (float)lors.totals[k - begin] * scale;
+        status = lr_native_run(native, &work,
+                               is_forward ? (lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB
+                                          : (rows + lors.rows_per_job - 1) / lors.rows_per_job);
+        for (int64_t k = begin; status == LR_OK && is_forward && k < end; k++)
+            values[k] = (float)lors.totals[k - begin] * scale;
     }
+    if (status == LR_OK && !is_forward) lr_native_from_columns(scene, lors.sums, image);
     free(lors.entries);
     free(lors.groups);
     free(lors.totals);
-    free(columns);
-    return status;
-}
-
-/* --- back --- */
-
-lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
-                              float *image)
-{
-    const struct lr_native_scene *scene = &native->scene;
-    const int rows = scene->num_voxels[1];
-    const int64_t jobs = (int64_t)JOBS_PER_THREAD * native->num_views;
-    const double all = (double)list->num;
-    struct lors lors = {.native = native, .rows_per_job = (int)((rows + jobs - 1) / jobs)};
-    lors.sums =
-        lr_alloc(lr_grid_num_voxels(scene->params.grid), sizeof(*lors.sums), "an image in columns", scene->params.log);
-    lr_status status = lors.sums != NULL ? open_lors(&lors, list) : LR_FAILED;
-    for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
-        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
-        const struct lr_native_work work = {"back-projecting", (double)begin / all, (double)(end - begin) / all,
-                                            back_job, &lors};
-        fill(&lors, list, values, (const int64_t[2]){begin, end});
-        status = lr_native_run(native, &work, (rows + lors.rows_per_job - 1) / lors.rows_per_job);
-    }
-    if (status == LR_OK) lr_native_from_columns(scene, lors.sums, image);
-    free(lors.entries);
-    free(lors.groups);
     free(lors.sums);
+    free(columns);
     return status;
 }

@@ -17,33 +17,14 @@ struct lr_native {
     struct lr_native_view *views; /* [num_views], one per thread */
 };
 
-/* A list of module pairs in ascending order; pairs NULL = all `num` pairs. The values of consecutive pairs are
- * consecutive. */
-struct lr_native_pairs {
-    const int32_t *pairs;
-    int64_t num;
-    const lr_selection *part; /* the LORs of the pairs that are projected; NULL = all LORs */
-};
+/* Functions of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
+lr_status lr_native_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
+lr_status lr_native_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
+lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* errors of all projections: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
-lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
-                            float *values);
-
-/* values: NULL = all values are 1. */
-lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
-                         float *image);
-
-/* Single LORs in ascending order. */
-struct lr_native_lors {
-    const int64_t *numbers;
-    int64_t num;
-};
-lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
+/* Projects single LORs: forward from the image to the values, or back. values: NULL = a back-projection of ones. */
+lr_status lr_native_project_lors(struct lr_native *native, bool is_forward, const lr_selection *list, float *image,
                                  float *values);
-lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
-                              float *image);
-
-lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* --- shared --- */
 
@@ -118,14 +99,6 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
-/* The progress of jobs on several threads, and the status that stops them. */
-struct lr_native_watch {
-    const struct lr_native_run_state *run;
-    atomic_llong num_begun, num_done;
-    atomic_int status; /* first status that is not LR_OK */
-    double next_s;     /* time of the next report, s; used by the thread that started the work */
-};
-
 /* Stores the first status that is not LR_OK. */
 static inline void lr_native_set_status(atomic_int *status, lr_status found)
 {
@@ -135,8 +108,8 @@ static inline void lr_native_set_status(atomic_int *status, lr_status found)
 
 /* Working memory of one thread. */
 struct lr_native_view {
-    struct lr_native_watch *watch; /* NULL if no jobs are running */
-    bool reports;                  /* true in the thread that started the work and reports its progress */
+    struct lr_native_run_state *run; /* jobs that are running; NULL = none */
+    bool reports;                    /* true in the thread that started the work and reports its progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;
@@ -159,12 +132,11 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
                                             const lr_selection *part);
 
-/* True if the forward sums of a pair are added to doubles after every column of points. Sums are first made in float,
- * because vectors of floats are fast, but a float loses precision as its sum grows. A pair with few cells has many
- * terms per cell, so its sums are added after every column. Sums of other pairs are added after some rows. Projections
- * of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
-bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair);
-bool lr_native_sums_row(int y);
+/* Forward sums are first made in float, because vectors of floats are fast, but a float loses precision as its sum
+ * grows. They are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many
+ * terms per cell, so its sums are added after every column of points, if a block has at most LR_NATIVE_FEW_CELLS
+ * values. Projections of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
+enum { LR_NATIVE_FEW_CELLS = 256, LR_NATIVE_ROWS_OF_SUMS = 8 };
 
 /* The axial cells of a pair's primary and secondary. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);

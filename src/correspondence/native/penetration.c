@@ -530,14 +530,6 @@ static int64_t place_of(const struct window *window, const lr_lors *lors, int64_
     return window->places[*pair] + lor - lors->offsets[*pair];
 }
 
-static struct lr_rows all_rows(const struct stopping *stopping)
-{
-    const int *samples = stopping->params.samples;
-    return (struct lr_rows){.grid = stopping->params.grid,
-                            .samples = {samples[0], samples[1], samples[2]},
-                            .end = lr_grid_num_voxels(stopping->params.grid)};
-}
-
 /* --- back --- */
 
 struct back {
@@ -569,7 +561,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     const struct stopping *stopping = self;
     const int64_t stretch = (int64_t)16 * stopping->params.threads;
-    const struct lr_rows rows = all_rows(stopping);
+    const struct lr_rows rows = lr_rows_of_voxels(&stopping->params, 0, lr_grid_num_voxels(stopping->params.grid));
     const float *given = values != NULL ? values->values : NULL;
     struct window window;
     LR_TRY(open_window(stopping, part, &window));
@@ -670,7 +662,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     forward.seen = lr_alloc((int64_t)most * modules, sizeof(*forward.seen), "sample points", log);
     lr_status status = point_values && forward.sums && forward.points && forward.seen ? LR_OK : LR_FAILED;
 
-    const struct lr_rows rows = all_rows(stopping);
+    const struct lr_rows rows = lr_rows_of_voxels(&stopping->params, 0, lr_grid_num_voxels(stopping->params.grid));
     const lr_progress *progress = stopping->params.progress;
     const int per_row = lr_rows_per_row(&rows);
     for (int64_t row = 0; row < rows.end; row++) {

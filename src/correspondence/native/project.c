@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of whole module pairs. A forward job computes the values of some crystal columns of one module with all
- * crystal columns of the other module. It adds the contributions of the image's columns in a fixed order. A back job
- * computes the sums of its own voxels. */
+ * The native backend: projections by columns on the processor's vector units, in single precision
+ * (docs/method/correspondence.md, "Columns in native"). This file has its life and the projections of whole module
+ * pairs. A forward job computes the values of some crystal columns of one module with all crystal columns of the other
+ * module. It adds the contributions of the image's columns in a fixed order. A back job computes the sums of its own
+ * voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/native/native.h"
@@ -11,6 +13,52 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The module pairs of a part, before the first of them. */
+static struct lr_pair_window pairs_of(const struct lr_native *native, const lr_selection *part)
+{
+    return lr_pair_window_begin(native->scene.params.lors, part != NULL ? part->pairs : NULL,
+                                part != NULL ? part->num_pairs : 0);
+}
+
+/* A copy of the values of a pair: either from the sums of blocks to the order of files, or from there to blocks. */
+struct copy {
+    const double *sums; /* NULL = to blocks */
+    float *values;      /* in the order of files; set to `scale` times the sums */
+    float scale;
+    const float *given; /* in the order of files; NULL = all values are 1 */
+    float *blocks;
+};
+
+/* Copies the values of the range's crystal columns, block by block. Values of LORs out of coincidence are 0. Blocks
+ * without LORs of the part are left out. */
+static void copy_values(const struct lr_native_scene *scene, int64_t index, const struct lr_native_range *range,
+                        const struct copy *copy)
+{
+    const struct lr_native_pair *pair = &scene->pairs[index];
+    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells, size = lr_native_block_size(scene, index);
+    const bool is_full = lr_native_mask_is_full(scene, index);
+    int64_t first = 0;
+    for (int ci = range->begin[0]; ci < range->end[0]; ci++) {
+        for (int cj = 0; cj < j->num_columns; cj++, first += size) {
+            if (!lr_native_takes(range, ci, cj)) continue;
+            for (int q = 0, cell = 0; q < i->num_cells; q++) {
+                const int64_t row = lr_native_crystal(i, ci, q) * crystals;
+                for (int s = 0; s < j->num_cells; s++, cell++) {
+                    const bool allowed =
+                        (pair->along == NULL || pair->along[cell] != 0.0f) &&
+                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj}, (const int[2]){q, s}));
+                    const int64_t at = row + lr_native_crystal(j, cj, s);
+                    if (copy->sums != NULL)
+                        copy->values[at] = allowed ? (float)copy->sums[first + cell] * copy->scale : 0.0f;
+                    else
+                        copy->blocks[first + cell] = !allowed ? 0.0f : copy->given != NULL ? copy->given[at] : 1.0f;
+                }
+            }
+        }
+    }
+}
 
 /* === forward projection === */
 
@@ -28,8 +76,9 @@ struct job {
 
 struct forward {
     struct lr_native *native;
-    const struct lr_native_pairs *list;
-    const float *columns; /* image */
+    const lr_selection *part;    /* NULL = all LORs */
+    struct lr_pair_window pairs; /* the list of its pairs */
+    const float *columns;        /* image */
     float *values;
     struct job *jobs;
     int64_t num_jobs;
@@ -42,12 +91,12 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     int64_t num = 0, first_value = 0;
-    for (int64_t k = 0; k < forward->list->num; k++) {
-        const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[k] : k;
+    for (int64_t k = 0; k < forward->pairs.num_pairs; k++) {
+        const int64_t pair = lr_pair_window_pair(&forward->pairs, k);
         const int columns = scene->modules[scene->pairs[pair].i].num_columns;
         const int64_t size = lr_pair_size(scene->params.lors, pair);
-        const int64_t parts =
-            ((int64_t)JOBS_PER_THREAD * forward->native->num_views + forward->list->num - 1) / forward->list->num;
+        const int64_t parts = ((int64_t)JOBS_PER_THREAD * forward->native->num_views + forward->pairs.num_pairs - 1) /
+                              forward->pairs.num_pairs;
         const int64_t by_jobs = columns / parts, by_values = JOB_VALUES / (size / columns);
         const int64_t chosen = by_jobs < by_values ? by_jobs : by_values;
         const int step = chosen > 1 ? (int)chosen : 1; /* crystal columns of module i in each job */
@@ -106,7 +155,7 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct lr_native_hull hull = lr_native_make_hull(scene, visit->pair, &visit->range);
     const int samples = scene->num_samples[2], num_along = scene->num_voxels[2];
-    const bool sums_each_column = lr_native_sums_each_column(scene, visit->pair);
+    const bool sums_each_column = lr_native_block_size(scene, visit->pair) <= LR_NATIVE_FEW_CELLS;
     struct scatter_target *target = visit->user;
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
@@ -130,7 +179,7 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
             LR_TRY(lr_native_visit_column(view, visit, &column));
             if (sums_each_column) add_to_sums(target);
         }
-        if (lr_native_sums_row(y)) add_to_sums(target);
+        if ((y + 1) % LR_NATIVE_ROWS_OF_SUMS == 0) add_to_sums(target);
     }
     add_to_sums(target);
     return LR_OK;
@@ -141,14 +190,14 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const struct forward *forward = user;
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct job *job = &forward->jobs[number];
-    const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[job->entry] : job->entry;
+    const int64_t pair = lr_pair_window_pair(&forward->pairs, job->entry);
     const int num_j = scene->modules[scene->pairs[pair].j].num_columns;
     struct scatter_target target = {.num_blocks = (int64_t)(job->end - job->begin) * num_j,
                                     .first_block = (int64_t)job->begin * num_j,
                                     .block_size = lr_native_block_size(scene, pair)};
     struct lr_native_visit visit = {
         .pair = pair,
-        .range = lr_native_whole_pair(scene, pair, forward->list->part),
+        .range = lr_native_whole_pair(scene, pair, forward->part),
         .take = scatter,
         .user = &target,
     };
@@ -163,53 +212,34 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const bool has_all = target.values && target.sums && target.are_new && target.points;
     const lr_status status = has_all ? visit_columns(forward, view, &visit) : LR_FAILED;
 
-    /* Copies values from blocks to the order of files. Values of LORs out of coincidence are 0. */
-    const struct lr_native_pair *on = &scene->pairs[pair];
-    const struct lr_native_module *i = &scene->modules[on->i], *j = &scene->modules[on->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const float scale = 1.0f / (float)scene->num_all_samples;
-    const bool is_full = lr_native_mask_is_full(scene, pair);
-    const double *sums = target.sums;
-    for (int ci = job->begin; status == LR_OK && ci < job->end; ci++) {
-        for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&visit.range, ci, cj)) {
-                sums += i->num_cells * j->num_cells;
-                continue;
-            }
-            for (int q = 0; q < i->num_cells; q++) {
-                float *row = forward->values + job->first_value + lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++, sums++) {
-                    const int cell = q * j->num_cells + s;
-                    const bool allowed =
-                        (on->along == NULL || on->along[cell] != 0.0f) &&
-                        (!is_full || lr_native_allowed(scene, pair, (const int[2]){ci, cj}, (const int[2]){q, s}));
-                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
-                }
-            }
-        }
-    }
+    if (status == LR_OK)
+        copy_values(scene, pair, &visit.range,
+                    &(struct copy){.sums = target.sums,
+                                   .values = forward->values + job->first_value,
+                                   .scale = 1.0f / (float)scene->num_all_samples});
     free(target.values);
     free(target.sums);
     free(target.are_new);
     free(target.points);
-
     return status;
 }
 
 /* --- all of it --- */
 
-lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
-                            float *values)
+lr_status lr_native_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    const lr_log *log = native->scene.params.log;
-    struct forward forward = {.native = native, .list = list, .values = values};
+    struct lr_native *native = self;
+    const struct lr_backend_params *params = &native->scene.params;
+    if (part != NULL && part->lors != NULL)
+        return lr_native_project_lors(native, true, part, image->values, values->values);
+    struct forward forward = {
+        .native = native, .part = part, .pairs = pairs_of(native, part), .values = values->values};
     forward.num_jobs = list_jobs(&forward, NULL);
-    float *columns =
-        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
-    forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", log);
+    float *columns = lr_alloc(lr_grid_num_voxels(params->grid), sizeof(*columns), "an image in columns", params->log);
+    forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", params->log);
     lr_status status = columns != NULL && forward.jobs != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        lr_native_to_columns(&native->scene, image, columns);
+        lr_native_to_columns(&native->scene, image->values, columns);
         list_jobs(&forward, forward.jobs);
         forward.columns = columns;
         const struct lr_native_work work = {"projecting forward", 0.0, 1.0, project_job, &forward};
@@ -240,9 +270,9 @@ struct source {
 struct window {
     struct lr_native *native;
     const float *values;           /* the caller's values; NULL = all 1 */
-    const lr_selection *list_part; /* selected LORs of the list's pairs; NULL = all LORs */
+    const lr_selection *selection; /* NULL = all LORs */
     struct lr_pair_window part;
-    struct source *sources; /* [list->num] */
+    struct source *sources; /* [part.num_pairs] */
     float *memory;
     double *sums; /* [across 1][across 0][along] */
     int jobs_per_row;
@@ -276,30 +306,10 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
 
     /* If the caller gives values, the values of every pair of the window are in its memory. They then have the same
      * order as the caller's values. */
-    const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
-    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
-    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const bool is_full = lr_native_mask_is_full(scene, index);
-    for (int ci = 0; ci < i->num_columns; ci++) {
-        for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&range, ci, cj)) { /* no job reads this block */
-                blocks += i->num_cells * j->num_cells;
-                continue;
-            }
-            for (int q = 0; q < i->num_cells; q++) {
-                const int64_t row = lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++) {
-                    const float value = values != NULL ? values[row + lr_native_crystal(j, cj, s)] : 1.0f;
-                    const int cell = q * j->num_cells + s;
-                    const bool allowed =
-                        (pair->along == NULL || pair->along[cell] != 0.0f) &&
-                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj}, (const int[2]){q, s}));
-                    *blocks++ = allowed ? value : 0.0f;
-                }
-            }
-        }
-    }
+    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->selection);
+    struct copy copy = {.blocks = blocks};
+    if (window->values != NULL) copy.given = window->values + window->part.first_value + source->first;
+    copy_values(scene, index, &range, &copy);
     return LR_OK;
 }
 
@@ -336,7 +346,7 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
         const int64_t pair = lr_pair_window_pair(&window->part, k);
         const struct lr_native_visit visit = {
             .pair = pair,
-            .range = lr_native_whole_pair(scene, pair, window->list_part),
+            .range = lr_native_whole_pair(scene, pair, window->selection),
             .take = gather,
             .user = &target,
         };
@@ -366,31 +376,30 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
 
 /* --- all of it --- */
 
-lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
-                         float *image)
+lr_status lr_native_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    const lr_log *log = native->scene.params.log;
-    struct window window = {.native = native,
-                            .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
-                            .list_part = list->part,
-                            .values = values};
-    window.jobs_per_row = (native->scene.num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
-    window.sources = lr_alloc(list->num, sizeof(*window.sources), "pairs of modules", log);
-    window.sums =
-        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*window.sums), "an image in columns", log);
+    struct lr_native *native = self;
+    const struct lr_native_scene *scene = &native->scene;
+    const lr_log *log = scene->params.log;
+    float *given = values != NULL ? values->values : NULL;
+    if (part != NULL && part->lors != NULL) return lr_native_project_lors(native, false, part, image->values, given);
+    struct window window = {.native = native, .part = pairs_of(native, part), .selection = part, .values = given};
+    struct lr_pair_window *pairs = &window.part;
+    window.jobs_per_row = (scene->num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
+    window.sources = lr_alloc(pairs->num_pairs, sizeof(*window.sources), "pairs of modules", log);
+    window.sums = lr_alloc(lr_grid_num_voxels(scene->params.grid), sizeof(*window.sums), "an image in columns", log);
     lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto finish;
 
     /* A window has as many values as the limit allows, but at least the values of any single pair. */
-    const struct lr_native_scene *scene = &native->scene;
     const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
                                     ? scene->params.max_memory_bytes
                                     : WINDOW_BYTES;
     const int64_t limit = limit_bytes / (int64_t)sizeof(float);
     int64_t all = 0, largest = 0;
-    for (int64_t k = 0; k < window.part.num_pairs; k++) {
-        const int64_t pair = lr_pair_window_pair(&window.part, k);
-        const int64_t num = is_held(&window, pair) ? lr_pair_window_size(&window.part, k) : 0;
+    for (int64_t k = 0; k < pairs->num_pairs; k++) {
+        const int64_t pair = lr_pair_window_pair(pairs, k);
+        const int64_t num = is_held(&window, pair) ? lr_pair_window_size(pairs, k) : 0;
         all += num;
         largest = num > largest ? num : largest;
     }
@@ -398,31 +407,73 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
     window.memory = lr_alloc(most, sizeof(*window.memory), "LOR values", log);
     status = window.memory != NULL ? LR_OK : LR_FAILED;
 
-    const double num_pairs = (double)window.part.num_pairs;
-    struct lr_pair_window *part = &window.part;
-    while (status == LR_OK && part->end < part->num_pairs) {
+    const double num_pairs = (double)pairs->num_pairs;
+    while (status == LR_OK && pairs->end < pairs->num_pairs) {
         /* The window gets the next pairs whose values fit, but at least one pair. */
-        lr_pair_window_leave(part);
+        lr_pair_window_leave(pairs);
         int64_t num_held = 0;
-        for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
-            const bool held = is_held(&window, lr_pair_window_pair(part, part->end));
-            const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
-            if (part->end > part->begin && num_held + needed > most) break;
-            window.sources[part->end] = (struct source){.first = needed > 0 ? num_held : -1};
+        for (; pairs->end < pairs->num_pairs; lr_pair_window_take(pairs)) {
+            const bool held = is_held(&window, lr_pair_window_pair(pairs, pairs->end));
+            const int64_t needed = held ? lr_pair_window_size(pairs, pairs->end) : 0;
+            if (pairs->end > pairs->begin && num_held + needed > most) break;
+            window.sources[pairs->end] = (struct source){.first = needed > 0 ? num_held : -1};
             num_held += needed;
         }
-        const int64_t num = part->end - part->begin;
-        struct lr_native_work work = {"back-projecting", (double)part->begin / num_pairs, 0.0, load_job, &window};
+        const int64_t num = pairs->end - pairs->begin;
+        struct lr_native_work work = {"back-projecting", (double)pairs->begin / num_pairs, 0.0, load_job, &window};
         status = lr_native_run(native, &work, num);
         if (status != LR_OK) break;
         work.job = gather_job;
         work.share = (double)num / num_pairs;
         status = lr_native_run(native, &work, (int64_t)scene->num_voxels[1] * window.jobs_per_row);
     }
-    if (status == LR_OK) lr_native_from_columns(scene, window.sums, image);
+    if (status == LR_OK) lr_native_from_columns(scene, window.sums, image->values);
 finish:
     free(window.memory);
     free(window.sums);
     free(window.sources);
     return status;
+}
+
+/* === the backend === */
+
+static void destroy(void *self)
+{
+    struct lr_native *native = self;
+    for (int k = 0; k < native->num_views; k++) lr_native_view_finish(&native->views[k]);
+    free(native->views);
+    lr_native_scene_finish(&native->scene);
+    free(native);
+}
+
+lr_status lr_native_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {
+        .name = "native",
+        .has_parts = true,
+        .voxel_bytes = 12,
+        .heeds_pairs = true,
+        .forward = lr_native_forward,
+        .back = lr_native_back,
+        .rows = lr_native_rows,
+        .destroy = destroy,
+    };
+    if (params->penetration) return lr_native_penetration_create(params, backend);
+    struct lr_native *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
+    if (native == NULL) return LR_FAILED;
+    lr_status status = lr_native_scene_init(&native->scene, params);
+    if (status == LR_OK) {
+        native->views = lr_alloc(params->threads, sizeof(*native->views), "threads", params->log);
+        status = native->views != NULL ? LR_OK : LR_FAILED;
+    }
+    while (status == LR_OK && native->num_views < params->threads) {
+        status = lr_native_view_init(&native->views[native->num_views], &native->scene);
+        native->num_views += status == LR_OK;
+    }
+    if (status != LR_OK) {
+        destroy(native);
+        return status;
+    }
+    lr_backend_on_host(backend, &fns, native, params->threads, native->views[0].kernels->name);
+    return LR_OK;
 }

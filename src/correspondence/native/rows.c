@@ -206,8 +206,9 @@ static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t
     return wanted >= (double)most ? most : wanted <= (double)least ? least : (int64_t)wanted;
 }
 
-lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink)
+lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
+    struct lr_native *native = self;
     const struct lr_native_scene *scene = &native->scene;
     const lr_lors *lors = scene->params.lors;
     const lr_log *log = scene->params.log;

@@ -19,11 +19,6 @@ static bool is_along_u(const struct lr_native_scene *scene, const struct lr_nati
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
 }
 
-static bool has_bit(const struct lr_native_scene *scene, uint32_t set, int64_t n)
-{
-    return lr_mask_bit(scene->params.lors->masks->words + set, n);
-}
-
 /* The scanner's number of a cell along the axis. */
 static int scanner_cell(const struct lr_native_module *module, int cell)
 {
@@ -43,7 +38,7 @@ bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t inde
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
     if (mask->kind != LR_MASK_SEPARABLE) return true;
     const uint32_t set = is_along_u(scene, pair) ? mask->offset_b : mask->offset_a;
-    return has_bit(scene, set, (int64_t)ci * scene->modules[pair->j].num_columns + cj);
+    return lr_mask_bit(scene->params.lors->masks->words + set, (int64_t)ci * scene->modules[pair->j].num_columns + cj);
 }
 
 bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const int columns[2], const int cells[2])
@@ -68,7 +63,7 @@ static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct
     const struct lr_native_module *modules = scene->modules;
     struct lr_native_pair *pair = &scene->pairs[index];
     const struct lr_native_module *i = &modules[pair->i], *j = &modules[pair->j];
-    const uint32_t set = cells_set(scene, index);
+    const uint32_t set = cells_set(scene, index), *bits = scene->params.lors->masks->words + set;
     for (int64_t k = 0; k < sharing->num; k++) {
         const struct lr_native_pair *other = &scene->pairs[sharing->first[k]];
         const struct lr_native_module *other_i = &modules[other->i], *other_j = &modules[other->j];
@@ -86,8 +81,7 @@ static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct
     bool is_full = true;
     for (int q = 0; q < i->num_cells; q++) {
         for (int s = 0; s < j->num_cells; s++) {
-            const bool is_allowed =
-                has_bit(scene, set, (int64_t)scanner_cell(i, q) * j->num_cells + scanner_cell(j, s));
+            const bool is_allowed = lr_mask_bit(bits, (int64_t)scanner_cell(i, q) * j->num_cells + scanner_cell(j, s));
             table[q * j->num_cells + s] = is_allowed ? 1.0f : 0.0f;
             is_full = is_full && is_allowed;
         }

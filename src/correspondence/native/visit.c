@@ -308,20 +308,6 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     return LR_OK;
 }
 
-/* FEW_CELLS: largest number of values per block of a pair that adds its sums to doubles after each column of points.
- * Larger pairs add them after each ROWS_OF_SUMS rows. */
-enum { FEW_CELLS = 256, ROWS_OF_SUMS = 8 };
-
-bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair)
-{
-    return lr_native_block_size(scene, pair) <= FEW_CELLS;
-}
-
-bool lr_native_sums_row(int y)
-{
-    return (y + 1) % ROWS_OF_SUMS == 0;
-}
-
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair, const lr_selection *part)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
@@ -348,52 +334,53 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
  * cost little. */
 #define ASK_SECONDS 0.02
 
+/* Jobs on several threads: their progress, and the status that stops them. */
 struct lr_native_run_state {
     struct lr_native *native;
     const struct lr_native_work *work;
     int64_t num_jobs;
-    struct lr_native_watch watch;
+    atomic_llong num_begun, num_done;
+    atomic_int status; /* first status that is not LR_OK */
+    double next_s;     /* time of the next report, s; used by the thread that started the work */
 };
 
 lr_status lr_native_ask(struct lr_native_view *view)
 {
-    struct lr_native_watch *watch = view->watch;
-    if (watch == NULL) return LR_OK;
-    if (view->reports && lr_clock_seconds() >= watch->next_s) {
+    struct lr_native_run_state *run = view->run;
+    if (run == NULL) return LR_OK;
+    if (view->reports && lr_clock_seconds() >= run->next_s) {
         /* Jobs in progress count as half done, but only after the first job has ended. */
-        const struct lr_native_run_state *run = watch->run;
-        const double num_done = (double)atomic_load(&watch->num_done);
-        const double num_begun = (double)atomic_load(&watch->num_begun);
+        const double num_done = (double)atomic_load(&run->num_done);
+        const double num_begun = (double)atomic_load(&run->num_begun);
         const double part = num_done > 0.0 ? 0.5 * (num_done + num_begun) / (double)run->num_jobs : 0.0;
         const double done = run->work->share * part;
         const lr_status status =
             lr_progress_report(run->native->scene.params.progress, run->work->what, run->work->from + done, 1.0);
-        lr_native_set_status(&watch->status, status);
-        watch->next_s = lr_clock_seconds() + ASK_SECONDS;
+        lr_native_set_status(&run->status, status);
+        run->next_s = lr_clock_seconds() + ASK_SECONDS;
     }
-
-    return (lr_status)atomic_load_explicit(&watch->status, memory_order_relaxed);
+    return (lr_status)atomic_load_explicit(&run->status, memory_order_relaxed);
 }
 
 static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
 {
     struct lr_native_run_state *run = user;
     struct lr_native_view *view = &run->native->views[worker];
-    view->watch = &run->watch;
+    view->run = run;
     view->reports = worker == 0;
     for (int64_t k = begin; k < end && lr_native_ask(view) == LR_OK; k++) {
-        atomic_fetch_add(&run->watch.num_begun, 1);
-        lr_native_set_status(&run->watch.status, run->work->job(run->work->user, k, view));
-        atomic_fetch_add(&run->watch.num_done, 1);
+        atomic_fetch_add(&run->num_begun, 1);
+        lr_native_set_status(&run->status, run->work->job(run->work->user, k, view));
+        atomic_fetch_add(&run->num_done, 1);
     }
 }
 
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs)
 {
-    struct lr_native_run_state run = {.native = native, .work = work, .num_jobs = num_jobs, .watch.run = &run};
+    struct lr_native_run_state run = {.native = native, .work = work, .num_jobs = num_jobs};
     lr_parallel_for(native->num_views, num_jobs, 1, do_jobs, &run);
-    for (int k = 0; k < native->num_views; k++) native->views[k].watch = NULL;
-    LR_TRY((lr_status)atomic_load(&run.watch.status));
+    for (int k = 0; k < native->num_views; k++) native->views[k].run = NULL;
+    LR_TRY((lr_status)atomic_load(&run.status));
     return lr_progress_report(native->scene.params.progress, work->what, work->from + work->share, 1.0);
 }
 

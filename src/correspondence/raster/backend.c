@@ -80,7 +80,7 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
                          lr_vector *out)
 {
     const lr_selection all = {0}, *selection = part != NULL ? part : &all;
-    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
+    const struct lr_rows rows = lr_rows_of_voxels(&raster->params, 0, lr_grid_num_voxels(raster->params.grid));
     struct lr_plan_work work = {.rows = &rows,
                                 .window =
                                     lr_pair_window_begin(raster->params.lors, selection->pairs, selection->num_pairs),
@@ -141,9 +141,7 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     const struct lr_row_reader reader = {
         .images = &raster->images,
         .plan = raster->plan,
-        .threads = raster->params.threads,
-        .log = raster->params.log,
-        .progress = raster->params.progress,
+        .params = &raster->params,
     };
     const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
@@ -193,7 +191,9 @@ static lr_status raster_prepare(void *self, bool lists)
 static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *values)
 {
     struct raster *raster = self;
-    return lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
+    LR_TRY(gl_context_make_current(raster->ctx));
+    const lr_status status = lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
+    return gl_context_leave(raster->ctx, status);
 }
 
 /* Lists the passes that have run, by step. */
@@ -233,10 +233,8 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    if (raster->place != NULL) { /* vectors may keep the place open after the log has ended */
-        lr_place_silence(raster->place);
-        lr_place_close(raster->place);
-    }
+    lr_place_silence(raster->place); /* vectors may keep the place open after the log has ended */
+    lr_place_close(raster->place);
     free(raster);
 }
 
@@ -258,35 +256,6 @@ static const struct lr_backend_fns raster_fns = {
     .destroy = raster_destroy,
 };
 
-static lr_status build(struct raster *raster)
-{
-    const struct lr_backend_params *params = &raster->params;
-    const struct gl_limits *limits = gl_context_limits(raster->ctx);
-
-    /* The atlas is large enough to keep a device busy, and small enough for short batches. */
-    const int64_t num_modules = params->lors->scanner->num_modules;
-    const int most = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
-                                                                             : limits->max_viewport_size[0];
-    int size = limits->small_batches ? 2048 : 4096, tile[2];
-    lr_plan_tile_size(params->lors->scanner, params->rays, tile);
-    while (size * 2 <= most && (int64_t)(size / tile[0]) * (size / tile[1]) < num_modules) size *= 2;
-    raster->max_window = lr_texels_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
-    raster->plan = lr_plan_create(&(struct lr_plan_params){
-        .lors = params->lors,
-        .rays = params->rays,
-        .atlas_size = size < most ? size : most,
-        .log = params->log,
-    });
-    if (raster->plan == NULL) return LR_FAILED;
-    for (int k = 0; k < NUM_KINDS; k++) {
-        raster->watches[k] = gl_stopwatch_create(raster->ctx, kind_names[k]);
-        if (raster->watches[k] == NULL) return LR_FAILED;
-    }
-    LR_TRY(lr_scene_init(&raster->scene, raster->ctx, params->lors,
-                         &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false, false);
-}
-
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     if (params->penetration) {
@@ -300,20 +269,40 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params, struc
     lr_status status = lr_place_open_on(
         &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .shared = params->shared, .log = params->log},
         &raster->place);
+    const struct gl_limits *limits = NULL;
     if (status == LR_OK) {
         raster->ctx = raster->place->ctx;
+        limits = gl_context_limits(raster->ctx);
         gl_context_clear_by_driver(raster->ctx);
         status = gl_context_make_current(raster->ctx);
     }
     if (status == LR_OK) {
-        status = build(raster);
+        /* The atlas is large enough to keep a device busy, and small enough for short batches. */
+        const int64_t num_modules = params->lors->scanner->num_modules;
+        const int texture = limits->max_texture_size, viewport = limits->max_viewport_size[0];
+        const int most = texture < viewport ? texture : viewport;
+        int size = limits->small_batches ? 2048 : 4096, tile[2];
+        lr_plan_tile_size(params->lors->scanner, params->rays, tile);
+        while (size * 2 <= most && (int64_t)(size / tile[0]) * (size / tile[1]) < num_modules) size *= 2;
+        raster->max_window = lr_texels_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
+        raster->plan = lr_plan_create(&(struct lr_plan_params){
+            .lors = params->lors, .rays = params->rays, .atlas_size = size < most ? size : most, .log = params->log});
+        status = raster->plan != NULL ? LR_OK : LR_FAILED;
+        for (int k = 0; k < NUM_KINDS && status == LR_OK; k++) {
+            raster->watches[k] = gl_stopwatch_create(raster->ctx, kind_names[k]);
+            status = raster->watches[k] != NULL ? LR_OK : LR_FAILED;
+        }
+        if (status == LR_OK)
+            status = lr_scene_init(&raster->scene, raster->ctx, params->lors,
+                                   &(struct lr_scene_absorption){params->mu, params->mu_steps});
+        if (status == LR_OK)
+            status = lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false, false);
         status = gl_context_leave(raster->ctx, status);
     }
     if (status != LR_OK) {
         raster_destroy(raster);
         return status;
     }
-    const struct gl_limits *limits = gl_context_limits(raster->ctx);
     backend->fns = &raster_fns;
     backend->self = raster;
     backend->place = raster->place;

@@ -56,19 +56,13 @@ int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
     return (rows > 0 ? rows : 1) * WIDTH;
 }
 
-/* Finds two boxes of texels: that of the full rows, and that of the incomplete last row. Either may be empty. */
-static void find_boxes(const struct lr_texels *texels, struct gl_box boxes[2])
-{
-    const int rows = (int)(texels->count / WIDTH);
-    boxes[0] = (struct gl_box){.width = WIDTH, .height = rows};
-    boxes[1] = (struct gl_box){.y = rows, .width = (int)(texels->count % WIDTH), .height = 1};
-}
-
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels)
 {
     struct gl_texture *texture = texels->target->colours[0];
-    struct gl_box boxes[2];
-    find_boxes(texels, boxes);
+    /* The full rows, and the incomplete last row. Either may be empty. */
+    const int rows = (int)(texels->count / WIDTH);
+    const struct gl_box boxes[2] = {{.width = WIDTH, .height = rows},
+                                    {.y = rows, .width = (int)(texels->count % WIDTH), .height = 1}};
     int64_t done = 0;
     for (int k = 0; k < 2; k++) {
         const int64_t count = (int64_t)boxes[k].width * boxes[k].height;

@@ -327,7 +327,8 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
                 const int num_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
                 const int64_t lor = plan->lors->offsets[lr_lors_pair(plan->lors, i, j)] +
                                     (i < j ? (int64_t)a * num_j + b : (int64_t)b * num_i + a);
-                LR_TRY(lr_elements_add(list, lor, reading->factor * (double)distinct[k].weight, reading->reader->log));
+                LR_TRY(lr_elements_add(list, lor, reading->factor * (double)distinct[k].weight,
+                                       reading->reader->params->log));
             }
         }
     }
@@ -349,15 +350,11 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 {
     const int *size = reader->images->atlas->size;
     struct reading reading = {.reader = reader, .factor = 1.0 / lr_rows_per_row(rows)};
-    reading.atlas = lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit), "correspondence images", reader->log);
+    reading.atlas =
+        lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit), "correspondence images", reader->params->log);
     if (reading.atlas == NULL) return LR_FAILED;
-    const struct lr_row_batches batches = {.plan = reader->plan,
-                                           .fetch = fetch_batch,
-                                           .fill = fill_row,
-                                           .user = &reading,
-                                           .threads = reader->threads,
-                                           .log = reader->log,
-                                           .progress = reader->progress};
+    const struct lr_row_batches batches = {
+        .plan = reader->plan, .fetch = fetch_batch, .fill = fill_row, .user = &reading, .params = reader->params};
     const lr_status status = lr_row_batches_deliver(&batches, rows, sink);
     free(reading.atlas);
     return status;

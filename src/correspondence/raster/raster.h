@@ -134,9 +134,7 @@ struct lr_reduce_pass {
 struct lr_row_reader {
     struct lr_correspondence *images;
     struct lr_plan *plan;
-    int threads;
-    const lr_log *log;
-    const lr_progress *progress;
+    const struct lr_backend_params *params; /* threads, log and progress are read */
 };
 
 /* Renders the rows batch by batch, reads the atlas back to the host, and hands every row to the sink in order,

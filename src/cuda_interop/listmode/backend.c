@@ -43,7 +43,7 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
                             MOST_POINTS, model->grid.size[k], model->samples[k]);
         }
     }
-    exact->is_leaning = lr_listmode_is_leaning(scanner);
+    exact->is_leaning = lr_listmode_shared_axis(scanner) < 0;
     exact->reach_mm = model->reach_mm;
 
     /* Upper bounds of elements, enlarged by a hundredth for rounding. */

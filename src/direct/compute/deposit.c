@@ -176,14 +176,8 @@ static lr_status send(struct compute_deposit *deposit)
     for (int slab = 0; slab < deposit->num_slabs; slab++) {
         uniforms.views[2] = slab * deposit->views_per_slab;
         uniforms.is_first = slab == 0;
-        struct gl_pass pass = {
-            .label = "DIRECT deposition",
-            .program = deposit->program,
-            .uniforms = &uniforms,
-            .uniform_bytes = sizeof(uniforms),
-            .groups = {gl_divide_up(deposit->filled, LR_DIRECT_GROUP), 1, 1},
-            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
-        };
+        struct gl_pass pass = gl_pass_compute(deposit->program, &uniforms, sizeof(uniforms),
+                                              (const int[3]){gl_divide_up(deposit->filled, LR_DIRECT_GROUP), 1, 1});
         pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = deposit->events;
         pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = deposit->crystals;
         pass.buffers[LR_BIND_DEPOSIT_BORDERS].buffer = deposit->borders;

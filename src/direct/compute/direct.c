@@ -98,10 +98,17 @@ static void reorder(const struct lr_direct_layout *layout, float *values, bool h
     }
 }
 
-/* Copies values to an image if to_device, else from it. values: [nz][ny][nx]. */
-static lr_status image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout, float *values,
-                            bool to_device)
+/* Takes an image back from the functions, if they have it, for use by OpenGL. */
+static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
 {
+    return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
+}
+
+lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values,
+                         bool to_device)
+{
+    const struct lr_direct_layout *layout = &compute->layout;
+    LR_TRY(reclaim(compute, image));
     /* A buffer is copied with its margins, a texture without margins. */
     const bool has_margins = image->buffer != NULL && image->has_margins;
     int extent[3];
@@ -250,26 +257,6 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
     return status;
 }
 
-/* --- images in and out --- */
-
-/* Takes an image back from the functions, if they have it, for use by OpenGL. */
-static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
-{
-    return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
-}
-
-lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values)
-{
-    LR_TRY(reclaim(compute, image));
-    return image_copy(image, &compute->layout, (float *)(uintptr_t)values, true);
-}
-
-lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values)
-{
-    LR_TRY(reclaim(compute, image));
-    return image_copy(image, &compute->layout, values, false);
-}
-
 /* --- the clock of projections, which waits for the device only when it is read --- */
 
 /* Marks the begin or the end of a timed interval. The functions time it if they replace the passes, else the
@@ -375,7 +362,7 @@ static lr_status copy_vector(struct lr_direct_compute *compute, const struct lr_
 {
     if (!lr_vector_is_on_host(vector))
         return exchange(compute, &(struct copy){to_image ? TO_IMAGE : TO_VECTOR, false, image, vector});
-    return to_image ? lr_direct_put(compute, image, vector->values) : lr_direct_fetch(compute, image, vector->values);
+    return lr_direct_copy(compute, image, vector->values, to_image);
 }
 
 static lr_status open_vector(const struct lr_direct_compute *compute, const char *name, lr_precision precision,
@@ -838,7 +825,7 @@ static lr_status time_task(void *self, const lr_direct_task *task, double *devic
     LR_TRY(gl_context_make_current(compute->ctx));
     if (task->work == LR_DIRECT_WORK_READING) {
         float *values = lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
-        status = values != NULL ? lr_direct_fetch(compute, &resident->image, values) : LR_FAILED;
+        status = values != NULL ? lr_direct_copy(compute, &resident->image, values, false) : LR_FAILED;
         free(values);
     } else if (task->work != LR_DIRECT_WORK_TABLES) {
         compute->is_unordered = true;
@@ -868,9 +855,10 @@ static lr_status direct_project(void *self, const struct lr_direct_projection *p
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    lr_status status = projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in);
+    lr_status status = LR_OK;
+    if (!projection->is_same) status = lr_direct_copy(compute, &compute->in, (float *)(uintptr_t)projection->in, true);
     if (status == LR_OK) status = run_view(compute, projection->is_forward, projection->view);
-    if (status == LR_OK) status = lr_direct_fetch(compute, &compute->out, projection->out);
+    if (status == LR_OK) status = lr_direct_copy(compute, &compute->out, projection->out, false);
     gl_context_release(compute->ctx);
     return status;
 }

@@ -144,9 +144,9 @@ void lr_direct_close_tables(struct lr_direct_compute *compute);
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_backend *backend);
 
-/* Copy values [nz][ny][nx] to or from an image. The image is first taken back from the functions. */
-lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
-lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
+/* Copies values [nz][ny][nx] to an image (to_device), or from it. The image is first taken back from the functions. */
+lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values,
+                         bool to_device);
 
 /* Runs all projections of a task into the same target, one after another, or in any order if is_unordered. Waits for
  * the device. device_seconds: by the device's clock, s. */

@@ -19,23 +19,12 @@ struct step {
 };
 _Static_assert(sizeof(struct step) == 32, "the shader's layout");
 
-/* The offsets of one column of mSR. Slices `low` to `high` have the offsets numbered from `first` on. */
-struct column {
-    int32_t first;
-    int16_t low, high; /* low > high = no offsets */
-};
-
+/* mSR by columns, and the axis of a thread's outputs: 0 = x, 1 = y. */
 struct columns {
     const struct lr_direct_shape *shape;
-    struct column *columns; /* [2 half y + 1][2 half x + 1] */
+    struct lr_direct_column *list; /* owned */
     int axis;
 };
-
-static struct column *column_at(const struct columns *columns, int x, int y)
-{
-    const int *half = columns->shape->info.half;
-    return &columns->columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
-}
 
 /* Counts the steps of a gather, and writes the steps if `steps` is not NULL. */
 static int walk(const struct columns *columns, struct step *steps)
@@ -53,9 +42,9 @@ static int walk(const struct columns *columns, struct step *steps)
                 for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
                     /* Output j reads this column of mSR, unless the column is outside mSR or empty. */
                     const int place = along - j;
-                    if (abs(place) > along_half) continue;
-                    const struct column *column =
-                        columns->axis == 0 ? column_at(columns, place, across) : column_at(columns, across, place);
+                    const struct lr_direct_column *column =
+                        lr_direct_column_at(columns->shape, columns->list, columns->axis == 0 ? place : across,
+                                            columns->axis == 0 ? across : place);
                     if (column->low > column->high) continue;
                     step.first[j] = column->first + 4 * quad - column->low;
                     for (int r = 0; r < 4; r++) {
@@ -122,14 +111,9 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
                                                   .height = info->grid.size[1] + 2 * compute->layout.margin[2]});
     if (tables->map == NULL) return LR_FAILED;
     const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
-    struct gl_pass pass = {
-        .label = "LORmap",
-        .program = compute->map_program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1},
-        .barriers = GL_TEXTURE_FETCH_BARRIER_BIT,
-    };
+    struct gl_pass pass = gl_pass_compute(compute->map_program, &uniforms, sizeof(uniforms),
+                                          (const int[3]){gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1});
+    pass.barriers = GL_TEXTURE_FETCH_BARRIER_BIT;
     pass.images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = tables->map, .access = GL_WRITE_ONLY};
     return gl_pass_run(compute->ctx, &pass);
 }
@@ -205,14 +189,8 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
     }
     free(samples);
 
-    struct gl_pass pass = {
-        .label = "mSRval",
-        .program = compute->values_program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {tables->num_rows, 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT,
-    };
+    struct gl_pass pass =
+        gl_pass_compute(compute->values_program, &uniforms, sizeof(uniforms), (const int[3]){tables->num_rows, 1, 1});
     pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
     pass.buffers[LR_BIND_DIRECT_OFFSETS].buffer = tables->offsets;
     pass.buffers[LR_BIND_DIRECT_KERNELS].buffer = kernels;
@@ -228,29 +206,14 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
 static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_compute *compute,
                              const struct lr_direct_shape *shape)
 {
-    const int *half = shape->info.half;
-    const int64_t num_columns = (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1);
     struct columns columns = {
         .shape = shape,
-        .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", compute->params.log),
+        .list = lr_direct_list_columns(shape, compute->params.log),
         /* The thread's outputs lie along the axis nearer to the line. Rows of mSR are longest along this axis, and at
          * the ends of long rows little work is wasted. */
         .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
     };
-    if (columns.columns == NULL) return LR_FAILED;
-
-    /* The offsets of a column have no gaps, because an ellipsoid is convex. */
-    for (int64_t k = 0; k < num_columns; k++) columns.columns[k] = (struct column){.low = 1, .high = 0};
-    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-        const int32_t *offset = shape->offsets[i];
-        struct column *column = column_at(&columns, offset[0], offset[1]);
-        if (column->low > column->high) {
-            column->first = (int32_t)i;
-            column->low = (int16_t)offset[2];
-        }
-        column->high = (int16_t)offset[2];
-    }
-
+    if (columns.list == NULL) return LR_FAILED;
     tables->axis = columns.axis;
     tables->num_steps = walk(&columns, NULL);
     const int64_t bytes = tables->num_steps * (int64_t)sizeof(struct step);
@@ -261,7 +224,7 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     }
     tables->bytes += bytes;
     free(steps);
-    free(columns.columns);
+    free(columns.list);
     return tables->steps != NULL ? LR_OK : LR_FAILED;
 }
 

@@ -93,24 +93,9 @@ static lr_status project(void *self, const struct lr_direct_projection *projecti
     return LR_OK;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
-{
-    return lr_direct_views_forward(&((struct direct_cpu *)self)->views, part, image, values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    return lr_direct_views_back(&((struct direct_cpu *)self)->views, part, values, image);
-}
-
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
-{
-    return lr_direct_views_rows(&((struct direct_cpu *)self)->views, wanted, sink);
-}
-
 static void destroy(void *self)
 {
-    struct direct_cpu *cpu = self;
+    struct direct_cpu *cpu = ((struct lr_direct_views *)self)->self;
     for (int view = 0; cpu->tables != NULL && view < cpu->params.num_views; view++)
         lr_direct_tables_destroy(cpu->tables[view]);
     free(cpu->tables);
@@ -123,9 +108,9 @@ lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, st
     static const struct lr_backend_fns fns = {.name = "cpu",
                                               .computes_in_double = true,
                                               .has_parts = true,
-                                              .forward = forward,
-                                              .back = back,
-                                              .rows = rows,
+                                              .forward = lr_direct_views_forward,
+                                              .back = lr_direct_views_back,
+                                              .rows = lr_direct_views_rows,
                                               .destroy = destroy};
     struct direct_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
@@ -134,10 +119,10 @@ lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, st
     cpu->views = (struct lr_direct_views){.params = &cpu->params, .in_double = true, .project = project, .self = cpu};
     cpu->tables = lr_alloc(params->num_views, sizeof(lr_direct_tables *), "look-up tables", params->log);
     if (cpu->tables == NULL || lr_direct_views_init(&cpu->views) != LR_OK) {
-        destroy(cpu);
+        destroy(&cpu->views);
         return LR_FAILED;
     }
-    lr_backend_on_host(backend, &fns, cpu, params->threads, NULL);
+    lr_backend_on_host(backend, &fns, &cpu->views, params->threads, NULL);
     return LR_OK;
 }
 

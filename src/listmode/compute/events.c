@@ -235,12 +235,8 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
     struct gl_program *program =
         lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
     if (program == NULL) return LR_FAILED;
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
+    struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                          (const int[3]){gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1});
     pass.buffers[LR_BIND_LIST_EVENTS].buffer = segment->events;
     pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = segment->ends != NULL ? segment->ends : events->crystals;
     pass.buffers[LR_BIND_LIST_SIGMAS].buffer = events->sigmas;

@@ -57,7 +57,7 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
     const struct lr_listmode_model *model = params->model;
     struct lr_listmode_exact *exact = &compute->exact;
     const int *samples = model->samples;
-    exact->is_leaning = lr_listmode_is_leaning(model->scanner);
+    exact->is_leaning = lr_listmode_shared_axis(model->scanner) < 0;
     exact->point_bits = (int)log2((double)samples[0] * samples[1] * samples[2]);
     exact->plane_points = 0;
     for (int axis = 0; axis < 3; axis++) {

@@ -42,16 +42,6 @@ static lr_status add_job(struct job_builder *builder, const struct lr_listmode_j
     return LR_OK;
 }
 
-static int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-static int32_t most_of(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Counts the slices within a range that a portion's lines cross, and adds LINE_WORK for each line. */
 static int64_t work_within(const struct job_builder *builder, const struct portion *portion, const int32_t slices[2])
 {
@@ -59,7 +49,7 @@ static int64_t work_within(const struct job_builder *builder, const struct porti
     for (int64_t k = portion->begin; k < portion->end; k++) {
         int32_t own[2];
         lr_listmode_key_slices(builder->compute->events.keys[k], own);
-        const int32_t low = most_of(own[0], slices[0]), high = least(own[1], slices[1]);
+        const int32_t low = own[0] > slices[0] ? own[0] : slices[0], high = own[1] < slices[1] ? own[1] : slices[1];
         work += high > low ? high - low + LINE_WORK : 0;
     }
     return work;
@@ -73,8 +63,8 @@ static struct portion widen(const struct job_builder *builder, const struct port
         int32_t own[2];
         lr_listmode_key_slices(builder->compute->events.keys[k], own);
         if (own[0] < own[1]) {
-            wider.slices[0] = least(wider.slices[0], own[0]);
-            wider.slices[1] = most_of(wider.slices[1], own[1]);
+            wider.slices[0] = own[0] < wider.slices[0] ? own[0] : wider.slices[0];
+            wider.slices[1] = own[1] > wider.slices[1] ? own[1] : wider.slices[1];
         }
     }
     return wider;
@@ -163,7 +153,8 @@ static lr_status add_line_jobs(struct job_builder *builder, const int64_t *group
             }
             const struct lr_listmode_job job = {
                 .lines = {(int32_t)first, (int32_t)(portion.end - first), axis},
-                .slices = {least(portion.slices[0], portion.slices[1]), portion.slices[1]}};
+                .slices = {portion.slices[0] < portion.slices[1] ? portion.slices[0] : portion.slices[1],
+                           portion.slices[1]}};
             LR_TRY(add_job(builder, &job));
         }
     }

@@ -44,18 +44,14 @@ static lr_status enter(struct lr_listmode_compute *compute)
 static lr_status leave(struct lr_listmode_compute *compute, lr_status status)
 {
     gl_stopwatch_end(compute->watch);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return gl_context_leave(compute->ctx, status);
 }
 
 static lr_status project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
                          const lr_vector *in, lr_vector *out)
 {
-    lr_traffic *traffic = &compute->place->traffic;
-    const int64_t size = (int64_t)sizeof(float);
     LR_TRY(enter(compute));
-    traffic->to_device += in != NULL && in->values != NULL ? in->count * size : 0;
-    traffic->to_host += out->values != NULL ? out->count * size : 0;
+    lr_values_count_traffic(compute->place, in, out);
     return leave(compute, lr_listmode_project(compute, is_forward, part, in, out));
 }
 
@@ -234,7 +230,7 @@ static void destroy(void *self)
         gl_context_release(compute->ctx);
     }
     /* Vectors may keep the place open after the backend's log has ended. */
-    if (compute->owns_place && compute->place != NULL) lr_place_silence(compute->place);
+    if (compute->owns_place) lr_place_silence(compute->place);
     lr_place_close(compute->place);
     free(compute);
 }
@@ -273,8 +269,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     }
     if (status == LR_OK) {
         status = init(compute);
-        gl_context_release(compute->ctx);
-        status = gl_context_status(compute->ctx, status);
+        status = gl_context_leave(compute->ctx, status);
     }
     if (status != LR_OK) {
         destroy(compute);

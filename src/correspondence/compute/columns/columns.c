@@ -159,16 +159,14 @@ static lr_status init(struct lr_columns *columns)
     columns->cells = lr_columns_upload_cells(columns);
     if (columns->cells == NULL) return LR_FAILED;
     size_groups(columns);
-    columns->image =
-        lr_data_buffer(columns->ctx, "image in columns", columns->shares * lr_columns_image_bytes(columns), NULL);
-    const int64_t packed_bytes = 4 * lr_columns_image_bytes(columns);
+    const int64_t image_bytes = lr_grid_num_voxels(params->grid) * (int64_t)sizeof(float),
+                  packed_bytes = 4 * image_bytes;
+    columns->image = lr_data_buffer(columns->ctx, "image in columns", columns->shares * image_bytes, NULL);
     if (exact && stacks->has_half_turn && packed_bytes <= limits->max_storage_bytes) {
         columns->packed = lr_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
         if (columns->packed == NULL) return LR_FAILED;
     }
-    columns->watch = gl_stopwatch_create(columns->ctx, "column passes");
-    if (columns->image == NULL || columns->watch == NULL) return LR_FAILED;
-    return lr_columns_upload_scene(columns);
+    return columns->image != NULL ? lr_columns_upload_scene(columns) : LR_FAILED;
 }
 
 /* The squared diagonal of a face, divided by the squared distance between the grid and the nearest module, above which
@@ -191,6 +189,7 @@ void *lr_columns_create(const struct lr_method_params *params)
     columns->across[0] = columns->axis == 0 ? 1 : 0;
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = params->max_window;
+    columns->watch = params->watch;
 
     const double nearest = lr_columns_nearest_mm(columns);
     double largest_face = 0.0; /* largest squared diagonal of a face, mm^2 */
@@ -231,11 +230,10 @@ void lr_columns_destroy(void *self)
         lr_columns_stacks_finish(columns->stacks);
         free(columns->stacks);
     }
-    gl_stopwatch_destroy(columns->watch);
     gl_buffer_destroy(columns->state);
     gl_buffer_destroy(columns->image);
-    gl_buffer_destroy(columns->mask_words);
-    gl_buffer_destroy(columns->mask_entries);
+    gl_buffer_destroy(columns->masks.words);
+    gl_buffer_destroy(columns->masks.entries);
     gl_buffer_destroy(columns->points);
     gl_buffer_destroy(columns->cells);
     gl_buffer_destroy(columns->packed);
@@ -245,16 +243,6 @@ void lr_columns_destroy(void *self)
 
 /* --- the method --- */
 
-static double device_seconds(const void *self)
-{
-    return gl_stopwatch_seconds(((const struct lr_columns *)self)->watch);
-}
-
-static double device_clock(const void *self)
-{
-    return gl_stopwatch_total(((const struct lr_columns *)self)->watch);
-}
-
 static bool leaves_out(const void *self)
 {
     const struct lr_columns *columns = self;
@@ -262,19 +250,14 @@ static bool leaves_out(const void *self)
 }
 
 const struct lr_method lr_columns_method = {
-    .name = "columns",
     .serves = serves,
     .create = lr_columns_create,
     .destroy = lr_columns_destroy,
     .prepare = lr_columns_prepare,
-    .forward = lr_columns_forward,
-    .back = lr_columns_back,
-    .forward_lors = lr_columns_forward_lors,
-    .back_lors = lr_columns_back_lors,
-    .take_image = lr_columns_take_image,
-    .give_image = lr_columns_give_image,
+    .project = lr_columns_project,
+    .project_lors = lr_columns_project_lors,
     .rows = lr_columns_read_rows,
     .leaves_out = leaves_out,
-    .device_seconds = device_seconds,
-    .device_clock = device_clock,
+    .watch = "column passes",
+    .has_clock = true,
 };

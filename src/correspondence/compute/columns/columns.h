@@ -9,6 +9,7 @@
 
 #include "correspondence/compute/method.h"
 #include "correspondence/compute/rows/merge.h"
+#include "correspondence/scene.h"
 #include "correspondence/values.h"
 #include "gl/pass.h"
 #include "gl/timer.h"
@@ -60,14 +61,14 @@ struct lr_columns {
      * side. An overlap is no larger than the farther face, so the expansion is too coarse only near both modules of a
      * pair. */
     bool may_be_near;
-    bool has_masks;                /* true if some pair has LORs out of coincidence */
     bool has_angles;               /* true if passes can leave out LORs by their angle */
     bool is_mirrored;              /* exact mode: stacks and sample points are symmetric along the columns */
     int forward_group, back_group; /* threads of a workgroup */
     int back_columns;              /* columns of a workgroup of the exact back-projection */
     int strips;                    /* strips that a workgroup holds at the same time */
     int64_t max_window;            /* most LOR values of a window */
-    struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
+    struct gl_buffer *modules, *points, *cells;
+    struct lr_scene_masks masks;
     struct gl_buffer *packed;         /* four values per voxel, or NULL */
     int shares;                       /* workgroups per column in a back-projection, each with separate sums */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output of a projection */
@@ -79,7 +80,7 @@ struct lr_columns {
     struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL if it never does */
     int64_t most_rounds;            /* most loop rounds of a thread; INT64_MAX on devices that end no loops */
     int element_rounds;             /* approximate loop rounds of one element, i.e. pieces of a strip */
-    struct gl_stopwatch *watch;     /* times each pass, so that waiting for the host does not count */
+    struct gl_stopwatch *watch;     /* not owned; times each pass, so that waiting for the host does not count */
 };
 
 /* Creates the method, which serves a scanner and grid under four conditions. Both modules of every pair have the same
@@ -99,17 +100,13 @@ lr_status lr_columns_check_loops(const struct lr_columns *columns);
 /* Makes the check of lr_columns_check_loops after the first projection over a list of pairs, and skips it after later
  * projections over the same list. The number of loop rounds depends on the scanner, the grid and the list, but not on
  * the values. */
-lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back);
+lr_status lr_columns_check_pairs(struct lr_columns *columns, const lr_selection *list, bool is_back);
 
 /* Functions of struct lr_method. */
-lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
-lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
-lr_status lr_columns_take_image(void *self, const lr_vector *image);
-lr_status lr_columns_give_image(void *self, lr_vector *image);
-
-lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
-lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
+lr_status lr_columns_project(void *self, bool is_forward, const lr_selection *list, lr_vector *image, lr_vector *data);
+lr_status lr_columns_project_lors(void *self, bool is_forward, const lr_selection *list, lr_vector *image,
+                                  float *values);
 lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* --- scene --- */
@@ -121,8 +118,8 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
 /* Uploads the module pairs list[begin .. end-1]. first_values: [list], index of each pair's first value; NULL = values
  * are contiguous, in the order of the list. errors: NULL, logged. */
-struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                          int64_t begin, int64_t end, const int64_t *first_values);
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const lr_selection *list, int64_t begin,
+                                          int64_t end, const int64_t *first_values);
 
 /* The number of sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
@@ -153,16 +150,11 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* Images are copied between the grid's order and the order of columns, which is [across 1][across 0][along]. */
 
-int64_t lr_columns_image_bytes(const struct lr_columns *columns);
-
-/* Copy an image to columns->image, or from it. image: [num_voxels] in the grid's order. sums: one per voxel in the
- * order of columns, in fixed point; read in place of columns->image; NULL = columns->image is read. errors: LR_FAILED,
- * LR_NO_DEVICE. */
-lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image);
-lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
-
-/* Converts sums in fixed point to an image in columns->image, on the device. */
-lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
+/* Copies an image to columns->image, or from it. image: on the host or at the backend's place. sums: one per voxel in
+ * the order of columns, in fixed point; read in place of columns->image; NULL = columns->image is read. errors:
+ * LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *image, const struct lr_fixed *sums,
+                                bool to_columns);
 
 /* --- programs --- */
 
@@ -210,18 +202,17 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
  * data of the original list. Pairs within one stack are left out: its modules lie in one plane, so they do not see each
  * other. */
 struct lr_stack_order {
-    struct lr_pair_list list;
+    lr_selection list;
     int32_t *pairs;      /* owned; the memory of list.pairs */
     int64_t *sources;    /* owned; [list] index of a pair's first value in the data */
     int64_t num_sources; /* values of the original list's data */
 };
-lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const lr_selection *list,
                                      struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
 /* Writes zeros for the pairs that the sorted list leaves out. data: the values of the original list. */
-lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                    const lr_vector *data);
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const lr_selection *list, const lr_vector *data);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 
@@ -233,8 +224,8 @@ struct lr_stack_buffers {
     int64_t num_values; /* in stack order */
     bool has_half_turn; /* true if the window also has the image of each pair after half a turn */
 };
-lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                   const int64_t range[2], struct lr_stack_buffers *buffers);
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_selection *list, const int64_t range[2],
+                                   struct lr_stack_buffers *buffers);
 
 /* --- windows of pairs --- */
 
@@ -243,7 +234,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
 
 struct lr_window {
     struct lr_columns *columns;
-    const struct lr_pair_list *list;
+    const lr_selection *list;
     struct lr_pair_window part;     /* the pairs of the window in the list */
     int most_across, most_along;    /* most crystal pairs of a module pair, across and along the columns */
     int most_stacked;               /* most crystal pairs of a pair of stacks, along the columns */
@@ -257,7 +248,7 @@ struct lr_window {
 
 /* Begins a projection; lr_window_next then finds the first window. order: in exact mode receives the sorted pairs,
  * which the caller frees by lr_stack_order_finish. */
-lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const struct lr_pair_list *list,
+lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const lr_selection *list,
                           struct lr_stack_order *order);
 
 /* Moves to the next group of pairs whose values fit a buffer. Returns false if no pairs are left. */

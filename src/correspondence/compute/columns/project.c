@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "correspondence/compute/rows/point_lists.h"
 #include "correspondence/plan.h"
 #include "gl/vectors.h"
 #include "model/lors/place.h"
@@ -66,13 +65,13 @@ bool lr_window_next(struct lr_window *window)
     return part->end > part->begin;
 }
 
-lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const struct lr_pair_list *list,
+lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const lr_selection *list,
                           struct lr_stack_order *order)
 {
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     *order = (struct lr_stack_order){0};
     if (exact) LR_TRY(lr_columns_order_by_stacks(columns, list, order));
-    const struct lr_pair_list *taken = exact ? &order->list : list;
+    const lr_selection *taken = exact ? &order->list : list;
     *window = (struct lr_window){.columns = columns,
                                  .list = taken,
                                  .part = lr_pair_window_begin(columns->params.lors, taken->pairs, taken->num_pairs),
@@ -211,7 +210,7 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
     if (window->list->interleave > 1 && window->columns->has_angles) {
         uniforms.angles[0] = window->list->interleave;
-        uniforms.angles[1] = window->list->turn;
+        uniforms.angles[1] = window->list->interleave_turn;
         uniforms.angles[2] = window->columns->params.lors->angles->count;
         uniforms.angles[3] = lr_turn_shift(window->columns->params.lors, window->list->interleave);
     }
@@ -324,25 +323,6 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     return LR_OK;
 }
 
-lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
-{
-    struct lr_columns *columns = self;
-    struct lr_stack_order order;
-    struct lr_window window;
-    lr_status status = LR_OK;
-    gl_stopwatch_reset(columns->watch);
-    LR_TRY(image != NULL ? lr_columns_upload_image(columns, image) : LR_OK);
-    LR_TRY(lr_window_begin(&window, columns, list, &order));
-    while (status == LR_OK && lr_window_next(&window)) {
-        status = forward_window(&window, data);
-        lr_window_close(&window);
-    }
-    lr_stack_order_finish(&order);
-    LR_TRY(status);
-    if (columns->params.mode == LR_MODE_EXACT) LR_TRY(lr_columns_clear_left_out(columns, list, data));
-    return lr_columns_check_pairs(columns, list, false);
-}
-
 static lr_status back_window(struct lr_window *window, const lr_vector *data)
 {
     struct lr_columns *columns = window->columns;
@@ -378,26 +358,35 @@ static lr_status back_window(struct lr_window *window, const lr_vector *data)
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &sum) : LR_OK;
 }
 
-lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
+lr_status lr_columns_project(void *self, bool is_forward, const lr_selection *list, lr_vector *image, lr_vector *data)
 {
     struct lr_columns *columns = self;
     struct lr_stack_order order;
     struct lr_window window;
     lr_status status = LR_OK;
     gl_stopwatch_reset(columns->watch);
-    gl_buffer_clear(columns->image, 0);
-    /* The program that writes the image to the caller's vector is started now, together with the others. */
-    if (image == NULL) LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
+    if (is_forward) {
+        LR_TRY(lr_columns_copy_image(columns, image, NULL, true));
+    } else {
+        gl_buffer_clear(columns->image, 0);
+        /* The program that writes the image to the caller's vector is started now, together with the others. */
+        if (image->values == NULL)
+            LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
+    }
     LR_TRY(lr_window_begin(&window, columns, list, &order));
-    window.most_rounds = columns->most_rounds; /* limited, because a thread visits all pairs of the window */
+    /* The rounds of a back-projection are limited, because a thread visits all pairs of the window. */
+    if (!is_forward) window.most_rounds = columns->most_rounds;
     while (status == LR_OK && lr_window_next(&window)) {
-        status = back_window(&window, data);
+        status = is_forward ? forward_window(&window, data) : back_window(&window, data);
         lr_window_close(&window);
     }
     lr_stack_order_finish(&order);
     LR_TRY(status);
-    LR_TRY(image != NULL ? lr_columns_read_image(columns, NULL, image) : LR_OK);
-    return lr_columns_check_pairs(columns, list, true);
+    if (!is_forward)
+        LR_TRY(lr_columns_copy_image(columns, image, NULL, false));
+    else if (columns->params.mode == LR_MODE_EXACT)
+        LR_TRY(lr_columns_clear_left_out(columns, list, data));
+    return lr_columns_check_pairs(columns, list, !is_forward);
 }
 
 /* ---- lists of LORs ---- */
@@ -413,151 +402,111 @@ _Static_assert(sizeof(struct entry) == 16, "the shaders' layout");
 /* The largest numbers of entries of a window and of workgroups of a dispatch. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
 
-/* A window: entries begin .. end - 1 of the list. */
-struct window {
-    struct lr_columns *columns;
-    const struct lr_lor_list *list;
-    enum lr_columns_program which;
-    int64_t begin, end;
-    int32_t *pairs; /* [end - begin]: the module pairs of the entries; the first num_pairs are used */
-    int64_t num_pairs;
-    struct gl_buffer *entries, *pair_buffer;
+/* A projection of the LORs of a list, window by window. */
+struct lors {
+    const lr_selection *list;
+    bool is_forward;
+    float *values;                 /* NULL = a back-projection of ones */
     const struct gl_buffer *image; /* input of forward; back adds to it */
+    int exponent;                  /* values are multiplied by 2^-exponent */
 };
 
-static lr_status upload_window(struct window *window, const float *values, int exponent)
+static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
 {
-    const struct lr_columns *columns = window->columns;
-    const int64_t count = window->end - window->begin;
-    struct entry *staging = lr_alloc(count, sizeof(*staging), "a list of LORs", columns->params.log);
-    window->pairs = lr_alloc(count, sizeof(*window->pairs), "the pairs of modules of a list", columns->params.log);
-    if (staging != NULL && window->pairs != NULL) {
-        /* An entry has the LOR's pair, the LOR's number in the pair, and its value times 2^-exponent. */
-        const int64_t *offsets = window->columns->params.lors->offsets;
-        const float empty = window->which == LR_COLUMNS_LIST_BACK ? 1.0f : 0.0f;
-        int64_t pair = 0;
-        window->num_pairs = 0;
-        for (int64_t k = window->begin; k < window->end; k++) {
-            const int64_t lor = window->list->lors[k];
-            if (window->num_pairs == 0 || lor >= offsets[pair + 1]) {
-                while (lor >= offsets[pair + 1]) pair++;
-                window->pairs[window->num_pairs++] = (int32_t)pair;
-            }
-            staging[k - window->begin] = (struct entry){.pair = (uint32_t)(window->num_pairs - 1),
-                                                        .number = (uint32_t)(lor - offsets[pair]),
-                                                        .value = ldexpf(values != NULL ? values[k] : empty, -exponent)};
-        }
-
-        window->entries = lr_data_buffer(columns->ctx, "list of LORs", count * (int64_t)sizeof(*staging), staging);
-        const struct lr_pair_list pairs = {.pairs = window->pairs, .num_pairs = window->num_pairs};
-        window->pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, window->num_pairs, NULL);
-    }
-    free(staging);
-    return window->entries != NULL && window->pair_buffer != NULL ? LR_OK : LR_FAILED;
-}
-
-/* Runs a window in several passes, each short enough that a projection can be stopped. */
-static lr_status run_window(const struct window *window)
-{
-    struct lr_columns *columns = window->columns;
-    const bool small = gl_context_limits(columns->ctx)->small_batches;
-    const bool forward = window->which == LR_COLUMNS_LIST_FORWARD;
-    const int in_group = LR_GROUP_SIZE / LR_LIST_SHARE;
-    const int64_t groups = small ? PART_GROUPS_SOFTWARE : PART_GROUPS / lr_columns_work_of_thread(columns) + 1;
-    const int64_t size = groups * in_group, count = window->end - window->begin;
-    struct gl_program *program = lr_columns_program(columns, window->which);
-    if (program == NULL) return LR_FAILED;
-    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms), (const int[3]){1, 1, 1});
-    lr_columns_bind_scene(columns, &pass);
-    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pair_buffer;
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->entries;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = window->image;
-
-    lr_status status = LR_OK;
-    gl_stopwatch_begin(columns->watch);
-    for (int64_t begin = 0; begin < count && status == LR_OK; begin += size) {
-        const int64_t end = count - begin < size ? count : begin + size;
-        uniforms.first[0] = (int32_t)begin;
-        uniforms.count[0] = (int32_t)end;
-        pass.groups[0] = gl_divide_up(end - begin, in_group);
-
-        status = gl_pass_run(columns->ctx, &pass);
-        if (status == LR_OK)
-            status = lr_progress_report(columns->params.progress, forward ? "projecting forward" : "projecting back",
-                                        (double)(window->begin + end), (double)window->list->count);
-    }
-    gl_stopwatch_end(columns->watch);
-    return status;
-}
-
-/* Projects a list, window by window. values: input of a back-projection, multiplied by 2^-exponent; NULL = ones. found:
- * output of a forward projection; NULL in a back-projection. */
-static lr_status run_windows(struct window *window, const float *values, int exponent, float *found)
-{
-    struct lr_columns *columns = window->columns;
+    const int64_t *offsets = columns->params.lors->offsets;
+    const lr_log *log = columns->params.log;
+    const int64_t num_lors = lors->list->num_lors;
     const int64_t fitting = columns->max_window * (int64_t)sizeof(float) / (int64_t)sizeof(struct entry);
     const int64_t most = fitting > WINDOW_ENTRIES ? WINDOW_ENTRIES : fitting > 0 ? fitting : 1;
     lr_status status = LR_OK;
-    for (int64_t begin = 0; begin < window->list->count && status == LR_OK; begin += most) {
-        const int64_t left = window->list->count - begin, count = left < most ? left : most;
-        window->begin = begin;
-        window->end = begin + count;
-        status = upload_window(window, values, exponent);
-        if (status == LR_OK) status = run_window(window);
-        if (status == LR_OK && found != NULL) {
-            struct entry *entries =
-                lr_alloc(count, sizeof(*entries), "the values of a list of LORs", columns->params.log);
-            status = entries == NULL ? LR_FAILED
-                                     : gl_buffer_read(window->entries, 0, count * (int64_t)sizeof(*entries), entries);
-            for (int64_t k = 0; status == LR_OK && k < count; k++) found[begin + k] = entries[k].value;
-            free(entries);
+    for (int64_t begin = 0; begin < num_lors && status == LR_OK; begin += most) {
+        /* An entry has the LOR's pair, the LOR's number in the pair, and its value times 2^-exponent. */
+        const int64_t count = num_lors - begin < most ? num_lors - begin : most;
+        struct entry *entries = lr_alloc(count, sizeof(*entries), "a list of LORs", log);
+        int32_t *numbers = lr_alloc(count, sizeof(*numbers), "the pairs of modules of a list", log);
+        lr_selection pairs = {.pairs = numbers};
+        struct gl_buffer *list = NULL, *pair_buffer = NULL;
+        int64_t pair = 0;
+        for (int64_t k = 0; entries != NULL && numbers != NULL && k < count; k++) {
+            const int64_t lor = lors->list->lors[begin + k];
+            if (pairs.num_pairs == 0 || lor >= offsets[pair + 1]) {
+                while (lor >= offsets[pair + 1]) pair++;
+                numbers[pairs.num_pairs++] = (int32_t)pair;
+            }
+            const float value = lors->is_forward ? 0.0f : lors->values != NULL ? lors->values[begin + k] : 1.0f;
+            entries[k] = (struct entry){.pair = (uint32_t)(pairs.num_pairs - 1),
+                                        .number = (uint32_t)(lor - offsets[pair]),
+                                        .value = ldexpf(value, -lors->exponent)};
         }
-        gl_buffer_destroy(window->pair_buffer);
-        gl_buffer_destroy(window->entries);
-        free(window->pairs);
-        window->pair_buffer = window->entries = NULL;
-        window->pairs = NULL;
+        const int64_t bytes = count * (int64_t)sizeof(*entries);
+        if (entries != NULL && numbers != NULL) {
+            list = lr_data_buffer(columns->ctx, "list of LORs", bytes, entries);
+            pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, pairs.num_pairs, NULL);
+        }
+        struct gl_program *program =
+            lr_columns_program(columns, lors->is_forward ? LR_COLUMNS_LIST_FORWARD : LR_COLUMNS_LIST_BACK);
+        status = list != NULL && pair_buffer != NULL && program != NULL ? LR_OK : LR_FAILED;
+
+        /* Each of several passes is short enough that a projection can be stopped. */
+        const bool small = gl_context_limits(columns->ctx)->small_batches;
+        const int in_group = LR_GROUP_SIZE / LR_LIST_SHARE;
+        const int64_t groups = small ? PART_GROUPS_SOFTWARE : PART_GROUPS / lr_columns_work_of_thread(columns) + 1;
+        const char *what = lors->is_forward ? "projecting forward" : "projecting back";
+        gl_stopwatch_begin(columns->watch);
+        for (int64_t first = 0, end = 0; first < count && status == LR_OK; first = end) {
+            end = count - first < groups * in_group ? count : first + groups * in_group;
+            struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+            uniforms.first[0] = (int32_t)first;
+            uniforms.count[0] = (int32_t)end;
+            struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                                  (const int[3]){gl_divide_up(end - first, in_group), 1, 1});
+            lr_columns_bind_scene(columns, &pass);
+            pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pair_buffer;
+            pass.buffers[LR_BIND_COLUMN_LIST].buffer = list;
+            pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = lors->image;
+            status = gl_pass_run(columns->ctx, &pass);
+            if (status == LR_OK)
+                status = lr_progress_report(columns->params.progress, what, (double)(begin + end), (double)num_lors);
+        }
+        gl_stopwatch_end(columns->watch);
+        if (status == LR_OK && lors->is_forward) status = gl_buffer_read(list, 0, bytes, entries);
+        for (int64_t k = 0; status == LR_OK && lors->is_forward && k < count; k++)
+            lors->values[begin + k] = entries[k].value;
+        gl_buffer_destroy(pair_buffer);
+        gl_buffer_destroy(list);
+        free(numbers);
+        free(entries);
     }
     return status;
 }
 
-/* --- forward --- */
-
-lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
+/* A back-projection is repeated with larger exponents until no sum overflows. The first exponent is enough if the
+ * elements of each point sum to less than 4. Probabilities sum to at most 1. Elements of sampled lines may sum to more
+ * if the point is within one crystal's width of a face. */
+lr_status lr_columns_project_lors(void *self, bool is_forward, const lr_selection *list, lr_vector *image,
+                                  float *values)
 {
     struct lr_columns *columns = self;
-    struct window window = {
-        .columns = columns, .list = list, .which = LR_COLUMNS_LIST_FORWARD, .image = columns->image};
+    struct lors lors = {.list = list, .is_forward = is_forward, .values = values, .image = columns->image};
     gl_stopwatch_reset(columns->watch);
-    LR_TRY(image != NULL ? lr_columns_upload_image(columns, image) : LR_OK);
-    LR_TRY(run_windows(&window, NULL, 0, values));
-
-    return lr_columns_check_loops(columns);
-}
-
-/* --- back --- */
-
-/* Repeats the projection with larger exponents until no sum overflows. The first exponent is enough if the elements of
- * each point sum to less than 4. Probabilities sum to at most 1. Elements of sampled lines may sum to more if the point
- * is within one crystal's width of a face. */
-lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
-{
-    struct lr_columns *columns = self;
+    if (is_forward) {
+        LR_TRY(lr_columns_copy_image(columns, image, NULL, true));
+        LR_TRY(run_lors(columns, &lors));
+        return lr_columns_check_loops(columns);
+    }
     struct lr_fixed sums;
-    int exponent = values != NULL ? lr_fixed_exponent(values, list->count) : 0;
-    gl_stopwatch_reset(columns->watch);
+    int exponent = values != NULL ? lr_fixed_exponent(values, list->num_lors) : 0;
     do {
         LR_TRY(lr_fixed_init(&sums, columns->ctx, lr_grid_num_voxels(columns->params.grid), exponent));
-        struct window window = {.columns = columns, .list = list, .which = LR_COLUMNS_LIST_BACK, .image = sums.buffer};
-        lr_status status = run_windows(&window, values, sums.exponent, NULL);
+        lors.image = sums.buffer;
+        lors.exponent = sums.exponent;
+        lr_status status = run_lors(columns, &lors);
         status = status == LR_OK ? lr_fixed_overflowed(&sums, &sums.overflowed) : status;
         if (status != LR_OK || sums.overflowed) lr_fixed_finish(&sums);
         LR_TRY(status);
         exponent += LR_FIXED_STEP;
     } while (sums.overflowed);
-    const lr_status status =
-        image != NULL ? lr_columns_read_image(columns, &sums, image) : lr_columns_take_sums(columns, &sums);
+    const lr_status status = lr_columns_copy_image(columns, image, &sums, false);
     lr_fixed_finish(&sums);
     return status == LR_OK ? lr_columns_check_loops(columns) : status;
 }
@@ -636,7 +585,7 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
 lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     struct lr_columns *columns = self;
-    const struct lr_pair_list all = {0};
+    const lr_selection all = {0};
     struct listing listing = {.columns = columns, .which = rows->grid ? LR_COLUMNS_ROWS : LR_COLUMNS_POINT_ROWS};
     const struct lr_point_lister lister = {.ctx = columns->ctx,
                                            .params = &columns->params,

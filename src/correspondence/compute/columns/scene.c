@@ -71,7 +71,7 @@ struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_column
     snprintf(across, sizeof(across), "%d", columns->back_columns);
     if (columns->params.mode == LR_MODE_EXACT) list[next++].name = "EXACT";
     if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) list[next++].name = "NEAR";
-    if (columns->has_masks) list[next++].name = "MASKS";
+    if (columns->masks.any) list[next++].name = "MASKS";
     if (columns->is_mirrored) list[next++].name = "MIRROR";
     if (columns->packed != NULL) list[next++].name = "PACKED";
     if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) list[next++].name = "HALF_TURN";
@@ -136,10 +136,10 @@ lr_status lr_columns_check_loops(const struct lr_columns *columns)
                     "ends a shader's loops after 65,535 rounds: use backend native or cpu, or a graphics processor");
 }
 
-lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back)
+lr_status lr_columns_check_pairs(struct lr_columns *columns, const lr_selection *list, bool is_back)
 {
     enum { NUM_KEYS = sizeof(columns->ended_well) / sizeof(columns->ended_well[0]) };
-    const int64_t head[] = {is_back, list->interleave, list->turn, list->num_pairs};
+    const int64_t head[] = {is_back, list->interleave, list->interleave_turn, list->num_pairs};
     uint64_t key = LR_HASH_BEGIN;
     if (columns->state == NULL) return LR_OK;
     for (size_t k = 0; k < sizeof(head) / sizeof(head[0]); k++) key = lr_hash_add(key, (uint64_t)head[k]);
@@ -171,10 +171,6 @@ struct column_pair {
     double closer[4];
 };
 _Static_assert(sizeof(struct column_pair) == 64, "the shaders' layout");
-
-struct column_mask {
-    uint32_t kind, offset_a, offset_b, unused;
-};
 
 static struct column_module describe_module(const struct lr_columns *columns, int index)
 {
@@ -295,7 +291,6 @@ int lr_columns_work_of_thread(const struct lr_columns *columns)
 
 lr_status lr_columns_upload_scene(struct lr_columns *columns)
 {
-    const struct lr_coincidence_masks *masks = columns->params.lors->masks;
     columns->modules = upload_modules(columns);
     if (columns->modules == NULL) return LR_FAILED;
 
@@ -324,24 +319,11 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns)
     free(points);
     if (columns->points == NULL) return LR_FAILED;
 
-    struct column_mask *entries =
-        lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
-    if (entries == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < masks->num_pairs; k++) {
-        const struct lr_pair_mask *mask = &masks->pairs[k];
-        entries[k] = (struct column_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
-        columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
-    }
-    columns->mask_entries =
-        lr_data_buffer(columns->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
-    free(entries);
-    columns->mask_words = lr_data_buffer(columns->ctx, "coincidence mask words",
-                                         masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
-    return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
+    return lr_scene_masks_init(&columns->masks, columns->ctx, columns->params.lors);
 }
 
-struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                          int64_t begin, int64_t end, const int64_t *first_values)
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const lr_selection *list, int64_t begin,
+                                          int64_t end, const int64_t *first_values)
 {
     const lr_lors *lors = columns->params.lors;
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
@@ -395,8 +377,8 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
 {
     pass->buffers[LR_BIND_COLUMN_MODULES].buffer = columns->modules;
     pass->buffers[LR_BIND_COLUMN_POINTS].buffer = columns->points;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->masks.entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->masks.words;
     pass->buffers[LR_BIND_COLUMN_MIDDLES].buffer = columns->cells;
     pass->buffers[LR_BIND_COLUMN_STATE].buffer = columns->state;
 }
@@ -422,35 +404,8 @@ static void reorder_image(const struct lr_columns *columns, float *grid_order, f
     }
 }
 
-int64_t lr_columns_image_bytes(const struct lr_columns *columns)
-{
-    return lr_grid_num_voxels(columns->params.grid) * (int64_t)sizeof(float);
-}
-
-lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image)
-{
-    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
-                              columns->params.log);
-    if (staging == NULL) return LR_FAILED;
-    reorder_image(columns, (float *)(uintptr_t)image, staging, true);
-    const lr_status status = gl_buffer_upload(columns->image, 0, lr_columns_image_bytes(columns), staging);
-    free(staging);
-    return status;
-}
-
-lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image)
-{
-    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
-                              columns->params.log);
-    if (staging == NULL) return LR_FAILED;
-    const lr_status status = sums != NULL ? lr_fixed_read(sums, staging)
-                                          : gl_buffer_read(columns->image, 0, lr_columns_image_bytes(columns), staging);
-    if (status == LR_OK) reorder_image(columns, image, staging, false);
-    free(staging);
-    return status;
-}
-
-lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums)
+/* Converts sums in fixed point to an image in columns->image, on the device. */
+static lr_status take_sums(struct lr_columns *columns, const struct lr_fixed *sums)
 {
     struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
@@ -463,8 +418,6 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     return gl_pass_run(columns->ctx, &pass);
 }
-
-/* --- images at the backend's place --- */
 
 enum { MOST_GROUPS = 1024 };
 
@@ -501,12 +454,21 @@ static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *i
     return gl_pass_run(columns->ctx, &pass);
 }
 
-lr_status lr_columns_take_image(void *self, const lr_vector *image)
+lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *image, const struct lr_fixed *sums,
+                                bool to_columns)
 {
-    return reorder_at_place(self, image, LR_COLUMNS_TAKE_IMAGE);
-}
-
-lr_status lr_columns_give_image(void *self, lr_vector *image)
-{
-    return reorder_at_place(self, image, LR_COLUMNS_GIVE_IMAGE);
+    if (image->values == NULL) {
+        LR_TRY(sums != NULL ? take_sums(columns, sums) : LR_OK);
+        return reorder_at_place(columns, image, to_columns ? LR_COLUMNS_TAKE_IMAGE : LR_COLUMNS_GIVE_IMAGE);
+    }
+    const int64_t voxels = lr_grid_num_voxels(columns->params.grid), bytes = voxels * (int64_t)sizeof(float);
+    float *staging = lr_alloc(voxels, sizeof(*staging), "an image in columns", columns->params.log);
+    if (staging == NULL) return LR_FAILED;
+    if (to_columns) reorder_image(columns, image->values, staging, true);
+    const lr_status status = to_columns     ? gl_buffer_upload(columns->image, 0, bytes, staging)
+                             : sums != NULL ? lr_fixed_read(sums, staging)
+                                            : gl_buffer_read(columns->image, 0, bytes, staging);
+    if (!to_columns && status == LR_OK) reorder_image(columns, image->values, staging, false);
+    free(staging);
+    return status;
 }

@@ -269,7 +269,7 @@ static int compare_pairs(const void *a, const void *b)
     return lr_order_then(lr_order_whole(one->key, other->key), lr_order_whole(one->pair, other->pair));
 }
 
-lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const lr_selection *list,
                                      struct lr_stack_order *order)
 {
     const lr_log *log = columns->params.log;
@@ -298,14 +298,15 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const str
         order->pairs[k] = pairs[k].pair;
         order->sources[k] = pairs[k].source;
     }
-    order->list = (struct lr_pair_list){order->pairs, count, list->interleave, list->turn};
+    order->list = *list;
+    order->list.pairs = order->pairs;
+    order->list.num_pairs = count;
     order->num_sources = source;
     free(pairs);
     return LR_OK;
 }
 
-lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                    const lr_vector *data)
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const lr_selection *list, const lr_vector *data)
 {
     const lr_lors *lors = columns->params.lors;
     const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
@@ -336,8 +337,8 @@ static int compare_keys(const void *a, const void *b)
     return one->a != other->a ? one->a - other->a : one->b - other->b;
 }
 
-lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                   const int64_t range[2], struct lr_stack_buffers *buffers)
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_selection *list, const int64_t range[2],
+                                   struct lr_stack_buffers *buffers)
 {
     const struct lr_columns_stacks *stacks = columns->stacks;
     const int64_t count = range[1] - range[0];

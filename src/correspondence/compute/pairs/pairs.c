@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "correspondence/compute/rows/point_lists.h"
 #include "correspondence/values.h"
 #include "gl/vectors.h"
 #include "model/lors/pair_window.h"
@@ -36,7 +35,7 @@ struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_progra
     if (pairs->programs[which] != NULL) return pairs->programs[which];
     if (pairs->may_be_near || anywhere) defines[next++].name = "NEAR";
     if (pairs->meets_horizon || anywhere) defines[next++].name = "HORIZON";
-    if (pairs->has_masks) defines[next++].name = "MASKS";
+    if (pairs->masks.any) defines[next++].name = "MASKS";
     if (gl_context_limits(pairs->ctx)->software) defines[next++].name = "LIMITED_LOOPS";
     if (which == LR_PAIRS_FORWARD && pairs->params.deterministic) defines[next].name = "FIXED";
     pairs->programs[which] = gl_program_start(
@@ -55,10 +54,6 @@ _Static_assert(sizeof(struct pair_module) == 192, "the shaders' layout");
 /* `struct ModulePair`. */
 struct module_pair {
     uint32_t i, j, first, mask;
-};
-
-struct pair_mask {
-    uint32_t kind, offset_a, offset_b, unused;
 };
 
 /* The angular size, in radian, above which shaders/correspondence/pairs/pairs.glsl divides a crystal. */
@@ -142,24 +137,10 @@ static lr_status upload_scene(struct lr_pairs *pairs)
     free(modules);
     if (pairs->modules == NULL) return LR_FAILED;
 
-    const struct lr_coincidence_masks *masks = lors->masks;
-    struct pair_mask *entries = lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", log);
-    if (entries == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < masks->num_pairs; k++) {
-        const struct lr_pair_mask *mask = &masks->pairs[k];
-        entries[k] = (struct pair_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
-        pairs->has_masks = pairs->has_masks || mask->kind != LR_MASK_ALL;
-    }
-    pairs->mask_entries =
-        lr_data_buffer(pairs->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
-    free(entries);
-    pairs->mask_words = lr_data_buffer(pairs->ctx, "coincidence mask words",
-                                       masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
-    return pairs->mask_entries && pairs->mask_words ? LR_OK : LR_FAILED;
+    return lr_scene_masks_init(&pairs->masks, pairs->ctx, lors);
 }
 
-struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
-                                       const int64_t range[2])
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const lr_selection *list, const int64_t range[2])
 {
     const lr_lors *lors = pairs->params.lors;
     const int64_t count = range[1] - range[0];
@@ -200,8 +181,8 @@ struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs)
 void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
 {
     pass->buffers[LR_BIND_PAIR_MODULES].buffer = pairs->modules;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->mask_entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = pairs->mask_words;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->masks.entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = pairs->masks.words;
     pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
 }
 
@@ -324,77 +305,69 @@ static lr_status forward_window(struct window *window, int exponent, lr_vector *
     return LR_OK;
 }
 
+/* values: NULL = all values are 1. */
+static lr_status back_window(struct window *window, const lr_vector *values)
+{
+    static const float one = 1.0f;
+    struct lr_pairs *pairs = window->pairs;
+    struct gl_buffer *buffer = lr_values_buffer(pairs->ctx, "LOR values", window->part.num_values, values);
+    if (buffer == NULL) return LR_FAILED;
+    if (values == NULL) {
+        uint32_t bits;
+        memcpy(&bits, &one, sizeof(bits));
+        gl_buffer_clear(buffer, bits);
+    }
+    window->values = buffer;
+    const lr_status status = run_window(window, LR_PAIRS_BACK, "projecting back");
+    gl_buffer_destroy(buffer);
+    return status;
+}
+
 /* If results must be deterministic, the image is on the host. */
-static lr_status forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
+static lr_status project(void *self, bool is_forward, const lr_selection *list, lr_vector *image, lr_vector *data)
 {
     struct lr_pairs *pairs = self;
     struct window window = {.pairs = pairs,
                             .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
-    const bool fixed = pairs->params.deterministic;
+    const bool fixed = is_forward && pairs->params.deterministic;
     const int64_t most = fixed ? lr_fixed_most(pairs->max_window) : pairs->max_window;
-    const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
-    const int exponent = fixed ? lr_fixed_sum_exponent(&pairs->params, image) : 0;
+    const int exponent = fixed ? lr_fixed_sum_exponent(&pairs->params, image->values) : 0;
     gl_stopwatch_reset(pairs->watch);
-    LR_TRY(image != NULL ? gl_buffer_upload(pairs->image, 0, bytes, image) : LR_OK);
+    if (is_forward)
+        LR_TRY(lr_values_put(image, pairs->image, 0));
+    else
+        gl_buffer_clear(pairs->image, 0);
     while (lr_pair_window_next(&window.part, most)) {
         const int64_t range[2] = {window.part.begin, window.part.end};
-        lr_vector values = lr_vector_part(data, window.part.first_value, window.part.num_values);
+        lr_vector values = {0};
+        if (data != NULL) values = lr_vector_part(data, window.part.first_value, window.part.num_values);
         window.modules = lr_pairs_upload_list(pairs, list, range);
-        const lr_status status = window.modules ? forward_window(&window, exponent, &values) : LR_FAILED;
+        lr_status status = window.modules != NULL ? LR_OK : LR_FAILED;
+        if (status == LR_OK)
+            status = is_forward ? forward_window(&window, exponent, &values)
+                                : back_window(&window, data != NULL ? &values : NULL);
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
         (void)gl_stopwatch_total(pairs->watch); /* waits, so that only one window's buffers are in memory */
     }
-    return lr_pairs_check_finished(pairs);
-}
-
-static lr_status back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
-{
-    struct lr_pairs *pairs = self;
-    struct window window = {.pairs = pairs,
-                            .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
-    const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
-    gl_stopwatch_reset(pairs->watch);
-    gl_buffer_clear(pairs->image, 0);
-    while (lr_pair_window_next(&window.part, pairs->max_window)) {
-        static const float one = 1.0f;
-        const int64_t range[2] = {window.part.begin, window.part.end};
-        lr_vector values;
-        if (data != NULL) values = lr_vector_part(data, window.part.first_value, window.part.num_values);
-        struct gl_buffer *buffer =
-            lr_values_buffer(pairs->ctx, "LOR values", window.part.num_values, data != NULL ? &values : NULL);
-        window.modules = lr_pairs_upload_list(pairs, list, range);
-        lr_status status = buffer != NULL && window.modules != NULL ? LR_OK : LR_FAILED;
-        if (status == LR_OK && data == NULL) {
-            uint32_t bits;
-            memcpy(&bits, &one, sizeof(bits));
-            gl_buffer_clear(buffer, bits);
-        }
-        window.values = buffer;
-        if (status == LR_OK) status = run_window(&window, LR_PAIRS_BACK, "projecting back");
-        gl_buffer_destroy(buffer);
-        gl_buffer_destroy(window.modules);
-        LR_TRY(status);
-        (void)gl_stopwatch_total(pairs->watch);
-    }
     LR_TRY(lr_pairs_check_finished(pairs));
-    return image != NULL ? gl_buffer_read(pairs->image, 0, bytes, image) : LR_OK;
+    return is_forward ? LR_OK : lr_values_get(pairs->image, 0, image);
 }
 
 /* --- single LORs --- */
 
-/* Projects the module pairs of a list's LORs: forward to the list's values `out`, or back from its values `in`; in NULL
- * = the values are 1. */
-static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *list, float *image, const float *in,
-                              float *out)
+/* Projects the module pairs of a list's LORs, and copies values between the list and the pairs. */
+static lr_status project_lors(void *self, bool is_forward, const lr_selection *list, lr_vector *image, float *listed)
 {
+    struct lr_pairs *pairs = self;
     const lr_lors *lors = pairs->params.lors;
-    const int64_t *offsets = lors->offsets, most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
+    const int64_t count = list->num_lors, *offsets = lors->offsets;
     const lr_log *log = pairs->params.log;
-    int32_t *numbers = lr_alloc(most, sizeof(*numbers), "module pairs of a list", log);
+    int32_t *numbers =
+        lr_alloc(count < lors->num_pairs ? count : lors->num_pairs, sizeof(*numbers), "module pairs of a list", log);
     if (numbers == NULL) return LR_FAILED;
     int64_t num_pairs = 0, num_values = 0, pair = 0;
-    for (int64_t k = 0; k < list->count; k++) {
+    for (int64_t k = 0; k < count; k++) {
         while (offsets[pair + 1] <= list->lors[k]) pair++;
         if (num_pairs == 0 || numbers[num_pairs - 1] != pair) {
             numbers[num_pairs++] = (int32_t)pair;
@@ -403,37 +376,25 @@ static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *
     }
     float *values = lr_alloc(num_values, sizeof(*values), "LOR values", log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
-    const struct lr_pair_list all = {.pairs = numbers, .num_pairs = num_pairs};
+    const lr_selection all = {.pairs = numbers, .num_pairs = num_pairs};
     lr_vector data = lr_vector_of_floats(values, num_values);
-    if (status == LR_OK && out != NULL) status = forward(pairs, &all, image, &data);
-
-    /* Copies values between the list and the pairs. */
+    if (status == LR_OK && is_forward) status = project(pairs, true, &all, image, &data);
     int64_t k = 0, begin = 0;
     for (int64_t n = 0; status == LR_OK && n < num_pairs; n++) {
         const int64_t first = offsets[numbers[n]], end = offsets[numbers[n] + 1];
-        for (; k < list->count && list->lors[k] < end; k++) {
+        for (; k < count && list->lors[k] < end; k++) {
             float *value = &values[begin + list->lors[k] - first];
-            if (out != NULL)
-                out[k] = *value;
+            if (is_forward)
+                listed[k] = *value;
             else
-                *value = in != NULL ? in[k] : 1.0f;
+                *value = listed != NULL ? listed[k] : 1.0f;
         }
         begin += end - first;
     }
-    if (status == LR_OK && out == NULL) status = back(pairs, &all, &data, image);
+    if (status == LR_OK && !is_forward) status = project(pairs, false, &all, image, &data);
     free(numbers);
     free(values);
     return status;
-}
-
-static lr_status forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
-{
-    return project_lors(self, list, (float *)(uintptr_t)image, NULL, values);
-}
-
-static lr_status back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
-{
-    return project_lors(self, list, image, values, NULL);
 }
 
 /* --- matrix rows --- */
@@ -486,7 +447,7 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
 static lr_status read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     struct lr_pairs *pairs = self;
-    const struct lr_pair_list all = {0};
+    const lr_selection all = {0};
     const int64_t range[2] = {0, pairs->params.lors->num_pairs};
     struct listing listing = {.pairs = pairs, .which = rows->grid ? LR_PAIRS_ROWS : LR_PAIRS_POINT_ROWS};
     const struct lr_point_lister lister = {.ctx = pairs->ctx,
@@ -521,8 +482,8 @@ void *lr_pairs_create(const struct lr_method_params *params)
     pairs->max_window = params->max_window;
     pairs->image = lr_data_buffer(pairs->ctx, "image", bytes, NULL);
     pairs->state = lr_data_buffer(pairs->ctx, "state of pairs", 16, NULL);
-    pairs->watch = gl_stopwatch_create(pairs->ctx, "passes by pairs");
-    if (!pairs->image || !pairs->state || !pairs->watch || upload_scene(pairs) != LR_OK) {
+    pairs->watch = params->watch;
+    if (!pairs->image || !pairs->state || upload_scene(pairs) != LR_OK) {
         lr_pairs_destroy(pairs);
         return NULL;
     }
@@ -535,11 +496,10 @@ void lr_pairs_destroy(void *self)
     if (pairs == NULL) return;
     for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) gl_program_destroy(pairs->programs[k]);
     lr_merge_programs_finish(&pairs->merge);
-    gl_stopwatch_destroy(pairs->watch);
     gl_buffer_destroy(pairs->state);
     gl_buffer_destroy(pairs->image);
-    gl_buffer_destroy(pairs->mask_words);
-    gl_buffer_destroy(pairs->mask_entries);
+    gl_buffer_destroy(pairs->masks.words);
+    gl_buffer_destroy(pairs->masks.entries);
     gl_buffer_destroy(pairs->modules);
     free(pairs);
 }
@@ -553,36 +513,13 @@ static lr_status prepare(void *self, bool lists)
     return both ? LR_OK : LR_FAILED;
 }
 
-/* The image is in the grid's order on the device, too. */
-static lr_status take_image(void *self, const lr_vector *image)
-{
-    const struct lr_pairs *pairs = self;
-    return lr_values_put(image, pairs->image, 0);
-}
-
-static lr_status give_image(void *self, lr_vector *image)
-{
-    const struct lr_pairs *pairs = self;
-    return lr_values_get(pairs->image, 0, image);
-}
-
-static double device_seconds(const void *self)
-{
-    return gl_stopwatch_seconds(((const struct lr_pairs *)self)->watch);
-}
-
 const struct lr_method lr_pairs_method = {
-    .name = "pairs",
     .serves = serves,
     .create = lr_pairs_create,
     .destroy = lr_pairs_destroy,
     .prepare = prepare,
-    .forward = forward,
-    .back = back,
-    .forward_lors = forward_lors,
-    .back_lors = back_lors,
-    .take_image = take_image,
-    .give_image = give_image,
+    .project = project,
+    .project_lors = project_lors,
     .rows = read_rows,
-    .device_seconds = device_seconds,
+    .watch = "passes by pairs",
 };

@@ -9,6 +9,7 @@
 
 #include "correspondence/compute/method.h"
 #include "correspondence/compute/rows/merge.h"
+#include "correspondence/scene.h"
 #include "gl/pass.h"
 #include "gl/timer.h"
 
@@ -27,14 +28,14 @@ struct lr_pairs {
     /* True if part of a module may be invisible from a point through the plane of the other module, because this part
      * lies no higher over that plane than the point. */
     bool meets_horizon;
-    bool has_masks;     /* true if a pair has LORs out of coincidence */
     int64_t max_window; /* values */
-    struct gl_buffer *modules, *mask_entries, *mask_words;
+    struct gl_buffer *modules;
+    struct lr_scene_masks masks;
     struct gl_buffer *image; /* in the grid's order: input or output */
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* each is started at first use */
     struct lr_merge_programs merge;                     /* each is started at first use */
-    struct gl_stopwatch *watch;                         /* times the projections */
+    struct gl_stopwatch *watch;                         /* not owned; times the projections */
 };
 
 /* Creates the method. It serves exact mode if no module hides another, and if there is no attenuation and no
@@ -61,8 +62,7 @@ struct lr_pairs_pass {
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 
 /* Uploads the module pairs list[begin .. end-1]. Their values are counted from the first value of pair `begin`. */
-struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
-                                       const int64_t range[2]);
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const lr_selection *list, const int64_t range[2]);
 
 /* The uniforms that all passes share. The caller sets the pass's range and list. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);

@@ -25,21 +25,12 @@ struct visit_pass {
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
-static lr_status start_collect(struct lr_points *points)
-{
-    if (points->collect == NULL) {
-        points->collect =
-            gl_program_start(points->ctx, &(struct gl_program_params){.compute = "correspondence/points/collect.comp",
-                                                                      .label = "collect voxels"});
-    }
-    return points->collect != NULL ? LR_OK : LR_FAILED;
-}
-
 /* Starts to build the program of a pass if it has not been started. */
 static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"correspondence/points/forward.comp", "correspondence/points/back.comp",
-                                        "correspondence/points/rows.comp"};
+                                        "correspondence/points/rows.comp", "correspondence/points/collect.comp"};
+    const bool visits = which != LR_POINTS_COLLECT;
     struct lr_rays_define rays;
     int next = 1;
     if (points->programs[which] != NULL) return LR_OK;
@@ -49,10 +40,11 @@ static lr_status points_start(struct lr_points *points, enum lr_points_pass whic
     if (points->cut_short != NULL) rays.defines[next++].name = "LIMITED_LOOPS";
     if (points->params.penetration) rays.defines[next++].name = "PENETRATION";
     if (points->scene.mu != NULL) rays.defines[next++].name = "ABSORPTION";
-    points->programs[which] = gl_program_start(
-        points->ctx,
-        &(struct gl_program_params){.compute = names[which], .defines = rays.defines, .label = names[which]});
-    LR_TRY(which == LR_POINTS_BACK ? start_collect(points) : LR_OK);
+    points->programs[which] =
+        gl_program_start(points->ctx, &(struct gl_program_params){.compute = names[which],
+                                                                  .defines = visits ? rays.defines : NULL,
+                                                                  .label = visits ? names[which] : "collect voxels"});
+    LR_TRY(which == LR_POINTS_BACK ? points_start(points, LR_POINTS_COLLECT) : LR_OK);
     return points->programs[which] != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -109,15 +101,9 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
 lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels)
 {
     const uint32_t num_rows = (uint32_t)batch->num_rows;
-    LR_TRY(start_collect(points));
-    struct gl_pass pass = {
-        .label = "collect voxels",
-        .program = points->collect,
-        .uniforms = &num_rows,
-        .uniform_bytes = sizeof(num_rows),
-        .groups = {gl_divide_up(batch->num_rows, LR_GROUP_SIZE), 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
-    };
+    LR_TRY(points_start(points, LR_POINTS_COLLECT));
+    struct gl_pass pass = gl_pass_compute(points->programs[LR_POINTS_COLLECT], &num_rows, sizeof(num_rows),
+                                          (const int[3]){gl_divide_up(batch->num_rows, LR_GROUP_SIZE), 1, 1});
     pass.buffers[LR_BIND_ROWS].buffer = points->rows;
     pass.buffers[LR_BIND_SUMS].buffer = points->sums;
     pass.buffers[LR_BIND_OUTPUT].buffer = voxels;
@@ -157,63 +143,42 @@ static lr_status add_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static lr_status points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values)
+/* Always projects all pairs. Vectors are on the host. */
+static lr_status project(void *self, bool is_forward, const lr_selection *part, lr_vector *image, lr_vector *values)
 {
     struct lr_points *points = self;
-    const struct lr_rows rows = lr_sweep_voxels(&points->params);
+    const struct lr_backend_params *params = &points->params;
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid), image_bytes = num_voxels * (int64_t)sizeof(float);
+    const struct lr_rows rows = lr_rows_of_voxels(params, 0, num_voxels);
     float *data = values->values;
-    (void)list; /* this method always projects all pairs */
-    if (points->params.deterministic) {
-        struct ordered_sum sum = {image, data};
-        memset(data, 0, (size_t)points->params.lors->count * sizeof(*data));
+    (void)part;
+    if (is_forward && params->deterministic) {
+        struct ordered_sum sum = {image->values, data};
+        memset(data, 0, (size_t)params->lors->count * sizeof(*data));
         return lr_points_read_rows(points, &rows, &(lr_row_sink){add_row, &sum});
     }
-    struct lr_plan_work work = {
-        .rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0), .emission = image};
-    while (lr_pair_window_next(&work.window, points->max_window)) {
-        LR_TRY(lr_scene_set_window(&points->scene, &work.window));
-        const int64_t count = work.window.num_values, bytes = count * (int64_t)sizeof(float);
-        struct gl_buffer *buffer = lr_data_buffer(points->ctx, "LOR values", bytes, NULL);
-        if (buffer == NULL) return LR_FAILED;
-        struct projection at = {.points = points, .output = {.buffer = buffer, .num_lors = count}};
-        const struct lr_sweep sweep = {.params = &points->params,
-                                       .plan = points->plan,
-                                       .what = "projecting forward",
-                                       .batch = project_batch,
-                                       .user = &at};
-        lr_status status = lr_sweep_run(&sweep, &work);
-        if (status == LR_OK) status = gl_buffer_read(buffer, 0, bytes, data + work.window.first_value);
-        gl_buffer_destroy(buffer);
-        LR_TRY(status);
-    }
-    return LR_OK;
-}
-
-static lr_status points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
-{
-    struct lr_points *points = self;
-    const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    const int64_t image_bytes = lr_grid_num_voxels(points->params.grid) * (int64_t)sizeof(float);
-    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
-    struct gl_buffer *voxels = lr_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
-    lr_status status = voxels != NULL ? LR_OK : LR_FAILED;
-    (void)list; /* this method always projects all pairs */
+    struct lr_plan_work work = {.rows = &rows,
+                                .window = lr_pair_window_begin(params->lors, NULL, 0),
+                                .emission = is_forward ? image->values : NULL};
+    struct gl_buffer *voxels = is_forward ? NULL : lr_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
+    lr_status status = is_forward || voxels != NULL ? LR_OK : LR_FAILED;
     while (status == LR_OK && lr_pair_window_next(&work.window, points->max_window)) {
-        const int64_t count = work.window.num_values;
+        const int64_t count = work.window.num_values, bytes = count * (int64_t)sizeof(float);
+        float *own = data + work.window.first_value;
         status = lr_scene_set_window(&points->scene, &work.window);
         if (status != LR_OK) break;
-        struct gl_buffer *lors = lr_data_buffer(points->ctx, "LOR values", count * (int64_t)sizeof(float),
-                                                (const float *)values->values + work.window.first_value);
+        struct gl_buffer *lors = lr_data_buffer(points->ctx, "LOR values", bytes, is_forward ? NULL : own);
         struct projection at = {.points = points, .output = {.buffer = lors, .num_lors = count}, .voxels = voxels};
-        const struct lr_sweep sweep = {.params = &points->params,
+        const struct lr_sweep sweep = {.params = params,
                                        .plan = points->plan,
-                                       .what = "projecting back",
+                                       .what = is_forward ? "projecting forward" : "projecting back",
                                        .batch = project_batch,
                                        .user = &at};
         status = lors != NULL ? lr_sweep_run(&sweep, &work) : LR_FAILED;
+        if (status == LR_OK && is_forward) status = gl_buffer_read(lors, 0, bytes, own);
         gl_buffer_destroy(lors);
     }
-    if (status == LR_OK) status = gl_buffer_read(voxels, 0, image_bytes, image);
+    if (status == LR_OK && !is_forward) status = gl_buffer_read(voxels, 0, image_bytes, image->values);
     gl_buffer_destroy(voxels);
     return status;
 }
@@ -349,13 +314,8 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
         status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
-        const struct lr_row_batches batches = {.plan = listing.plan,
-                                               .fetch = fetch_batch,
-                                               .fill = fill_row,
-                                               .user = &listing,
-                                               .threads = points->params.threads,
-                                               .log = points->params.log,
-                                               .progress = points->params.progress};
+        const struct lr_row_batches batches = {
+            .plan = listing.plan, .fetch = fetch_batch, .fill = fill_row, .user = &listing, .params = &points->params};
         status = lr_row_batches_deliver(&batches, rows, sink);
     }
     lr_plan_destroy(listing.plan);
@@ -371,8 +331,13 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
 /* The number of images of a batch. As many images have enough groups of threads to keep a device busy. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
-static lr_status init(struct lr_points *points)
+void *lr_points_create(const struct lr_method_params *given)
 {
+    struct lr_points *points = lr_alloc(1, sizeof(*points), "projections point by point", given->backend->log);
+    if (points == NULL) return NULL;
+    points->params = *given->backend;
+    points->ctx = given->ctx;
+    points->max_window = given->max_window;
     const struct lr_backend_params *params = &points->params;
     const struct gl_limits *limits = gl_context_limits(points->ctx);
     const struct lr_plan *plan = points->plan = lr_plan_create(&(struct lr_plan_params){
@@ -383,9 +348,8 @@ static lr_status init(struct lr_points *points)
         .image_crystals = limits->software ? LR_GROUP_SIZE : 0,
         .log = params->log,
     });
-    if (plan == NULL) return LR_FAILED;
-    LR_TRY(lr_scene_init(&points->scene, points->ctx, params->lors,
-                         &(struct lr_scene_absorption){params->mu, params->mu_steps}));
+    const struct lr_scene_absorption absorption = {params->mu, params->mu_steps};
+    if (plan == NULL || lr_scene_init(&points->scene, points->ctx, params->lors, &absorption) != LR_OK) goto failed;
     points->images = lr_data_buffer(points->ctx, "images of the batch",
                                     plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
     points->draws =
@@ -393,31 +357,16 @@ static lr_status init(struct lr_points *points)
     points->rows =
         lr_data_buffer(points->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
     points->sums = lr_data_buffer(points->ctx, "sums of images", plan->max_images * (int64_t)sizeof(float), NULL);
-    LR_TRY(points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED);
+    if (!points->images || !points->draws || !points->rows || !points->sums) goto failed;
 
-    if (plan->hiding && limits->software) {
-        points->cut_short = lr_data_buffer(points->ctx, "loops cut short", sizeof(uint32_t), NULL);
-        LR_TRY(points->cut_short ? LR_OK : LR_FAILED);
-    }
-    if (params->penetration) {
-        points->boxes = lr_penetration_boxes(points->ctx, params->scanner, params->rays);
-        LR_TRY(points->boxes ? LR_OK : LR_FAILED);
-    }
-    return LR_OK;
-}
+    const bool may_cut_short = plan->hiding && limits->software;
+    if (may_cut_short) points->cut_short = lr_data_buffer(points->ctx, "loops cut short", sizeof(uint32_t), NULL);
+    if (params->penetration) points->boxes = lr_penetration_boxes(points->ctx, params->scanner, params->rays);
+    if ((!may_cut_short || points->cut_short != NULL) && (!params->penetration || points->boxes != NULL)) return points;
 
-void *lr_points_create(const struct lr_method_params *params)
-{
-    struct lr_points *points = lr_alloc(1, sizeof(*points), "projections point by point", params->backend->log);
-    if (points == NULL) return NULL;
-    points->params = *params->backend;
-    points->ctx = params->ctx;
-    points->max_window = params->max_window;
-    if (init(points) != LR_OK) {
-        lr_points_destroy(points);
-        return NULL;
-    }
-    return points;
+failed:
+    lr_points_destroy(points);
+    return NULL;
 }
 
 void lr_points_destroy(void *self)
@@ -430,7 +379,6 @@ void lr_points_destroy(void *self)
     gl_buffer_destroy(points->rows);
     gl_buffer_destroy(points->draws);
     gl_buffer_destroy(points->images);
-    gl_program_destroy(points->collect);
     for (int k = 0; k < LR_NUM_POINTS_PASSES; k++) gl_program_destroy(points->programs[k]);
     lr_scene_finish(&points->scene);
     lr_plan_destroy(points->plan);
@@ -449,11 +397,9 @@ static lr_status prepare(void *self, bool lists)
 }
 
 const struct lr_method lr_points_method = {
-    .name = "points",
     .create = lr_points_create,
     .destroy = lr_points_destroy,
     .prepare = prepare,
-    .forward = points_forward,
-    .back = points_back,
+    .project = project,
     .rows = lr_points_read_rows,
 };

@@ -10,7 +10,7 @@
 #include "correspondence/plan.h"
 #include "correspondence/scene.h"
 
-enum lr_points_pass { LR_POINTS_FORWARD, LR_POINTS_BACK, LR_POINTS_ROWS, LR_NUM_POINTS_PASSES };
+enum lr_points_pass { LR_POINTS_FORWARD, LR_POINTS_BACK, LR_POINTS_ROWS, LR_POINTS_COLLECT, LR_NUM_POINTS_PASSES };
 
 struct lr_points {
     struct lr_backend_params params;
@@ -18,7 +18,6 @@ struct lr_points {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct gl_program *programs[LR_NUM_POINTS_PASSES]; /* each is made at its first use */
-    struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
     struct gl_buffer *cut_short; /* tells whether a renderer ended loops early; NULL on renderers that never do so */
     struct gl_buffer *boxes;     /* boxes of modules; NULL without crystal penetration */
@@ -40,7 +39,7 @@ struct lr_points_output {
     int64_t capacity;               /* capacity of the element list */
 };
 
-/* Runs one pass over the uploaded batch. */
+/* Runs one pass over the uploaded batch, but LR_POINTS_COLLECT. */
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
                         const struct lr_points_output *output);
 

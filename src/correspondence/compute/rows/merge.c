@@ -269,12 +269,6 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     return LR_OK;
 }
 
-struct gl_range lr_merge_rows(const struct lr_merge *merge)
-{
-    const int64_t half = half_list_bytes(merge);
-    return (struct gl_range){merge->list, num_digits(merge) % 2 * half, half};
-}
-
 /* --- by the host --- */
 
 /* The arguments of merge_rows for one part. */
@@ -377,17 +371,18 @@ void lr_deliverer_finish(struct lr_deliverer *deliverer)
     free(deliverer->elements);
 }
 
-lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements)
+lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
+                           const struct lr_packed_element *elements)
 {
-    return lr_grow(&deliverer->elements, &deliverer->max_elements, deliverer->num_elements + num_elements,
-                   &(struct lr_items){sizeof(*deliverer->elements), "matrix elements", deliverer->log});
-}
-
-lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part)
-{
+    const int64_t num_elements = elements != NULL ? part->count : 0;
     LR_TRY(lr_grow(&deliverer->parts, &deliverer->max_parts, deliverer->num_parts + 1,
                    &(struct lr_items){sizeof(*deliverer->parts), "matrix rows", deliverer->log}));
+    LR_TRY(lr_grow(&deliverer->elements, &deliverer->max_elements, deliverer->num_elements + num_elements,
+                   &(struct lr_items){sizeof(*elements), "matrix elements", deliverer->log}));
     deliverer->parts[deliverer->num_parts++] = *part;
+    if (num_elements > 0)
+        memcpy(deliverer->elements + deliverer->num_elements, elements, (size_t)num_elements * sizeof(*elements));
+    deliverer->num_elements += num_elements;
     return LR_OK;
 }
 
@@ -506,10 +501,10 @@ static int64_t elements_offset(int num_rows)
 static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge, int num_rows, int64_t count)
 {
     struct gl_readback *readback = &receiver->readbacks[receiver->current];
-    const struct gl_range rows = lr_merge_rows(merge);
     const struct gl_buffer_range tally = {.from = merge->tally, .bytes = lr_merge_tally_bytes(num_rows)};
-    const struct gl_buffer_range elements = {.from = rows.buffer,
-                                             .from_offset = rows.offset,
+    /* The last pass of the sort left the elements of all rows in one half of the list, one row after the other. */
+    const struct gl_buffer_range elements = {.from = merge->list,
+                                             .from_offset = num_digits(merge) % 2 * half_list_bytes(merge),
                                              .to_offset = elements_offset(num_rows),
                                              .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
     /* A readback that has to grow gets a quarter more than it needs, because later parts may be larger. */

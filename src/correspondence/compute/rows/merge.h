@@ -10,6 +10,7 @@
 #include "gl/pass.h"
 #include "gl/transfer.h"
 #include "model/lors/rows.h"
+#include "operator/backend.h"
 
 enum lr_merge_program {
     LR_MERGE_COLLECT = 0,
@@ -85,12 +86,9 @@ int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
 
-/* Queues the passes over the list. They write a struct lr_merge_tally to merge->tally. */
+/* Queues the passes over the list. They write a struct lr_merge_tally to merge->tally, and the elements of the rows to
+ * the list. Each element is the mean over the points of its row. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
-
-/* The range of the buffer that holds the elements of all rows, one row after the other. Each element is the mean over
- * the points of its row. The range is valid until the list changes. */
-struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */
 
@@ -152,10 +150,10 @@ struct lr_deliverer {
 
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Makes room for more elements, which the caller then appends. errors of this function and those below: LR_FAILED,
- * logged, if memory runs out. */
-lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements);
-lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part);
+/* Adds a part and its elements, which are copied; elements NULL = they are in `borrowed`. errors of this function and
+ * those below: LR_FAILED, logged, if memory runs out. */
+lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
+                           const struct lr_packed_element *elements);
 
 /* Delivers one row immediately: a whole row, or the elements of some of its points in the order of the points. */
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
@@ -192,5 +190,33 @@ struct lr_received {
 /* Waits for the rows of the part that was started last. The rows are invalid if elements are missing by the tally. */
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
+
+/* --- matrix rows from passes that list the elements of sample points. The passes append the elements in any order to a
+ * buffer on the device --- */
+
+/* Buffers that a pass reads and appends to. */
+struct lr_point_list {
+    const struct gl_buffer *points; /* of the batch */
+    const struct gl_buffer *list;   /* a head of 16 bytes, whose first word is the number of elements, and elements
+                                     * of 16 bytes: point, LOR, bits of the weight, unused word */
+    int64_t capacity;               /* room for elements; further elements are counted, but not stored */
+    int first_point, end_point;     /* points first_point .. end_point - 1 are listed */
+};
+
+struct lr_point_lister {
+    struct gl_context *ctx;
+    const struct lr_backend_params *params;
+    struct lr_merge_programs *merge; /* owned by the caller, for all its calls */
+    int64_t max_window;              /* floats that a buffer may hold */
+    int64_t point_bytes;
+    void (*place)(void *user, const double point_mm[3], void *point);
+    bool repeats; /* a LOR may be listed several times for a point; its weights then sum to less than 4 */
+    lr_status (*run)(void *user, const struct lr_point_list *list);
+    void *user;
+};
+
+/* Passes every element of the rows to the sink, in order. The context is current. */
+lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
+                                   const lr_row_sink *sink);
 
 #endif

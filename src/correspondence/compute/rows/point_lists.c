@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "correspondence/compute/rows/point_lists.h"
+#include "correspondence/compute/rows/merge.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "correspondence/compute/rows/merge.h"
 #include "gl/vectors.h"
 
 #include <stdlib.h>
@@ -113,6 +112,8 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
     const int64_t per_row = listing->per_row;
     const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
     const int64_t first = points[0] / per_row;
+    const bool is_batch = points[0] == listing->begin && points[1] == listing->end;
+    if (rows != NULL && is_batch) deliverer->borrowed = rows->elements;
     for (int64_t row = first; row * per_row < points[1]; row++) {
         const struct lr_elements *elements = rows == NULL ? &listing->host.rows[row - first] : NULL;
         const uint32_t *start = rows != NULL ? rows->tally->starts + (row - first) : NULL;
@@ -121,19 +122,11 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
                                          .begins = points[0] <= row * per_row,
                                          .ends = points[1] >= (row + 1) * per_row};
         listing->num_elements += part.count;
-        LR_TRY(rows != NULL ? lr_deliverer_add(deliverer, &part) : lr_deliverer_take(deliverer, &part, elements));
+        /* Elements of some points are copied, because the next rows will overwrite the receiver's memory. */
+        const struct lr_packed_element *copied = rows != NULL && !is_batch ? rows->elements + start[0] : NULL;
+        LR_TRY(rows != NULL ? lr_deliverer_add(deliverer, &part, copied)
+                            : lr_deliverer_take(deliverer, &part, elements));
     }
-    if (rows == NULL) return LR_OK;
-    if (points[0] == listing->begin && points[1] == listing->end) {
-        deliverer->borrowed = rows->elements;
-        return LR_OK;
-    }
-    /* The elements are copied, because the next rows will overwrite the receiver's memory. */
-    const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, range[1] - range[0])];
-    LR_TRY(lr_deliverer_reserve(deliverer, count));
-    if (count > 0)
-        memcpy(deliverer->elements + deliverer->num_elements, rows->elements, (size_t)count * sizeof(*rows->elements));
-    deliverer->num_elements += count;
     return LR_OK;
 }
 
