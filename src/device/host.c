@@ -246,21 +246,6 @@ struct dividing {
     lr_poisson_fit shares[MOST_SHARES];
 };
 
-/* Adds a LOR to the fit and returns its ratio. */
-static inline double add_lor(lr_poisson_fit *fit, double measured, double estimated)
-{
-    if (is_left_out(measured, estimated)) {
-        fit->left_out_lors++;
-        fit->left_out_counts += measured;
-    } else {
-        fit->estimated_counts += estimated;
-        fit->log_likelihood -= estimated;
-        fit->measured_counts += measured > 0.0 ? measured : 0.0;
-        fit->log_likelihood += measured > 0.0 ? measured * log(estimated) : 0.0;
-    }
-    return poisson_ratio(measured, estimated);
-}
-
 static void divide_shares(void *user, int64_t first, int64_t last, int worker)
 {
     struct dividing *at = user;
@@ -271,7 +256,17 @@ static void divide_shares(void *user, int64_t first, int64_t last, int worker)
         lr_poisson_fit fit = {0};
         for (int64_t k = share * SHARE; k < end; k++) {
             const double b = at->additive != NULL ? (double)at->additive[k] : 0.0;
-            at->values[k] = (float)add_lor(&fit, at->measured[k], at->values[k] + b);
+            const double measured = at->measured[k], estimated = at->values[k] + b;
+            if (is_left_out(measured, estimated)) {
+                fit.left_out_lors++;
+                fit.left_out_counts += measured;
+            } else {
+                fit.estimated_counts += estimated;
+                fit.log_likelihood -= estimated;
+                fit.measured_counts += measured > 0.0 ? measured : 0.0;
+                fit.log_likelihood += measured > 0.0 ? measured * log(estimated) : 0.0;
+            }
+            at->values[k] = (float)poisson_ratio(measured, estimated);
         }
         at->shares[n] = fit;
     }

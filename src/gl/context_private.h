@@ -92,9 +92,6 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
  * it would lose the failure of earlier work; use gl_context_check there. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
-/* Sends the driver's messages to the log from now on (errors.c). */
-void gl_debug_install(struct gl_context *ctx);
-
 /* Sets the current context to the baseline of pass.h, whatever its state (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
 
