@@ -288,19 +288,18 @@ static lr_cuda_vector_pass describe(const lr_vector *y, const lr_vector *const *
     return pass;
 }
 
-typedef int launcher(const lr_cuda_vector_pass *pass, void *stream);
-
-static lr_status run_alone(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
+static lr_status run_alone(const lr_place *place, enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass)
 {
     LR_TRY(enter(place));
-    return leave(place, check((cudaError_t)launch(pass, place->cuda->stream), "work on a vector", place));
+    const cudaError_t error = (cudaError_t)lr_cuda_launch_vector(work, pass, place->cuda->stream);
+    return leave(place, check(error, "work on a vector", place));
 }
 
 static lr_status fill(lr_vector *vector, double value)
 {
     lr_cuda_vector_pass pass = describe(vector, NULL, 0);
     pass.scalar = value;
-    return run_alone(vector->place, lr_cuda_launch_vector_fill, &pass);
+    return run_alone(vector->place, LR_CUDA_VECTOR_FILL, &pass);
 }
 
 static lr_status apply(const struct lr_vector_task *task)
@@ -309,7 +308,7 @@ static lr_status apply(const struct lr_vector_task *task)
     pass.op = task->op;
     pass.scalar = task->scalar;
     pass.lowest = task->floor;
-    return run_alone(task->y.place, lr_cuda_launch_vector_apply, &pass);
+    return run_alone(task->y.place, LR_CUDA_VECTOR_APPLY, &pass);
 }
 
 static lr_status relative_differences(const lr_relative_differences *differences)
@@ -361,16 +360,16 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* Adds up the groups on the device and copies all their sums to the host. If an event was already recorded for the
  * slot's turn, it does not cover these sums. */
-static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
+static lr_status send_sums(lr_place *place, enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
     const lr_cuda_join_pass join = {.groups = pass->sums,
                                     .sums = cuda->sums + LR_CUDA_VECTOR_GROUPS + slot,
                                     .num_groups = lr_cuda_vector_groups(pass->count),
-                                    .has_largest = launch == lr_cuda_launch_vector_sums};
+                                    .has_largest = work == LR_CUDA_VECTOR_SUMS};
     cuda->is_sent[slot / LR_LATER_SLOTS] = false;
     LR_TRY(enter(place));
-    lr_status status = check((cudaError_t)launch(pass, cuda->stream), "work on a vector", place);
+    lr_status status = check((cudaError_t)lr_cuda_launch_vector(work, pass, cuda->stream), "work on a vector", place);
     if (status == LR_OK)
         status = check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors", place);
     if (status == LR_OK) status = copy_bytes(place, cuda->host_sums + slot, join.sums, ROW_BYTES);
@@ -410,14 +409,14 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
 static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
     const lr_cuda_vector_pass pass = describe(x, &y, 1);
-    return send_sums(x->place, lr_cuda_launch_vector_sums, &pass, slot);
+    return send_sums(x->place, LR_CUDA_VECTOR_SUMS, &pass, slot);
 }
 
 static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 {
     const lr_vector *const in[] = {ratio->measured, ratio->additive};
     const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
-    return send_sums(ratio->values->place, lr_cuda_launch_vector_divide, &pass, slot);
+    return send_sums(ratio->values->place, LR_CUDA_VECTOR_DIVIDE, &pass, slot);
 }
 
 /* --- from and to OpenGL --- */

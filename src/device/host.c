@@ -41,18 +41,6 @@ static void destroy(lr_vector *vector)
     free(vector->storage);
 }
 
-static lr_status write(lr_vector *vector, const void *numbers)
-{
-    memcpy(vector->values, numbers, (size_t)(vector->count * lr_vector_size(vector)));
-    return LR_OK;
-}
-
-static lr_status read(const lr_vector *vector, void *numbers)
-{
-    memcpy(numbers, vector->values, (size_t)(vector->count * lr_vector_size(vector)));
-    return LR_OK;
-}
-
 static lr_status copy(const lr_vector *from, lr_vector *to)
 {
     memmove(to->values, from->values, (size_t)(from->count * lr_vector_size(from)));
@@ -457,8 +445,6 @@ static lr_status convolve(const lr_convolution *convolution)
 const struct lr_vector_fns lr_vector_host_fns = {
     .create = create,
     .destroy = destroy,
-    .write = write,
-    .read = read,
     .copy = copy,
     .fill = fill,
     .apply = apply,

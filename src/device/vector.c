@@ -150,7 +150,8 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     }
     if (is_done) return LR_OK;
 
-    /* No direct copy was possible, so chunks pass through memory of the host, which converts them. */
+    /* No direct copy was possible, so chunks pass through memory of the host, which converts them. If only one vector
+     * is at a device, the precisions differ. */
     const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
     const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
     double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);
@@ -161,12 +162,15 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
         lr_vector read = {.count = source.count, .precision = source.precision, .values = numbers};
         lr_vector converted = {.count = source.count, .precision = target.precision, .values = numbers + longest};
         const bool is_converted = read.precision != converted.precision;
-        status = fns_of(&source)->read(&source, read.values);
+        if (!lr_vector_is_at_device(from)) read.values = source.values;
+        if (!lr_vector_is_at_device(to)) converted.values = target.values;
+        if (lr_vector_is_at_device(from)) status = fns_of(from)->read(&source, read.values);
         if (status == LR_OK && is_converted) {
             status = lr_vector_host_fns.apply(
                 &(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = converted, .in = {&read}});
         }
-        if (status == LR_OK) status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
+        if (status == LR_OK && lr_vector_is_at_device(to))
+            status = fns_of(to)->write(&target, (is_converted ? &converted : &read)->values);
     }
     free(numbers);
     return status;

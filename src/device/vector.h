@@ -37,7 +37,8 @@ struct lr_vector_fns {
     lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
     void (*destroy)(lr_vector *vector);
 
-    /* Copy numbers between a vector and the host, in the vector's precision. numbers: [vector->count]. */
+    /* Only for devices: copy numbers between a vector and the host, in the vector's precision. numbers:
+     * [vector->count]. */
     lr_status (*write)(lr_vector *vector, const void *numbers);
     lr_status (*read)(const lr_vector *vector, void *numbers);
     /* Copies a vector to another of the same precision. The two do not overlap. */

@@ -49,7 +49,8 @@ struct gl_context {
     bool adopted;
     bool is_shared; /* true if the context's objects outlive it */
     lr_driver_owner owner;
-    bool saw_error, is_lost;
+    bool saw_error; /* for tests: the driver has reported an error, or a message of high severity */
+    bool is_lost;
     bool has_logged_loss; /* the loss has been logged since the context was made current */
     int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;

@@ -27,11 +27,6 @@ lr_status gl_context_status(const struct gl_context *ctx, lr_status status)
     return status == LR_FAILED && ctx->is_lost ? LR_NO_DEVICE : status;
 }
 
-bool gl_context_saw_error(const struct gl_context *ctx)
-{
-    return ctx->saw_error;
-}
-
 const char *gl_error_name(GLenum error)
 {
     switch (error) {

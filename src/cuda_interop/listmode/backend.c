@@ -293,7 +293,6 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
         LR_TRY(check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events"));
     } else {
         LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
-        LR_TRY(check(cuda, lr_cuda_launch_list_values(pass), "projecting events"));
     }
     if (cuda->are_streamed) {
         const int slot = stream->next;

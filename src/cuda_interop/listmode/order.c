@@ -63,10 +63,10 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     lr_cuda_list_piece *to = ordering->order->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
     if (group.count == 0) return LR_OK;
     ordering->sort.count = group.count;
-    LR_TRY(check(ordering, lr_cuda_launch_list_keys(&group)));
+    LR_TRY(check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_KEYS)));
     LR_TRY(check(ordering, lr_cuda_launch_list_sort(&ordering->sort)));
     group.keys = ordering->sort.keys[1];
-    LR_TRY(check(ordering, lr_cuda_launch_list_bounds(&group)));
+    LR_TRY(check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_BOUNDS)));
     LR_TRY(check(ordering,
                  (int)cudaMemcpyAsync(to, ordering->pieces, (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
                                       cudaMemcpyDefault, params->pass->stream)));
@@ -87,7 +87,7 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     if (params->lines == NULL && params->paths == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
     group.paths = params->paths != NULL ? params->paths + ends[0] : NULL;
-    return check(ordering, lr_cuda_launch_list_lines(&group));
+    return check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_LINES));
 }
 
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
