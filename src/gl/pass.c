@@ -51,12 +51,19 @@ static bool is_zero(const int *numbers, int count)
     return true;
 }
 
+static bool is_compute(const struct gl_pass *pass)
+{
+    int size[3];
+    gl_program_group_size(pass->program, size);
+    return size[0] > 0;
+}
+
 static int64_t range_bytes(const struct gl_range *range)
 {
     return range->size_bytes > 0 ? range->size_bytes : range->buffer->size_bytes - range->offset;
 }
 
-static lr_status check(struct gl_context *ctx, const struct gl_pass *pass, bool computes)
+static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
 {
     const struct gl_limits *limits = &ctx->limits;
     const struct gl_target *target = pass->target;
@@ -70,6 +77,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass, bool 
         if (texture != NULL) LR_TRY(gl_loan_check(ctx, texture->loan, texture->label));
     }
 
+    const bool computes = is_compute(pass);
     for (int k = 0; k < 3 && computes; k++) {
         if (pass->groups[k] < 0 || pass->groups[k] > limits->max_compute_groups[k]) {
             return lr_error(ctx->log, LR_USAGE, "%s: %d work groups along axis %d are asked for and %s allows %d",
@@ -158,11 +166,9 @@ static void draw(struct gl_context *ctx, const struct gl_pass *pass)
 
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
 {
-    int group_size[3];
     if (pass->program != NULL) LR_TRY(gl_program_wait(pass->program));
-    gl_program_group_size(pass->program, group_size);
-    const bool computes = group_size[0] > 0;
-    LR_TRY(check(ctx, pass, computes));
+    LR_TRY(check(ctx, pass));
+    const bool computes = is_compute(pass);
     const bool is_empty = computes ? pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0
                                    : pass->vertices == 0 || pass->instances == 0;
     if (is_empty) return LR_OK;
