@@ -17,13 +17,18 @@ lr_status lr_cuda_leave(int device, int before, lr_status status)
     return status;
 }
 
-/* Waits for the oldest interval that has not been read, and adds its time. */
+/* Adds the time of the oldest interval that has not been read. Waits only if the device has not finished it: the stream
+ * of a finished one may be gone. */
 static lr_status read_lap(struct lr_cuda_watch *watch)
 {
     const cudaEvent_t *lap = watch->laps[watch->read++ % watch->most_laps];
     float milliseconds = 0;
-    cudaError_t error = cudaEventSynchronize(lap[1]);
-    error = error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) : error;
+    cudaError_t error = cudaEventElapsedTime(&milliseconds, lap[0], lap[1]);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        error = cudaEventSynchronize(lap[1]);
+        error = error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) : error;
+    }
     LR_TRY(lr_cuda_check((int)error, watch->what, watch->log));
     watch->last_s = 1e-3 * (double)milliseconds;
     watch->all_s += watch->last_s;
