@@ -161,27 +161,6 @@ static lr_status find_move(struct move *move, const struct lr_cuda_object *objec
     return LR_OK;
 }
 
-/* Registers an object that CUDA takes for the first time. */
-static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *log)
-{
-    if (*slot_of(object) != NULL) return LR_OK;
-    struct cuda_loan *loan = lr_alloc(1, sizeof(*loan), "a loan to CUDA", log);
-    if (loan == NULL) return LR_FAILED;
-    cudaError_t error = cudaGetDevice(&loan->device);
-    if (error == cudaSuccess && object->buffer != NULL)
-        error = cudaGraphicsGLRegisterBuffer(&loan->resource, object->buffer->name, cudaGraphicsRegisterFlagsNone);
-    else if (error == cudaSuccess)
-        error = cudaGraphicsGLRegisterImage(&loan->resource, object->texture->name, object->texture->target,
-                                            cudaGraphicsRegisterFlagsSurfaceLoadStore);
-    if (error != cudaSuccess) {
-        free(loan);
-        return lr_cuda_check((int)error, label_of(object), log);
-    }
-    loan->loan.end = end_loan;
-    *slot_of(object) = &loan->loan;
-    return LR_OK;
-}
-
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object)
 {
     const struct cuda_loan *loan = loan_of(object);
@@ -197,8 +176,28 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
     LR_TRY(gl_context_make_current(ctx));
     lr_status status = LR_OK;
     for (int k = 0; status == LR_OK && k < move.count; k++) {
-        status = ensure_loan(move.objects[k], log);
-        if (status == LR_OK) move.resources[k] = loan_of(move.objects[k])->resource;
+        const struct lr_cuda_object *object = move.objects[k];
+        struct cuda_loan *loan = loan_of(object);
+        if (loan == NULL) { /* the object is registered when CUDA takes it for the first time */
+            loan = lr_alloc(1, sizeof(*loan), "a loan to CUDA", log);
+            status = loan != NULL ? lr_cuda_check((int)cudaGetDevice(&loan->device), label_of(object), log) : LR_FAILED;
+            if (status == LR_OK) {
+                const cudaError_t error =
+                    object->buffer != NULL
+                        ? cudaGraphicsGLRegisterBuffer(&loan->resource, object->buffer->name,
+                                                       cudaGraphicsRegisterFlagsNone)
+                        : cudaGraphicsGLRegisterImage(&loan->resource, object->texture->name, object->texture->target,
+                                                      cudaGraphicsRegisterFlagsSurfaceLoadStore);
+                status = lr_cuda_check((int)error, label_of(object), log);
+            }
+            if (status != LR_OK) {
+                free(loan);
+                break;
+            }
+            loan->loan.end = end_loan;
+            *slot_of(object) = &loan->loan;
+        }
+        move.resources[k] = loan->resource;
     }
     if (status == LR_OK) {
         /* CUDA sees images that shaders have written completely only after this barrier. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/device.h"
 #include "cuda_interop/lend.h"
 #include "device/kinds.h"
 #include "device/place.h"
@@ -132,36 +133,15 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 static const double patience_s = 60.0;
 
 /* Number of exchanges whose times may be unread at once. */
-enum { NUM_CLOCKS = 16 };
-
-struct clock {
-    cudaEvent_t begin, end;
-    bool is_under_way;
-};
+enum { MOST_LAPS = 16 };
 
 struct lr_link {
     struct lr_nccl nccl;
     lr_nccl_comm comm; /* NULL = the link has been given up */
     int device;
     const lr_log *log;
-    struct clock clocks[NUM_CLOCKS];
-    int64_t num_transfers;
-    double seconds;
+    struct lr_cuda_watch watch;
 };
-
-/* --- with the device current --- */
-
-static lr_status enter(int device, int *before, const lr_log *log)
-{
-    LR_TRY(lr_cuda_check((int)cudaGetDevice(before), "the current device", log));
-    return *before != device ? lr_cuda_check((int)cudaSetDevice(device), "a CUDA device", log) : LR_OK;
-}
-
-static lr_status leave(int device, int before, lr_status status)
-{
-    if (before != device) cudaSetDevice(before);
-    return status;
-}
 
 /* --- the library and the device --- */
 
@@ -234,18 +214,14 @@ static void close_link(struct lr_link *link, bool is_whole)
 {
     int before;
     if (link == NULL) return;
-    if (enter(link->device, &before, link->log) == LR_OK) {
+    if (lr_cuda_enter(link->device, &before, link->log) == LR_OK) {
         if (link->comm != NULL && is_whole &&
             settle(link, link->nccl.finalize(link->comm), "the end of exchanges") == LR_OK)
             (void)link->nccl.destroy(link->comm);
         else if (link->comm != NULL)
             (void)link->nccl.abort(link->comm);
-        for (int k = 0; k < NUM_CLOCKS; k++) {
-            if (link->clocks[k].begin != NULL) cudaEventDestroy(link->clocks[k].begin);
-            if (link->clocks[k].end != NULL) cudaEventDestroy(link->clocks[k].end);
-        }
-
-        (void)leave(link->device, before, LR_OK);
+        lr_cuda_watch_finish(&link->watch);
+        (void)lr_cuda_leave(link->device, before, LR_OK);
     }
     free(link);
 }
@@ -262,19 +238,14 @@ static lr_status begin(lr_place *place, const struct lr_link_params *params, str
     if (made == NULL) return LR_FAILED;
     made->device = place->cuda_device;
     made->log = log;
+    made->watch = (struct lr_cuda_watch){.what = "a clock of exchanges", .log = log, .most_laps = MOST_LAPS};
     lr_status status = load_nccl(&made->nccl, log);
-    if (status == LR_OK) status = enter(made->device, &before, log);
+    if (status == LR_OK) status = lr_cuda_enter(made->device, &before, log);
     if (status == LR_OK) {
         memcpy(id.bytes, params->key, sizeof(id.bytes));
-        for (int k = 0; status == LR_OK && k < 2 * NUM_CLOCKS; k++) {
-            cudaEvent_t *event = k % 2 == 0 ? &made->clocks[k / 2].begin : &made->clocks[k / 2].end;
-            status = lr_cuda_check((int)cudaEventCreateWithFlags(event, cudaEventDefault), "a clock of exchanges", log);
-        }
-        if (status == LR_OK) {
-            const int result = made->nccl.init(&made->comm, params->size, id, params->rank, &config);
-            if (!is_well(result) || made->comm == NULL) status = report(made, result, "ranks cannot be linked");
-        }
-        status = leave(made->device, before, status);
+        const int result = made->nccl.init(&made->comm, params->size, id, params->rank, &config);
+        if (!is_well(result) || made->comm == NULL) status = report(made, result, "ranks cannot be linked");
+        status = lr_cuda_leave(made->device, before, status);
     }
     if (status != LR_OK) {
         close_link(made, false);
@@ -291,23 +262,10 @@ static lr_status look(struct lr_link *link, bool *is_ready)
 
 /* --- exchanges --- */
 
-/* Adds the time of the clock's exchange, if the exchange has ended. Until then its event is not ready. */
-static void read_clock(struct lr_link *link, struct clock *clock)
-{
-    float milliseconds = 0.0f;
-    if (!clock->is_under_way) return;
-    if (cudaEventElapsedTime(&milliseconds, clock->begin, clock->end) == cudaSuccess) {
-        link->seconds += 1e-3 * milliseconds;
-        clock->is_under_way = false;
-    } else {
-        (void)cudaGetLastError();
-    }
-}
-
 static double seconds(struct lr_link *link)
 {
-    for (int k = 0; k < NUM_CLOCKS; k++) read_clock(link, &link->clocks[k]);
-    return link->seconds;
+    (void)lr_cuda_watch_read(&link->watch, false);
+    return link->watch.all_s;
 }
 
 static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr_messages *messages)
@@ -317,15 +275,8 @@ static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr
     const cudaStream_t stream = place->cuda_stream;
     int before;
     if (messages->num_sent + messages->num_received == 0) return LR_OK;
-    LR_TRY(enter(link->device, &before, link->log));
-    struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
-    lr_status status = LR_OK;
-    read_clock(link, clock);
-    if (clock->is_under_way) { /* as many exchanges are queued ahead as there are clocks */
-        status = lr_cuda_check((int)cudaEventSynchronize(clock->end), what, link->log);
-        if (status == LR_OK) read_clock(link, clock);
-    }
-    if (status == LR_OK) status = lr_cuda_check((int)cudaEventRecord(clock->begin, stream), what, link->log);
+    LR_TRY(lr_cuda_enter(link->device, &before, link->log));
+    lr_status status = lr_cuda_watch_mark(&link->watch, 0, stream);
     if (status == LR_OK) {
         /* NCCL begins all messages of a group together. */
         int result = nccl->group_start();
@@ -340,11 +291,8 @@ static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr
         const int ended = nccl->group_end();
         status = settle(link, is_well(result) ? ended : result, what);
     }
-    if (status == LR_OK) {
-        clock->is_under_way = true;
-        status = lr_cuda_check((int)cudaEventRecord(clock->end, stream), what, link->log);
-    }
-    return leave(link->device, before, status);
+    if (status == LR_OK) status = lr_cuda_watch_mark(&link->watch, 1, stream);
+    return lr_cuda_leave(link->device, before, status);
 }
 
 /* --- help for exchanges by the host and by OpenGL --- */
@@ -355,9 +303,9 @@ static bool draws(const lr_place *place, const lr_place *gl)
     int before;
     bool is_so = false;
     if (gl_context_make_current(gl->ctx) != LR_OK) return false;
-    if (enter(device, &before, &place->log) == LR_OK) {
+    if (lr_cuda_enter(device, &before, &place->log) == LR_OK) {
         is_so = lr_cuda_renders(device);
-        (void)leave(device, before, LR_OK);
+        (void)lr_cuda_leave(device, before, LR_OK);
     }
     gl_context_release(gl->ctx);
     return is_so;
@@ -367,19 +315,19 @@ static lr_status wait(lr_place *place)
 {
     const int device = place->cuda_device;
     int before;
-    LR_TRY(enter(device, &before, &place->log));
-    return leave(device, before,
-                 lr_cuda_check((int)cudaStreamSynchronize(place->cuda_stream), "work on a vector", &place->log));
+    LR_TRY(lr_cuda_enter(device, &before, &place->log));
+    return lr_cuda_leave(
+        device, before, lr_cuda_check((int)cudaStreamSynchronize(place->cuda_stream), "work on a vector", &place->log));
 }
 
 static bool pin(lr_place *place, void *memory, int64_t bytes)
 {
     const int device = place->cuda_device;
     int before;
-    if (bytes == 0 || enter(device, &before, &place->log) != LR_OK) return false;
+    if (bytes == 0 || lr_cuda_enter(device, &before, &place->log) != LR_OK) return false;
     const bool is_pinned = cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess;
     if (!is_pinned) (void)cudaGetLastError();
-    (void)leave(device, before, LR_OK);
+    (void)lr_cuda_leave(device, before, LR_OK);
     return is_pinned;
 }
 
@@ -387,9 +335,9 @@ static void unpin(lr_place *place, void *memory)
 {
     const int device = place->cuda_device;
     int before;
-    if (enter(device, &before, &place->log) == LR_OK) {
+    if (lr_cuda_enter(device, &before, &place->log) == LR_OK) {
         (void)cudaHostUnregister(memory);
-        (void)leave(device, before, LR_OK);
+        (void)lr_cuda_leave(device, before, LR_OK);
     }
 }
 

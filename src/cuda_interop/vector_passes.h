@@ -22,7 +22,7 @@ enum { LR_CUDA_VECTOR_GROUPS = 1024 };
 
 /* Each of n threads takes every n-th number. Addresses are the device's. */
 typedef struct lr_cuda_vector_pass {
-    int op;                        /* used by lr_cuda_launch_vector_apply only */
+    int op;                        /* used by LR_CUDA_VECTOR_APPLY only */
     lr_precision precision, other; /* precision of y; of the inputs */
     void *y;
     const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
@@ -80,17 +80,22 @@ static inline int lr_cuda_vector_groups(int64_t count)
 /* Returns zero if the current device can run the compiled kernels; else the error of a launch. */
 int lr_cuda_try_vectors(void);
 
+/* The work of a pass:
+ *   FILL    sets y to the scalar
+ *   APPLY   the operation
+ *   SUMS    sums of y and in[0] (struct lr_vector_sums, in the order of its fields)
+ *   DIVIDE  y: estimates; in[0]: measured numbers; in[1]: additive term (struct lr_poisson_ratio). The sums are those of
+ *           struct lr_poisson_fit. Numbers are float32. */
+enum lr_cuda_vector_work {
+    LR_CUDA_VECTOR_FILL,
+    LR_CUDA_VECTOR_APPLY,
+    LR_CUDA_VECTOR_SUMS,
+    LR_CUDA_VECTOR_DIVIDE,
+    LR_CUDA_NUM_VECTOR_WORKS
+};
+
 /* stream: a cudaStream_t. The count is positive. */
-int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream);
-int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream);
-
-/* Sums of y and in[0] (struct lr_vector_sums, in the order of its fields). */
-int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
-
-/* y: estimates; in[0]: measured numbers; in[1]: additive term (struct lr_poisson_ratio). The sums are those of
- * struct lr_poisson_fit. Numbers are float32. */
-int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
-
+int lr_cuda_launch_vector(enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, void *stream);
 int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream);
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream);

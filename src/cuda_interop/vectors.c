@@ -16,13 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots for sums that may be in progress at once. Each slot has one row of sums, stored after the rows of the
- * groups. */
-enum { SLOT_NOW = 0, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_NUM_LATER };
-
+/* Each slot of sums (device/vector.h) has one row of sums, stored after the rows of the groups. */
 enum {
     ROW_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double),
-    SUMS_BYTES = (LR_CUDA_VECTOR_GROUPS + NUM_SLOTS) * ROW_BYTES
+    SUMS_BYTES = (LR_CUDA_VECTOR_GROUPS + LR_NUM_SLOTS) * ROW_BYTES
 };
 
 struct lr_cuda_place {
@@ -31,11 +28,11 @@ struct lr_cuda_place {
     cudaStream_t stream;
     bool owns_stream;
     cudaEvent_t event;                       /* orders this stream and another one */
-    cudaEvent_t sent[LR_LATER_TURNS];        /* recorded after the sums of each batch */
-    bool is_sent[LR_LATER_TURNS];            /* the batch's event comes after all sums of the batch */
-    double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + NUM_SLOTS] on the device */
-    double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [NUM_SLOTS], page-locked */
-    bool is_under_way[NUM_SLOTS];            /* the copy to the slot's host_sums may not have ended yet */
+    cudaEvent_t sent[LR_LATER_TURNS];        /* recorded after the sums of each turn */
+    bool is_sent[LR_NUM_TURNS];              /* the turn's event comes after all sums of the turn */
+    double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + LR_NUM_SLOTS] on the device */
+    double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [LR_NUM_SLOTS], page-locked */
+    bool is_under_way[LR_NUM_SLOTS];         /* the copy to the slot's host_sums may not have ended yet */
 };
 
 /* --- with the place's device current --- */
@@ -96,7 +93,7 @@ static lr_status open_work(lr_place *place, void *stream)
             check(cudaEventCreateWithFlags(&cuda->sent[turn], cudaEventDisableTiming), "an event for vectors", place));
     }
     LR_TRY(check(cudaMalloc((void **)&cuda->sums, SUMS_BYTES), "sums of vectors", place));
-    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, NUM_SLOTS * ROW_BYTES), "sums of vectors", place));
+    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, LR_NUM_SLOTS * ROW_BYTES), "sums of vectors", place));
     place->cuda_stream = cuda->stream;
     return LR_OK;
 }
@@ -291,19 +288,18 @@ static lr_cuda_vector_pass describe(const lr_vector *y, const lr_vector *const *
     return pass;
 }
 
-typedef int launcher(const lr_cuda_vector_pass *pass, void *stream);
-
-static lr_status run_alone(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
+static lr_status run_alone(const lr_place *place, enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass)
 {
     LR_TRY(enter(place));
-    return leave(place, check((cudaError_t)launch(pass, place->cuda->stream), "work on a vector", place));
+    const cudaError_t error = (cudaError_t)lr_cuda_launch_vector(work, pass, place->cuda->stream);
+    return leave(place, check(error, "work on a vector", place));
 }
 
 static lr_status fill(lr_vector *vector, double value)
 {
     lr_cuda_vector_pass pass = describe(vector, NULL, 0);
     pass.scalar = value;
-    return run_alone(vector->place, lr_cuda_launch_vector_fill, &pass);
+    return run_alone(vector->place, LR_CUDA_VECTOR_FILL, &pass);
 }
 
 static lr_status apply(const struct lr_vector_task *task)
@@ -312,7 +308,7 @@ static lr_status apply(const struct lr_vector_task *task)
     pass.op = task->op;
     pass.scalar = task->scalar;
     pass.lowest = task->floor;
-    return run_alone(task->y.place, lr_cuda_launch_vector_apply, &pass);
+    return run_alone(task->y.place, LR_CUDA_VECTOR_APPLY, &pass);
 }
 
 static lr_status relative_differences(const lr_relative_differences *differences)
@@ -362,44 +358,26 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
-/* Adds up the groups on the device and copies all their sums to the host. */
-static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
+/* Adds up the groups on the device and copies all their sums to the host. If an event was already recorded for the
+ * slot's turn, it does not cover these sums. */
+static lr_status send_sums(lr_place *place, enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
     const lr_cuda_join_pass join = {.groups = pass->sums,
                                     .sums = cuda->sums + LR_CUDA_VECTOR_GROUPS + slot,
                                     .num_groups = lr_cuda_vector_groups(pass->count),
-                                    .has_largest = launch == lr_cuda_launch_vector_sums};
-    LR_TRY(check((cudaError_t)launch(pass, cuda->stream), "work on a vector", place));
-    LR_TRY(check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors", place));
-    LR_TRY(copy_bytes(place, cuda->host_sums + slot, join.sums, ROW_BYTES));
-    place->traffic.to_host += ROW_BYTES;
-    cuda->is_under_way[slot] = true;
-    return LR_OK;
-}
-
-static lr_status take_sums(lr_place *place, int slot, double *sums)
-{
-    struct lr_cuda_place *cuda = place->cuda;
-    const int turn = (slot - SLOT_LATER) / LR_LATER_SLOTS;
-    if (cuda->is_under_way[slot] && slot >= SLOT_LATER && cuda->is_sent[turn]) {
-        LR_TRY(check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place));
-        memset(cuda->is_under_way + SLOT_LATER + turn * LR_LATER_SLOTS, 0,
-               LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
-    } else if (cuda->is_under_way[slot]) {
-        LR_TRY(wait(place, "sums of vectors"));
-        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way)); /* the stream has copied the sums of all slots */
-    }
-    memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
-    return LR_OK;
-}
-
-/* Sends sums of a later batch. If an event was already recorded for the batch, it does not cover these sums. */
-static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
-{
-    place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
+                                    .has_largest = work == LR_CUDA_VECTOR_SUMS};
+    cuda->is_sent[slot / LR_LATER_SLOTS] = false;
     LR_TRY(enter(place));
-    return leave(place, send_sums(place, launch, pass, SLOT_LATER + slot));
+    lr_status status = check((cudaError_t)lr_cuda_launch_vector(work, pass, cuda->stream), "work on a vector", place);
+    if (status == LR_OK)
+        status = check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors", place);
+    if (status == LR_OK) status = copy_bytes(place, cuda->host_sums + slot, join.sums, ROW_BYTES);
+    if (status == LR_OK) {
+        place->traffic.to_host += ROW_BYTES;
+        cuda->is_under_way[slot] = true;
+    }
+    return leave(place, status);
 }
 
 static lr_status send_later(lr_place *place, int turn)
@@ -413,47 +391,32 @@ static lr_status send_later(lr_place *place, int turn)
 
 static lr_status finish_later(lr_place *place, int slot, double *sums)
 {
+    struct lr_cuda_place *cuda = place->cuda;
+    const int turn = slot / LR_LATER_SLOTS;
+    const bool is_sent = cuda->is_sent[turn];
     LR_TRY(enter(place));
-    return leave(place, take_sums(place, SLOT_LATER + slot, sums));
-}
-
-static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
-{
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    const lr_cuda_vector_pass pass = describe(x, &y, 1);
-    LR_TRY(enter(x->place));
-    lr_status status = send_sums(x->place, lr_cuda_launch_vector_sums, &pass, SLOT_NOW);
-    status = status == LR_OK ? take_sums(x->place, SLOT_NOW, found) : status;
-    *sums = lr_vector_name_sums(found);
-    return leave(x->place, status);
+    if (cuda->is_under_way[slot]) {
+        const lr_status status = is_sent ? check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place)
+                                         : wait(place, "sums of vectors");
+        if (status != LR_OK) return leave(place, status);
+        /* Without an event, the stream has copied the sums of all slots. */
+        for (int k = 0; k < LR_NUM_SLOTS; k++) cuda->is_under_way[k] &= is_sent && k / LR_LATER_SLOTS != turn;
+    }
+    memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
+    return leave(place, LR_OK);
 }
 
 static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
     const lr_cuda_vector_pass pass = describe(x, &y, 1);
-    return send_later_sums(x->place, lr_cuda_launch_vector_sums, &pass, slot);
-}
-
-static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
-{
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    lr_place *place = ratio->values->place;
-    const lr_vector *const in[] = {ratio->measured, ratio->additive};
-    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
-    LR_TRY(enter(place));
-    lr_status status = send_sums(place, lr_cuda_launch_vector_divide, &pass, SLOT_NOW);
-    if (status == LR_OK && fit != NULL) {
-        status = take_sums(place, SLOT_NOW, found);
-        *fit = lr_vector_name_fit(found);
-    }
-    return leave(place, status);
+    return send_sums(x->place, LR_CUDA_VECTOR_SUMS, &pass, slot);
 }
 
 static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 {
     const lr_vector *const in[] = {ratio->measured, ratio->additive};
     const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
-    return send_later_sums(ratio->values->place, lr_cuda_launch_vector_divide, &pass, slot);
+    return send_sums(ratio->values->place, LR_CUDA_VECTOR_DIVIDE, &pass, slot);
 }
 
 /* --- from and to OpenGL --- */
@@ -522,8 +485,6 @@ const struct lr_place_fns lr_place_cuda_fns = {
                 .copy = copy,
                 .fill = fill,
                 .apply = apply,
-                .add_up = add_up,
-                .divide_counts = divide_counts,
                 .begin_fit = begin_fit,
                 .begin_sums = begin_sums,
                 .send_later = send_later,

@@ -56,26 +56,14 @@ int lr_cuda_try_vectors(void)
     return cudaFuncGetAttributes(&attributes, divide);
 }
 
-int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
+int lr_cuda_launch_vector(enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, void *stream)
 {
-    return launch(pass->precision == LR_FLOAT64 ? fill<double> : fill<float>, *pass, pass->count, stream);
-}
-
-int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream)
-{
-    static void (*const kernels[2][2])(lr_cuda_vector_pass) = {{apply<float, float>, apply<float, double>},
-                                                               {apply<double, float>, apply<double, double>}};
-    return launch(kernels[pass->precision][pass->other], *pass, pass->count, stream);
-}
-
-int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
-{
-    return launch(pass->precision == LR_FLOAT64 ? add_up<double> : add_up<float>, *pass, pass->count, stream);
-}
-
-int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
-{
-    return launch(divide, *pass, pass->count, stream);
+    static void (*const kernels[LR_CUDA_NUM_VECTOR_WORKS][2][2])(lr_cuda_vector_pass) = {
+        {{fill<float>, fill<float>}, {fill<double>, fill<double>}},
+        {{apply<float, float>, apply<float, double>}, {apply<double, float>, apply<double, double>}},
+        {{add_up<float>, add_up<float>}, {add_up<double>, add_up<double>}},
+        {{divide, divide}, {divide, divide}}};
+    return launch(kernels[work][pass->precision][pass->other], *pass, pass->count, stream);
 }
 
 int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream)

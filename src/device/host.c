@@ -41,18 +41,6 @@ static void destroy(lr_vector *vector)
     free(vector->storage);
 }
 
-static lr_status write(lr_vector *vector, const void *numbers)
-{
-    memcpy(vector->values, numbers, (size_t)(vector->count * lr_vector_size(vector)));
-    return LR_OK;
-}
-
-static lr_status read(const lr_vector *vector, void *numbers)
-{
-    memcpy(numbers, vector->values, (size_t)(vector->count * lr_vector_size(vector)));
-    return LR_OK;
-}
-
 static lr_status copy(const lr_vector *from, lr_vector *to)
 {
     memmove(to->values, from->values, (size_t)(from->count * lr_vector_size(from)));
@@ -246,21 +234,6 @@ struct dividing {
     lr_poisson_fit shares[MOST_SHARES];
 };
 
-/* Adds a LOR to the fit and returns its ratio. */
-static inline double add_lor(lr_poisson_fit *fit, double measured, double estimated)
-{
-    if (is_left_out(measured, estimated)) {
-        fit->left_out_lors++;
-        fit->left_out_counts += measured;
-    } else {
-        fit->estimated_counts += estimated;
-        fit->log_likelihood -= estimated;
-        fit->measured_counts += measured > 0.0 ? measured : 0.0;
-        fit->log_likelihood += measured > 0.0 ? measured * log(estimated) : 0.0;
-    }
-    return poisson_ratio(measured, estimated);
-}
-
 static void divide_shares(void *user, int64_t first, int64_t last, int worker)
 {
     struct dividing *at = user;
@@ -271,7 +244,17 @@ static void divide_shares(void *user, int64_t first, int64_t last, int worker)
         lr_poisson_fit fit = {0};
         for (int64_t k = share * SHARE; k < end; k++) {
             const double b = at->additive != NULL ? (double)at->additive[k] : 0.0;
-            at->values[k] = (float)add_lor(&fit, at->measured[k], at->values[k] + b);
+            const double measured = at->measured[k], estimated = at->values[k] + b;
+            if (is_left_out(measured, estimated)) {
+                fit.left_out_lors++;
+                fit.left_out_counts += measured;
+            } else {
+                fit.estimated_counts += estimated;
+                fit.log_likelihood -= estimated;
+                fit.measured_counts += measured > 0.0 ? measured : 0.0;
+                fit.log_likelihood += measured > 0.0 ? measured * log(estimated) : 0.0;
+            }
+            at->values[k] = (float)poisson_ratio(measured, estimated);
         }
         at->shares[n] = fit;
     }
@@ -462,8 +445,6 @@ static lr_status convolve(const lr_convolution *convolution)
 const struct lr_vector_fns lr_vector_host_fns = {
     .create = create,
     .destroy = destroy,
-    .write = write,
-    .read = read,
     .copy = copy,
     .fill = fill,
     .apply = apply,

@@ -150,7 +150,8 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     }
     if (is_done) return LR_OK;
 
-    /* No direct copy was possible, so chunks pass through memory of the host, which converts them. */
+    /* No direct copy was possible, so chunks pass through memory of the host, which converts them. If only one vector
+     * is at a device, the precisions differ. */
     const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
     const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
     double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);
@@ -161,12 +162,15 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
         lr_vector read = {.count = source.count, .precision = source.precision, .values = numbers};
         lr_vector converted = {.count = source.count, .precision = target.precision, .values = numbers + longest};
         const bool is_converted = read.precision != converted.precision;
-        status = fns_of(&source)->read(&source, read.values);
+        if (!lr_vector_is_at_device(from)) read.values = source.values;
+        if (!lr_vector_is_at_device(to)) converted.values = target.values;
+        if (lr_vector_is_at_device(from)) status = fns_of(from)->read(&source, read.values);
         if (status == LR_OK && is_converted) {
             status = lr_vector_host_fns.apply(
                 &(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = converted, .in = {&read}});
         }
-        if (status == LR_OK) status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
+        if (status == LR_OK && lr_vector_is_at_device(to))
+            status = fns_of(to)->write(&target, (is_converted ? &converted : &read)->values);
     }
     free(numbers);
     return status;
@@ -279,7 +283,15 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
 {
     *sums = (lr_vector_sums){.largest = -INFINITY, .smallest = INFINITY};
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
-    return x->count > 0 ? fns_of(x)->add_up(x, y != NULL ? y : x, sums) : LR_OK;
+    if (x->count == 0) return LR_OK;
+    if (!lr_vector_is_at_device(x)) return lr_vector_host_fns.add_up(x, y != NULL ? y : x, sums);
+    struct lr_later_sums now = {.slot = LR_SLOT_NOW};
+    LR_TRY(lr_place_hold(x->place));
+    lr_status status = lr_vector_add_up_later(x, y, &now);
+    if (status == LR_OK) status = lr_later_sums_finish(&now);
+    lr_place_release(x->place);
+    *sums = now.sums;
+    return status;
 }
 
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later)
@@ -336,11 +348,20 @@ static lr_status check_ratio(const lr_poisson_ratio *ratio)
 
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
+    const bool is_wanted = fit != NULL;
     lr_poisson_fit own;
-    fit = fit == NULL && !lr_vector_is_at_device(ratio->values) ? &own : fit;
-    if (fit != NULL) *fit = (lr_poisson_fit){0};
+    fit = is_wanted ? fit : &own;
+    *fit = (lr_poisson_fit){0};
     LR_TRY(check_ratio(ratio));
-    return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
+    if (ratio->values->count == 0) return LR_OK;
+    if (!lr_vector_is_at_device(ratio->values)) return lr_vector_host_fns.divide_counts(ratio, fit);
+    struct lr_later_fit now = {.slot = LR_SLOT_NOW};
+    LR_TRY(lr_place_hold(ratio->values->place));
+    lr_status status = lr_vector_divide_counts_later(ratio, &now);
+    if (status == LR_OK && is_wanted) status = lr_later_fit_finish(&now);
+    lr_place_release(ratio->values->place);
+    *fit = now.fit;
+    return status;
 }
 
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later)

@@ -37,7 +37,8 @@ struct lr_vector_fns {
     lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
     void (*destroy)(lr_vector *vector);
 
-    /* Copy numbers between a vector and the host, in the vector's precision. numbers: [vector->count]. */
+    /* Only for devices: copy numbers between a vector and the host, in the vector's precision. numbers:
+     * [vector->count]. */
     lr_status (*write)(lr_vector *vector, const void *numbers);
     lr_status (*read)(const lr_vector *vector, void *numbers);
     /* Copies a vector to another of the same precision. The two do not overlap. */
@@ -45,8 +46,8 @@ struct lr_vector_fns {
 
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
+    /* Only for the host. */
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    /* fit: may be NULL on a device; the call then does not wait, and the fit is dropped. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
     /* Only for devices: sums in slots, for which no call waits (see "work without a wait" below). They are sent at the
      * end of a turn. `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */
@@ -94,6 +95,9 @@ static inline void lr_number_put(const lr_vector *vector, int64_t at, double val
  * was queued after the turn. */
 
 enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
+
+/* The slot of callers that wait for their sums immediately, in a turn of its own, which is never marked. */
+enum { LR_SLOT_NOW = LR_NUM_LATER, LR_NUM_SLOTS, LR_NUM_TURNS = LR_LATER_TURNS + 1 };
 
 /* The fit of divided counts. It is known once place is NULL. */
 struct lr_later_fit {

@@ -21,6 +21,31 @@
 /* A mutex for GLEW's table of functions, which the whole process shares. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
+/* Performance hints are meant for developers only, whatever their severity. */
+static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
+                               const GLchar *text, const void *user)
+{
+    (void)source;
+    struct gl_context *ctx = (struct gl_context *)user;
+    int end = length < 0 ? (int)strlen(text) : (int)length;
+    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\0')) end--;
+
+    const char *kind = type == GL_DEBUG_TYPE_ERROR                 ? "error"
+                       : type == GL_DEBUG_TYPE_DEPRECATED_BEHAVIOR ? "deprecated use"
+                       : type == GL_DEBUG_TYPE_UNDEFINED_BEHAVIOR  ? "undefined behaviour"
+                       : type == GL_DEBUG_TYPE_PORTABILITY         ? "portability"
+                       : type == GL_DEBUG_TYPE_PERFORMANCE         ? "performance"
+                                                                   : "message";
+    if (type == GL_DEBUG_TYPE_ERROR || severity == GL_DEBUG_SEVERITY_HIGH) {
+        ctx->saw_error = true;
+        lr_error(ctx->log, LR_FAILED, "OpenGL %s %u: %.*s", kind, id, end, text);
+    } else if (severity == GL_DEBUG_SEVERITY_MEDIUM && type != GL_DEBUG_TYPE_PERFORMANCE) {
+        lr_warn(ctx->log, "OpenGL %s %u: %.*s", kind, id, end, text);
+    } else {
+        lr_debug(ctx->log, "OpenGL %s %u: %.*s", kind, id, end, text);
+    }
+}
+
 /* Loads OpenGL's functions, reads the limits, and installs the debug callback in the current context. errors: not
  * logged; `reason` is set to the cause, without a full stop. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
@@ -55,7 +80,16 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         return LR_NO_DEVICE;
     }
     if (ctx->limits.parallel_compile) glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
-    if (!ctx->adopted || ctx->debug) gl_debug_install(ctx);
+    if (!ctx->adopted || ctx->debug) { /* sends the driver's messages to the log */
+        glEnable(GL_DEBUG_OUTPUT);
+        /* Synchronous output, because only the thread that works may call the log. */
+        glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
+        glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
+        glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
+        /* Compile errors are left out, because program.c reports them with file and line. */
+        glDebugMessageControl(GL_DEBUG_SOURCE_SHADER_COMPILER, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
+        glDebugMessageCallback(receive, ctx);
+    }
     return LR_OK;
 }
 

@@ -6,7 +6,7 @@
  * Threads: a context belongs to one thread at a time. Threads may create contexts at the same time; a lock guards
  * GLEW's function table, which all threads of the process share. Functions of this folder that take a context, or an
  * object made with one, need this context current on the calling thread. The exceptions are gl_context_create,
- * _destroy, _limits, _log, _saw_error and gl_shader_source_*. */
+ * _destroy, _limits, _log and gl_shader_source_*. */
 #ifndef LR_GL_CONTEXT_H
 #define LR_GL_CONTEXT_H
 
@@ -111,9 +111,6 @@ static inline lr_status gl_context_leave(struct gl_context *ctx, lr_status statu
     gl_context_release(ctx);
     return gl_context_status(ctx, status);
 }
-
-/* True if the driver has reported an error, or a message of high severity, since creation. */
-bool gl_context_saw_error(const struct gl_context *ctx);
 
 /* Asks the driver if the context was lost (LR_NO_DEVICE) or if an error is pending (LR_FAILED, or LR_NO_DEVICE if the
  * error is the loss). what: the work that the message names. The call does not wait for the device, but for a driver's

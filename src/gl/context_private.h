@@ -49,7 +49,8 @@ struct gl_context {
     bool adopted;
     bool is_shared; /* true if the context's objects outlive it */
     lr_driver_owner owner;
-    bool saw_error, is_lost;
+    bool saw_error; /* for tests: the driver has reported an error, or a message of high severity */
+    bool is_lost;
     bool has_logged_loss; /* the loss has been logged since the context was made current */
     int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;
@@ -91,9 +92,6 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
 /* Discards pending OpenGL errors after one has been reported. Do not use it before work that will be checked, because
  * it would lose the failure of earlier work; use gl_context_check there. */
 void gl_context_drop_errors(struct gl_context *ctx);
-
-/* Sends the driver's messages to the log from now on (errors.c). */
-void gl_debug_install(struct gl_context *ctx);
 
 /* Sets the current context to the baseline of pass.h, whatever its state (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);

@@ -27,11 +27,6 @@ lr_status gl_context_status(const struct gl_context *ctx, lr_status status)
     return status == LR_FAILED && ctx->is_lost ? LR_NO_DEVICE : status;
 }
 
-bool gl_context_saw_error(const struct gl_context *ctx)
-{
-    return ctx->saw_error;
-}
-
 const char *gl_error_name(GLenum error)
 {
     switch (error) {
@@ -96,43 +91,6 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     glDeleteSync(*fence);
     *fence = NULL;
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
-}
-
-/* Performance hints are meant for developers only, whatever their severity. */
-static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
-                               const GLchar *text, const void *user)
-{
-    (void)source;
-    struct gl_context *ctx = (struct gl_context *)user;
-    int end = length < 0 ? (int)strlen(text) : (int)length;
-    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\0')) end--;
-
-    const char *kind = type == GL_DEBUG_TYPE_ERROR                 ? "error"
-                       : type == GL_DEBUG_TYPE_DEPRECATED_BEHAVIOR ? "deprecated use"
-                       : type == GL_DEBUG_TYPE_UNDEFINED_BEHAVIOR  ? "undefined behaviour"
-                       : type == GL_DEBUG_TYPE_PORTABILITY         ? "portability"
-                       : type == GL_DEBUG_TYPE_PERFORMANCE         ? "performance"
-                                                                   : "message";
-    if (type == GL_DEBUG_TYPE_ERROR || severity == GL_DEBUG_SEVERITY_HIGH) {
-        ctx->saw_error = true;
-        lr_error(ctx->log, LR_FAILED, "OpenGL %s %u: %.*s", kind, id, end, text);
-    } else if (severity == GL_DEBUG_SEVERITY_MEDIUM && type != GL_DEBUG_TYPE_PERFORMANCE) {
-        lr_warn(ctx->log, "OpenGL %s %u: %.*s", kind, id, end, text);
-    } else {
-        lr_debug(ctx->log, "OpenGL %s %u: %.*s", kind, id, end, text);
-    }
-}
-
-void gl_debug_install(struct gl_context *ctx)
-{
-    glEnable(GL_DEBUG_OUTPUT);
-    /* Synchronous output, because only the thread that works may call the log. */
-    glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
-    glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
-    glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
-    /* Compile errors are left out, because program.c reports them with file and line. */
-    glDebugMessageControl(GL_DEBUG_SOURCE_SHADER_COMPILER, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
-    glDebugMessageCallback(receive, ctx);
 }
 
 /* Names of GL_NVX_gpu_memory_info and GL_ATI_meminfo, whose values are in KiB. */

@@ -198,17 +198,6 @@ bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line
     }
 }
 
-char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_log *log)
-{
-    char *text = lr_copy_string(source->text, log);
-    for (char *at = text; at != NULL && *at != '\0';) {
-        const size_t length = strcspn(at, "\n");
-        if (strncmp(at, "#line ", 6) == 0) memset(at, ' ', length);
-        at += length + (at[length] == '\n');
-    }
-    return text;
-}
-
 size_t gl_shader_source_after_version(const struct gl_shader_source *source, int *next_line)
 {
     int line = 1;
@@ -424,7 +413,14 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
                             "#version 450 core",
                             source->folder, source->files[0]);
         }
-        char *text = gl_shader_source_unmarked(source, log);
+        /* Every `#line` mark is blanked out. Compilers then report numbers of flattened lines, which
+         * gl_shader_source_place translates. With the marks, Mesa would lose the file number of most errors. */
+        char *text = lr_copy_string(source->text, log);
+        for (char *at = text; at != NULL && *at != '\0';) {
+            const size_t length = strcspn(at, "\n");
+            if (strncmp(at, "#line ", 6) == 0) memset(at, ' ', length);
+            at += length + (at[length] == '\n');
+        }
         struct lr_text defined = {.what = "a shader's defines", .log = log};
         for (const struct gl_define *d = params->defines; d != NULL && d->name != NULL; d++)
             (void)lr_text_print(&defined, "#define %s %s\n", d->name, d->value ? d->value : "1");

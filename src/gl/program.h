@@ -52,11 +52,6 @@ struct gl_shader_place {
 };
 bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place);
 
-/* Copies the text for compilers, with every `#line` mark blanked out. Compilers then report numbers of flattened lines,
- * which gl_shader_source_place translates. With the marks, Mesa would lose the file number of most errors. The caller
- * frees the copy. errors: NULL if memory runs out. */
-char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_log *log);
-
 /* Returns the byte offset just after the #version line, and sets *next_line to the number of the next line. Returns 0
  * if there is no #version. */
 size_t gl_shader_source_after_version(const struct gl_shader_source *source, int *next_line);
@@ -101,7 +96,7 @@ const char *gl_program_label(const struct gl_program *program);
 /* The local size of a compute program, once it is built; 0 0 0 for other programs. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
 
-/* Logs a compiler's messages about the text of gl_shader_source_unmarked. In messages of the forms
+/* Logs a compiler's messages about a source's text, whose marks were blanked out. In messages of the forms
  *     0:12(3): error: ...      0(12) : error C1234: ...      ERROR: 0:12: ...
  * the line number is replaced by the source's file and line. All lines but the first error are logged
  * first, as information; then that error, as one message of status LR_FAILED with its source line.

@@ -197,7 +197,7 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
 void gl_texture_destroy(struct gl_texture *texture)
 {
     if (texture != NULL) {
-        gl_loan_end(texture->loan);
+        if (texture->loan != NULL) texture->loan->end(texture->loan);
         if (!texture->is_borrowed) glDeleteTextures(1, &texture->name);
         free(texture);
     }
@@ -466,7 +466,7 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
     const bool is_lent = buffer->loan != NULL; /* deleted, not pooled: another interface may still use its name */
-    gl_loan_end(buffer->loan);
+    if (is_lent) buffer->loan->end(buffer->loan);
     if (!buffer->is_borrowed) {
         if (!is_lent) pool->most_bytes = memory_of(buffer->ctx) / 8;
         if (is_lent || bytes < LEAST_BYTES || bytes > pool->most_bytes) {
@@ -548,25 +548,25 @@ struct fill_block {
     uint32_t range[4], pair[4];
 };
 
-/* Fills whole pairs of words at the beginning of a range by a shader, which is faster for large ranges. Returns the
- * number of bytes filled. */
-static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_t *words, int count)
+/* Whole pairs of words at the beginning of a range are filled by a shader, which is faster for large ranges. The driver
+ * clears the rest in pieces, because some drivers clear a large range on the processor. */
+static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     enum { FEWEST_BYTES = 1 << 16, MOST_BYTES_OF_PASS = 1 << 30, WORDS_OF_GROUP = 1024, MOST_GROUPS = 65535 };
     struct gl_context *ctx = range->to->ctx;
     const struct gl_limits *limits = &ctx->limits;
     const int64_t inside = range->to->size_bytes - range->to_offset;
     const int64_t bytes = (range->bytes < inside ? range->bytes : inside) / 8 * 8;
-    if (bytes < FEWEST_BYTES || limits->small_batches || ctx->clears_by_driver) return 0;
-    if (ctx->fill == NULL)
+    bool has_shader = bytes >= FEWEST_BYTES && !limits->small_batches && !ctx->clears_by_driver;
+    if (has_shader && ctx->fill == NULL)
         ctx->fill = gl_program_create(ctx, &(struct gl_program_params){.compute = "common/fill.comp", .label = "fill"});
-    if (ctx->fill == NULL) return 0;
+    has_shader = has_shader && ctx->fill != NULL;
 
     /* A binding begins at a multiple of the alignment, and its size is limited. */
     const int64_t most_binding = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = (most_binding < MOST_BYTES_OF_PASS ? most_binding : MOST_BYTES_OF_PASS) / 8 * 8;
-    glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
-    for (int64_t done = 0; done < bytes; done += most) {
+    if (has_shader) glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
+    for (int64_t done = 0; has_shader && done < bytes; done += most) {
         const int64_t here = bytes - done < most ? bytes - done : most;
         const int64_t offset = range->to_offset + done;
         const int64_t aligned = offset / limits->storage_alignment * limits->storage_alignment;
@@ -580,17 +580,11 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
                                      .uniform_bytes = sizeof(block),
                                      .groups = {groups < MOST_GROUPS ? groups : MOST_GROUPS, 1, 1},
                                      .barriers = GL_ALL_BARRIER_BITS};
-        if (gl_pass_run(ctx, &pass) != LR_OK) return 0;
+        has_shader = gl_pass_run(ctx, &pass) == LR_OK;
     }
-    return bytes;
-}
 
-/* The range is cleared in pieces, because some drivers clear a large range on the processor. */
-static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
-{
-    const int64_t filled = fill_by_shader(range, words, count);
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    for (int64_t done = filled; done < range->bytes; done += CLEAR_BYTES) {
+    for (int64_t done = has_shader ? bytes : 0; done < range->bytes; done += CLEAR_BYTES) {
         const int64_t rest = range->bytes - done;
         glClearNamedBufferSubData(range->to->name, count == 2 ? GL_RG32UI : GL_R32UI,
                                   (GLintptr)(range->to_offset + done),

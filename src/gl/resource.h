@@ -173,7 +173,4 @@ struct gl_loan {
 /* Checks that an object is not on loan. loan: NULL = it never was. errors: LR_USAGE, logged. */
 lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
 
-/* NULL is allowed. */
-void gl_loan_end(struct gl_loan *loan);
-
 #endif

@@ -41,10 +41,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Each slot has one pending set of sums (device/vector.h). The slot SLOT_NOW comes after the pending ones, and has its
- * own readback. It is for callers that wait for their sums immediately. Slots of 256 bytes satisfy every driver's
- * alignment of bindings. */
-enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
+/* Each slot has one pending set of sums (device/vector.h), and each turn has its own readback. Slots of 256 bytes satisfy
+ * every driver's alignment of bindings. */
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
@@ -55,10 +53,10 @@ struct lr_vector_programs {
     struct gl_program *convolve[2];
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* [result][with kappa][precision] */
     struct gl_program *join;
-    struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
-    struct gl_buffer *joined;              /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[NUM_TURNS]; /* sums on the host, for the slots of each turn */
-    bool is_under_way[NUM_SLOTS];          /* true while the slot's sums are on their way to `arrived` */
+    struct gl_buffer *parts;                  /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
+    struct gl_buffer *joined;                 /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
+    struct gl_readback arrived[LR_NUM_TURNS]; /* sums on the host, for the slots of each turn */
+    bool is_under_way[LR_NUM_SLOTS];          /* true while the slot's sums are on their way to `arrived` */
 };
 
 /* The uniforms of shaders/vector/convolve.comp. */
@@ -88,6 +86,18 @@ static const char *const op_names[LR_NUM_VECTOR_OPS] = {LR_EACH_VECTOR_OP(NAME)}
 
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
                                                           "counts over estimates and an additive term"};
+
+/* --- with the context current --- */
+
+static lr_status enter(const lr_vector *vector)
+{
+    return gl_context_make_current(vector->place->ctx);
+}
+
+static lr_status leave(const lr_vector *vector, lr_status status)
+{
+    return gl_context_leave(vector->place->ctx, status);
+}
 
 /* --- passes over a vector, in pieces that fit a storage block --- */
 
@@ -141,11 +151,12 @@ static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
     return gl_pass_run(walk->place->ctx, &pass);
 }
 
-static lr_status apply_pieces(const struct lr_vector_task *task)
+static lr_status apply(const struct lr_vector_task *task)
 {
     lr_place *place = task->y.place;
     struct lr_vector_programs *programs = programs_of(place);
     if (programs == NULL) return LR_FAILED;
+    LR_TRY(enter(&task->y));
     struct gl_program **program = &programs->apply[task->op][task->y.precision];
     if (*program == NULL) {
         char number[8], label[48];
@@ -158,7 +169,6 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
             place->ctx,
             &(struct gl_program_params){.compute = "vector/apply.comp", .defines = defines, .label = label});
     }
-    if (*program == NULL) return LR_FAILED;
 
     struct walk walk = {.place = place,
                         .operands = {&task->y, task->in[0], task->in[1], task->in[2]},
@@ -167,11 +177,12 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
                         .program = *program,
                         .count = task->y.count};
     const int64_t longest = longest_piece(&walk);
-    for (int64_t at = 0; at < walk.count; at += longest) {
+    lr_status status = *program != NULL ? LR_OK : LR_FAILED;
+    for (int64_t at = 0; status == LR_OK && at < walk.count; at += longest) {
         const int64_t left = walk.count - at;
-        LR_TRY(run_piece(&walk, at, left < longest ? left : longest));
+        status = run_piece(&walk, at, left < longest ? left : longest);
     }
-    return LR_OK;
+    return leave(&task->y, status);
 }
 
 /* --- sums: the device adds up its groups, and sends the result to the host --- */
@@ -179,20 +190,6 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
 static int64_t offset_in_turn(int slot)
 {
     return (int64_t)(slot % LR_LATER_SLOTS) * SLOT_BYTES;
-}
-
-static lr_status take_sums(lr_place *place, int slot, double *sums)
-{
-    struct lr_vector_programs *programs = place->programs;
-    const int turn = slot / LR_LATER_SLOTS;
-    struct gl_readback *arrived = &programs->arrived[turn];
-    if (programs->is_under_way[slot]) { /* this waits for all sums of the turn */
-        if (arrived->fence == NULL) gl_readback_send(arrived);
-        LR_TRY(gl_readback_wait(arrived));
-        for (int k = 0; k < NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
-    }
-    memcpy(sums, arrived->mapped + offset_in_turn(slot), JOINED_BYTES);
-    return LR_OK;
 }
 
 static lr_status sum_pieces(const struct walk *walk, int slot, bool has_largest)
@@ -242,13 +239,13 @@ static lr_status open_sums(struct walk *walk, enum sums_program which)
                                                                                    .label = "vectors: sums of groups"});
     }
     if (*program == NULL || programs->join == NULL) return LR_FAILED;
-    for (int turn = 0; turn < NUM_TURNS; turn++) {
+    for (int turn = 0; turn < LR_NUM_TURNS; turn++) {
         programs->arrived[turn].ctx = place->ctx;
         programs->arrived[turn].label = "sums of vectors";
         LR_TRY(gl_readback_reserve(&programs->arrived[turn], LR_LATER_SLOTS * SLOT_BYTES));
     }
     struct gl_buffer **const buffers[] = {&programs->joined, &programs->parts};
-    const int64_t sizes[] = {NUM_SLOTS * SLOT_BYTES, (int64_t)MOST_GROUPS * JOINED_BYTES};
+    const int64_t sizes[] = {LR_NUM_SLOTS * SLOT_BYTES, (int64_t)MOST_GROUPS * JOINED_BYTES};
     for (int k = 0; k < 2; k++) {
         const struct gl_buffer_params params = {.label = "sums of vectors", .size_bytes = sizes[k]};
         if (*buffers[k] == NULL) *buffers[k] = gl_buffer_create(place->ctx, &params);
@@ -259,72 +256,24 @@ static lr_status open_sums(struct walk *walk, enum sums_program which)
     return LR_OK;
 }
 
-static lr_status run_sums(const lr_vector *x, const lr_vector *y, int slot)
-{
-    struct walk walk = {.place = x->place, .operands = {x, y}, .count = x->count};
-    LR_TRY(open_sums(&walk, SUMS));
-    return sum_pieces(&walk, slot, true);
-}
-
-static lr_status run_divide(const lr_poisson_ratio *ratio, int slot)
-{
-    struct walk walk = {.place = ratio->values->place,
-                        .operands = {ratio->values, ratio->measured, ratio->additive},
-                        .count = ratio->values->count};
-    LR_TRY(open_sums(&walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE));
-    return sum_pieces(&walk, slot, false);
-}
-
-/* --- with the context current --- */
-
-static lr_status enter(const lr_vector *vector)
-{
-    return gl_context_make_current(vector->place->ctx);
-}
-
-static lr_status leave(const lr_vector *vector, lr_status status)
-{
-    return gl_context_leave(vector->place->ctx, status);
-}
-
-static lr_status apply(const struct lr_vector_task *task)
-{
-    LR_TRY(enter(&task->y));
-    return leave(&task->y, apply_pieces(task));
-}
-
-static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
-{
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    LR_TRY(enter(x));
-    lr_status status = run_sums(x, y, SLOT_NOW);
-    status = status == LR_OK ? take_sums(x->place, SLOT_NOW, found) : status;
-    *sums = lr_vector_name_sums(found);
-    return leave(x, status);
-}
-
 static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
+    struct walk walk = {.place = x->place, .operands = {x, y}, .count = x->count};
     LR_TRY(enter(x));
-    return leave(x, run_sums(x, y, slot));
-}
-
-static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
-{
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    LR_TRY(enter(ratio->values));
-    lr_status status = run_divide(ratio, SLOT_NOW);
-    if (status == LR_OK && fit != NULL) {
-        status = take_sums(ratio->values->place, SLOT_NOW, found);
-        *fit = lr_vector_name_fit(found);
-    }
-    return leave(ratio->values, status);
+    lr_status status = open_sums(&walk, SUMS);
+    if (status == LR_OK) status = sum_pieces(&walk, slot, true);
+    return leave(x, status);
 }
 
 static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 {
+    struct walk walk = {.place = ratio->values->place,
+                        .operands = {ratio->values, ratio->measured, ratio->additive},
+                        .count = ratio->values->count};
     LR_TRY(enter(ratio->values));
-    return leave(ratio->values, run_divide(ratio, slot));
+    lr_status status = open_sums(&walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE);
+    if (status == LR_OK) status = sum_pieces(&walk, slot, false);
+    return leave(ratio->values, status);
 }
 
 static lr_status send_later(lr_place *place, int turn)
@@ -336,9 +285,18 @@ static lr_status send_later(lr_place *place, int turn)
 
 static lr_status finish_later(lr_place *place, int slot, double *sums)
 {
+    struct lr_vector_programs *programs = place->programs;
+    const int turn = slot / LR_LATER_SLOTS;
+    struct gl_readback *arrived = &programs->arrived[turn];
     LR_TRY(gl_context_make_current(place->ctx));
-    const lr_status status = take_sums(place, slot, sums);
-    return gl_context_leave(place->ctx, status);
+    if (programs->is_under_way[slot]) { /* this waits for all sums of the turn */
+        if (arrived->fence == NULL) gl_readback_send(arrived);
+        const lr_status status = gl_readback_wait(arrived);
+        if (status != LR_OK) return gl_context_leave(place->ctx, status);
+        for (int k = 0; k < LR_NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
+    }
+    memcpy(sums, arrived->mapped + offset_in_turn(slot), JOINED_BYTES);
+    return gl_context_leave(place->ctx, LR_OK);
 }
 
 /* --- relative differences, in groups of layers that fit a storage block --- */
@@ -355,7 +313,7 @@ static lr_status fit_layers(const struct walk *walk, const int size[3], int besi
                                1 + 2 * beside, size[0], size[1]);
 }
 
-static lr_status run_differences(const lr_relative_differences *differences)
+static lr_status relative_differences(const lr_relative_differences *differences)
 {
     const int *size = differences->size;
     lr_place *place = differences->y->place;
@@ -363,6 +321,7 @@ static lr_status run_differences(const lr_relative_differences *differences)
     const lr_precision precision = differences->y->precision;
     struct lr_vector_programs *programs = programs_of(place);
     if (programs == NULL) return LR_FAILED;
+    LR_TRY(enter(differences->y));
     struct gl_program **program = &programs->differences[differences->what][has_kappa][precision];
     if (*program == NULL) {
         char what[8], label[64];
@@ -374,15 +333,14 @@ static lr_status run_differences(const lr_relative_differences *differences)
             place->ctx,
             &(struct gl_program_params){.compute = "vector/differences.comp", .defines = defines, .label = label});
     }
-    if (*program == NULL) return LR_FAILED;
 
     /* Each pass also reads one layer on either side. */
     const struct walk walk = {
         .place = place, .operands = {differences->y, differences->x, differences->kappa}, .program = *program};
     const int64_t plane = (int64_t)size[0] * size[1];
-    int longest;
-    LR_TRY(fit_layers(&walk, size, 1, &longest));
-    for (int layer = 0; layer < size[2]; layer += longest) {
+    int longest = 0;
+    lr_status status = *program != NULL ? fit_layers(&walk, size, 1, &longest) : LR_FAILED;
+    for (int layer = 0; status == LR_OK && layer < size[2]; layer += longest) {
         const int layers = size[2] - layer < longest ? size[2] - layer : longest;
         const int first = layer > 0 ? layer - 1 : 0;
         struct differences_pass uniforms = {
@@ -398,26 +356,21 @@ static lr_status run_differences(const lr_relative_differences *differences)
         bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
         for (int k = 1; k < 3 && walk.operands[k] != NULL; k++)
             bind_operand(&walk, k, first * plane, &pass, &uniforms.first[k]);
-        LR_TRY(gl_pass_run(place->ctx, &pass));
+        status = gl_pass_run(place->ctx, &pass);
     }
-    return LR_OK;
-}
-
-static lr_status relative_differences(const lr_relative_differences *differences)
-{
-    LR_TRY(enter(differences->y));
-    return leave(differences->y, run_differences(differences));
+    return leave(differences->y, status);
 }
 
 /* --- convolutions --- */
 
-static lr_status run_convolution(const lr_convolution *convolution)
+static lr_status convolve(const lr_convolution *convolution)
 {
     const int *size = convolution->size;
     lr_place *place = convolution->y->place;
     const lr_precision precision = convolution->y->precision;
     struct lr_vector_programs *programs = programs_of(place);
     if (programs == NULL) return LR_FAILED;
+    LR_TRY(enter(convolution->y));
     struct gl_program **program = &programs->convolve[precision];
     if (*program == NULL) {
         const struct gl_define defines[] = {{"REAL", real_of(precision)}, {0}};
@@ -425,14 +378,13 @@ static lr_status run_convolution(const lr_convolution *convolution)
                                                                              .defines = defines,
                                                                              .label = "vectors: convolution"});
     }
-    if (*program == NULL) return LR_FAILED;
 
     const struct walk walk = {.place = place, .operands = {convolution->y, convolution->x}, .program = *program};
     const int64_t plane = (int64_t)size[0] * size[1];
     const int beside = convolution->axis == 2 ? convolution->reach : 0;
-    int longest;
-    LR_TRY(fit_layers(&walk, size, beside, &longest));
-    for (int layer = 0; layer < size[2]; layer += longest) {
+    int longest = 0;
+    lr_status status = *program != NULL ? fit_layers(&walk, size, beside, &longest) : LR_FAILED;
+    for (int layer = 0; status == LR_OK && layer < size[2]; layer += longest) {
         const int layers = size[2] - layer < longest ? size[2] - layer : longest;
         const int first = layer > beside ? layer - beside : 0;
         struct convolve_pass uniforms = {
@@ -445,15 +397,9 @@ static lr_status run_convolution(const lr_convolution *convolution)
                (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
         bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
         bind_operand(&walk, 1, first * plane, &pass, &uniforms.first[1]);
-        LR_TRY(gl_pass_run(place->ctx, &pass));
+        status = gl_pass_run(place->ctx, &pass);
     }
-    return LR_OK;
-}
-
-static lr_status convolve(const lr_convolution *convolution)
-{
-    LR_TRY(enter(convolution->y));
-    return leave(convolution->y, run_convolution(convolution));
+    return leave(convolution->y, status);
 }
 
 /* --- life and copies --- */
@@ -618,7 +564,7 @@ static void close_place(lr_place *place)
         gl_program_destroy(programs->join);
         gl_buffer_destroy(programs->parts);
         gl_buffer_destroy(programs->joined);
-        for (int turn = 0; turn < NUM_TURNS; turn++) gl_readback_finish(&programs->arrived[turn]);
+        for (int turn = 0; turn < LR_NUM_TURNS; turn++) gl_readback_finish(&programs->arrived[turn]);
         free(programs);
 
         gl_context_release(place->ctx);
@@ -648,8 +594,6 @@ const struct lr_place_fns lr_place_gl_fns = {
                 .copy = copy,
                 .fill = fill,
                 .apply = apply,
-                .add_up = add_up,
-                .divide_counts = divide_counts,
                 .begin_fit = begin_fit,
                 .begin_sums = begin_sums,
                 .send_later = send_later,

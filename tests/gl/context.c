@@ -61,7 +61,7 @@ static void each_way_draws(void **state)
         assert_int_equal(gl_texture_read(target->colours[0], NULL, pixels), LR_OK);
         assert_true(pixels[0] == 0.25f && pixels[5] == 0.25f);
         gl_target_destroy(target);
-        assert_false(gl_context_saw_error(ctx));
+        assert_false(ctx->saw_error);
         gl_context_release(ctx);
         gl_context_destroy(ctx);
     }
@@ -141,7 +141,7 @@ static void two_contexts_on_one_display_outlive_each_other(void **state)
     lr_device devices[EGL_WAY_MAX];
     lr_device_list(devices, EGL_WAY_MAX, NULL);
     assert_works(test->ctx, 5); /* and after listing has opened and closed its display */
-    assert_false(gl_context_saw_error(test->ctx));
+    assert_false(test->ctx->saw_error);
 }
 
 static void destroying_a_current_context_brings_the_other_back(void **state)
@@ -232,9 +232,9 @@ static void a_context_moves_between_threads(void **state)
 static void driver_errors_reach_the_log_and_are_remembered(void **state)
 {
     struct gl_test *test = *state;
-    assert_false(gl_context_saw_error(test->ctx));
+    assert_false(test->ctx->saw_error);
     glBindBuffer(GL_TEXTURE_2D, 0);
-    assert_true(gl_context_saw_error(test->ctx));
+    assert_true(test->ctx->saw_error);
     assert_non_null(strstr(test->log.error, "OpenGL error"));
     assert_int_equal(gl_context_check(test->ctx, "a test"), LR_FAILED);
     assert_non_null(strstr(test->log.error, "a test: "));

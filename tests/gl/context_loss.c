@@ -6,6 +6,8 @@
  * the tests have no need of. */
 #include "gl_test.h"
 
+#include "gl/context_private.h"
+
 /* As in shaders/common/numbers.h. */
 enum { POINTS_BINDING = 1, SOURCE_UNIT = 2 };
 
@@ -34,7 +36,7 @@ static void expect_loss(struct gl_test *test, lr_status status, const char *what
     assert_says(test->log.error, what);
     assert_says(test->log.error, gl_context_limits(test->ctx)->renderer);
     assert_says(test->log.error, "run again");
-    assert_true(gl_context_saw_error(test->ctx));
+    assert_true(test->ctx->saw_error);
 }
 
 static void the_context_tells_of_resets(void **state)
@@ -59,7 +61,7 @@ static void reading_a_buffer_finds_the_loss(void **state)
     assert_int_equal(gl_buffer_upload(buffer, 0, sizeof(numbers), numbers), LR_OK);
     assert_int_equal(gl_buffer_read(buffer, 0, sizeof(back), back), LR_OK);
     assert_memory_equal(numbers, back, sizeof(numbers));
-    assert_false(gl_context_saw_error(test->ctx));
+    assert_false(test->ctx->saw_error);
     lose_after(0);
     expect_loss(test, gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers");
     expect_loss(test, gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers"); /* for ever */

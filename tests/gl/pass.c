@@ -3,6 +3,7 @@
 #include "gl_test.h"
 
 #include "base/clock.h"
+#include "gl/context_private.h"
 #include "gl/timer.h"
 
 /* As in shaders/common/numbers.h and block.glsl. */
@@ -48,7 +49,7 @@ static void assert_quiet(const struct gl_test *test)
 {
     assert_string_equal(test->log.error, "");
     assert_string_equal(test->log.warning, "");
-    assert_false(gl_context_saw_error(test->ctx));
+    assert_false(test->ctx->saw_error);
 }
 
 static GLint integer(GLenum what)
@@ -275,7 +276,7 @@ static void passes_that_make_no_sense_are_refused(void **state)
         assert_int_equal(gl_pass_run(test->ctx, &bad[k]), LR_USAGE);
         assert_memory_equal(test->log.error, "good: ", 6);
     }
-    assert_false(gl_context_saw_error(test->ctx));
+    assert_false(test->ctx->saw_error);
 }
 
 static void timers_time(void **state)

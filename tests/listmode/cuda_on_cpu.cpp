@@ -5,7 +5,7 @@
 // as LR_TEST_SHARED_BYTES says. A launch runs when it is made, after all that its stream was told.
 #include "../cuda_interop/stand_ins.h"
 
-#include "cuda_interop/listmode/arrange.cuh"
+#include "cuda_interop/listmode/arrange.cu"
 #include "cuda_interop/listmode/frames.cuh"
 #include "cuda_interop/listmode/order.cu"
 #include "cuda_interop/listmode/project.cuh"
@@ -161,11 +161,6 @@ int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
             forward(*pass, block, global_image{numbers, block.cells()});
         }
     }
-    return 0;
-}
-
-int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
-{
     run_kernel(put_values, {1, (unsigned)pass->num_chunks}, LR_CUDA_LIST_GROUP, *pass);
     return 0;
 }
@@ -320,20 +315,12 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather)
     return run_threads(gather_events, *gather, gather->count, gather->stream);
 }
 
-int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering)
+int lr_cuda_launch_list_order(const lr_cuda_list_ordering *ordering, enum lr_cuda_list_order_step step)
 {
-    return run_threads(find_keys, *ordering, ordering->count, ordering->pass.stream);
-}
-
-int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
-{
-    const int64_t pieces = (ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-    return run_threads(bound_pieces, *ordering, pieces, ordering->pass.stream);
-}
-
-int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
-{
-    return run_threads(keep_lines, *ordering, ordering->count, ordering->pass.stream);
+    static void (*const kernels[])(lr_cuda_list_ordering) = {find_keys, bound_pieces, keep_lines};
+    const int64_t pieces = ((int64_t)ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+    const int64_t threads = step == LR_CUDA_LIST_BOUNDS ? pieces : ordering->count;
+    return run_threads(kernels[step], *ordering, threads, ordering->pass.stream);
 }
 
 extern "C" int fake_lines_drawn; // for tests to see who draws

@@ -10,6 +10,7 @@
 #include "subject.h"
 
 #include "correspondence/compute/columns/columns.h"
+#include "gl/context_private.h"
 #include "gl/pass.h"
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
@@ -219,7 +220,7 @@ static inline uint64_t alone_seed(void)
 static inline void end_alone(void *object)
 {
     struct alone *alone = object;
-    assert_false(gl_context_saw_error(alone->ctx));
+    assert_false(alone->ctx->saw_error);
     lr_image_destroy(alone->mu);
     free(alone);
 }

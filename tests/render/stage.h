@@ -9,6 +9,7 @@
 #include "scanners.h"
 
 #include "correspondence/raster/raster.h"
+#include "gl/context_private.h"
 #include "operator/backend.h"
 
 #include <lr/io.h>
@@ -130,7 +131,7 @@ static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tile
 static inline void stage_close(void *self)
 {
     struct stage *stage = self;
-    assert_false(gl_context_saw_error(stage->ctx));
+    assert_false(stage->ctx->saw_error);
     lr_correspondence_finish(&stage->images);
     lr_scene_finish(&stage->scene);
     lr_plan_destroy(stage->plan);

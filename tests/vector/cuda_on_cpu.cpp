@@ -88,29 +88,15 @@ template <class Real> void run_terms(const lr_cuda_terms_pass *pass)
 
 } // namespace
 
-int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
+int lr_cuda_launch_vector(enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, void *stream)
 {
-    return fake_launch(pass->precision == LR_FLOAT64 ? run<fill<double>> : run<fill<float>>, pass,
-                       stream);
-}
-
-int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream)
-{
-    static void (*const runs[2][2])(const lr_cuda_vector_pass *) = {
-        {run<apply<float, float>>, run<apply<float, double>>},
-        {run<apply<double, float>>, run<apply<double, double>>}};
-    return fake_launch(runs[pass->precision][pass->other], pass, stream);
-}
-
-int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
-{
-    return fake_launch(pass->precision == LR_FLOAT64 ? run_sums<double> : run_sums<float>, pass,
-                       stream);
-}
-
-int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
-{
-    return fake_launch(run_divide, pass, stream);
+    static void (*const runs[LR_CUDA_NUM_VECTOR_WORKS][2][2])(const lr_cuda_vector_pass *) = {
+        {{run<fill<float>>, run<fill<float>>}, {run<fill<double>>, run<fill<double>>}},
+        {{run<apply<float, float>>, run<apply<float, double>>},
+         {run<apply<double, float>>, run<apply<double, double>>}},
+        {{run_sums<float>, run_sums<float>}, {run_sums<double>, run_sums<double>}},
+        {{run_divide, run_divide}, {run_divide, run_divide}}};
+    return fake_launch(runs[work][pass->precision][pass->other], pass, stream);
 }
 
 int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream)

@@ -245,33 +245,6 @@ __global__ void band_spans_and_kernels(const lr_cuda_view_fill *views)
 
 /* --- launches --- */
 
-/* Describes a sorted source to the tensor unit, fastest axis first. For each octet, the slices' high halves are one
- * run of longs, and their low halves another. Elements of a box beyond the array are zero. */
-cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, CUtensorMap *map)
-{
-    using encode_tiled = decltype(&cuTensorMapEncodeTiled);
-    /* The driver's function, found without linking the driver's library; NULL if there is none. */
-    static const encode_tiled encode = [] {
-        void *found = nullptr;
-        cudaDriverEntryPointQueryResult result;
-        const cudaError_t error =
-            cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
-        const bool is_there = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
-        return is_there ? reinterpret_cast<encode_tiled>(found) : nullptr;
-    }();
-    const cuuint64_t longs = (cuuint64_t)pass.layout.size[2] * LONGS, run = longs * sizeof(uint64_t);
-    const cuuint64_t octets = (cuuint64_t)pass.pitch / LR_CUDA_OCTET;
-    const cuuint64_t size[4] = {longs, 2, octets, (cuuint64_t)pass.num_lattice_rows};
-    const cuuint64_t stride_bytes[3] = {run, 2 * run, 2 * run * octets};
-    const cuuint32_t box[4] = {(cuuint32_t)pass.slices * LONGS, 2, (cuuint32_t)pass.width, 1}, steps[4] = {1, 1, 1, 1};
-    if (encode == nullptr) return cudaErrorNotSupported;
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT64, 4, sorted.numbers, size, stride_bytes, box, steps,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-               ? cudaSuccess
-               : cudaErrorInvalidValue;
-}
-
 } // namespace
 
 bool lr_cuda_bands_work(void)
@@ -297,10 +270,33 @@ int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_
     const int crowded = pass->is_crowded != 0, height = pass->height;
     const band_kernel kernel = kernels[type][crowded][height - 1];
     const int slices = height * LR_CUDA_BAND_SLICES, layers = (pass->layout.size[2] + slices - 1) / slices;
+
+    /* The driver's function, found without linking the driver's library; NULL if there is none. */
+    using encode_tiled = decltype(&cuTensorMapEncodeTiled);
+    static const encode_tiled encode = [] {
+        void *found = nullptr;
+        cudaDriverEntryPointQueryResult result;
+        const cudaError_t error =
+            cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+        const bool is_there = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
+        return is_there ? reinterpret_cast<encode_tiled>(found) : nullptr;
+    }();
+    /* Describes a sorted source to the tensor unit, fastest axis first. For each octet, the slices' high halves are one
+     * run of longs, and their low halves another. Elements of a box beyond the array are zero. */
+    const cuuint64_t longs = (cuuint64_t)pass->layout.size[2] * LONGS, run = longs * sizeof(uint64_t);
+    const cuuint64_t octets = (cuuint64_t)pass->pitch / LR_CUDA_OCTET;
+    const cuuint64_t size[4] = {longs, 2, octets, (cuuint64_t)pass->num_lattice_rows};
+    const cuuint64_t stride_bytes[3] = {run, 2 * run, 2 * run * octets};
+    const cuuint32_t box[4] = {(cuuint32_t)pass->slices * LONGS, 2, (cuuint32_t)pass->width, 1},
+                     steps[4] = {1, 1, 1, 1};
     CUtensorMap source;
-    cudaError_t error = describe_sorted(*pass, images->sorted, &source);
-    if (error == cudaSuccess)
-        error = allow_shared_room(kernel, lr_cuda_shared_room(), devices[type][crowded][height - 1]);
+    if (encode == nullptr) return cudaErrorNotSupported;
+    if (encode(&source, CU_TENSOR_MAP_DATA_TYPE_UINT64, 4, images->sorted.numbers, size, stride_bytes, box, steps,
+               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+        return cudaErrorInvalidValue;
+
+    const cudaError_t error = allow_shared_room(kernel, lr_cuda_shared_room(), devices[type][crowded][height - 1]);
     if (error != cudaSuccess) return error;
     overlapping_launch launch(kernel, {(unsigned)pass->num_tiles, (unsigned)layers},
                               (unsigned)(pass->sides * LR_CUDA_BAND_PAIRS * LANES));

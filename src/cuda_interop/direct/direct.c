@@ -6,6 +6,7 @@
 #include "direct/compute/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/device.h"
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/plans.h"
 #include "cuda_interop/direct/tables.h"
@@ -31,59 +32,13 @@ struct streams {
 
 /* --- the device's clock --- */
 
-/* Most measured intervals that the device may not have finished; more than the views of an iteration. */
-enum { MOST_LAPS = 256 };
-
-/* Adds up the device's time for the work that its default stream gets in some intervals. It is the gl_stopwatch
- * (gl/timer.h) of CUDA. */
-
-/* Zero is valid: no intervals. */
-struct watch {
-    cudaEvent_t events[MOST_LAPS][2]; /* owned; made when an interval first needs them */
-    int64_t begun, read;              /* intervals begun; intervals added to `seconds` */
-    double seconds;
-};
-
-/* Waits for the oldest interval that has not been read, and adds its time. */
-static void read_lap(struct watch *watch, const lr_log *log)
-{
-    const cudaEvent_t *lap = watch->events[watch->read++ % MOST_LAPS];
-    float milliseconds = 0;
-    cudaError_t error = cudaEventSynchronize(lap[1]);
-    error = error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) : error;
-    if (lr_cuda_check((int)error, "a clock", log) == LR_OK) watch->seconds += 1e-3 * (double)milliseconds;
-}
-
-/* Marks the begin (end = 0) or the end (1) of an interval on the default stream. Intervals do not overlap. A call
- * waits only if the device is MOST_LAPS intervals behind. A failure is logged, and its interval counts as zero. */
-static void watch_mark(struct watch *watch, int end, const lr_log *log)
-{
-    if (end == 0) {
-        if (watch->begun - watch->read == MOST_LAPS) read_lap(watch, log);
-        watch->begun++;
-    }
-    cudaEvent_t *event = &watch->events[(watch->begun - 1) % MOST_LAPS][end];
-    cudaError_t error = *event == NULL ? cudaEventCreate(event) : cudaSuccess;
-    error = error == cudaSuccess ? cudaEventRecord(*event, NULL) : error;
-    (void)lr_cuda_check((int)error, "a clock", log);
-}
-
-static void watch_finish(struct watch *watch)
-{
-    for (int k = 0; k < MOST_LAPS; k++) {
-        for (int end = 0; end < 2; end++)
-            if (watch->events[k][end] != NULL) cudaEventDestroy(watch->events[k][end]);
-    }
-    *watch = (struct watch){0};
-}
-
 /* Returns the seconds of all intervals since the last call of this function. Waits until the device has finished
- * them. */
-static double watch_read(struct watch *watch, const lr_log *log)
+ * them. A failure is logged, and its interval counts as zero, here and where intervals are marked. */
+static double take_seconds(struct lr_cuda_watch *watch)
 {
-    while (watch->read < watch->begun) read_lap(watch, log);
-    const double seconds = watch->seconds;
-    watch->seconds = 0;
+    (void)lr_cuda_watch_read(watch, true);
+    const double seconds = watch->all_s;
+    watch->all_s = 0;
     return seconds;
 }
 
@@ -124,8 +79,7 @@ static lr_status open_update_images(const struct lr_direct_compute *compute,
 
 /* Memory for a sorted source, which stays allocated. Zero is valid: no memory. */
 struct room {
-    void *memory; /* owned, on the device */
-    int64_t bytes;
+    struct lr_cuda_block block; /* owned */
     struct sorted_lattice {
         int32_t next[2], across[2];
     } lattice;     /* lattice along which it was last sorted */
@@ -143,22 +97,16 @@ struct sorted_image {
     } copies[LR_LATTICE_CANDIDATES];
 };
 
-static void room_finish(struct room *room)
-{
-    if (room->memory != NULL) /* without memory there may be no device to ask */
-        cudaFree(room->memory);
-    *room = (struct room){0};
-}
-
 /* Makes the memory at least this large. If it has to grow, it first waits for all launched work, which may use the
  * old memory. errors: LR_FAILED, here and below. */
 static lr_status room_make(struct room *room, int64_t bytes, const lr_log *log)
 {
-    if (room->bytes >= bytes) return LR_OK;
+    if (room->block.bytes >= bytes) return LR_OK;
     cudaDeviceSynchronize();
-    room_finish(room);
-    LR_TRY(lr_cuda_check((int)cudaMalloc(&room->memory, (size_t)bytes), "a sorted image", log));
-    room->bytes = bytes;
+    lr_cuda_block_free(&room->block);
+    *room = (struct room){0};
+    LR_TRY(lr_cuda_check((int)cudaMalloc(&room->block.memory, (size_t)bytes), "a sorted image", log));
+    room->block.bytes = bytes;
     return LR_OK;
 }
 
@@ -181,7 +129,7 @@ static bool is_along(const struct sorted_lattice *lattice, const lr_cuda_bands *
 static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda_images *images, const lr_log *log)
 {
     LR_TRY(room_make(room, lr_cuda_band_source_bytes(pass), log));
-    images->sorted = lr_cuda_band_source_at(pass, room->memory);
+    images->sorted = lr_cuda_band_source_at(pass, room->block.memory);
     images->sorted.is_clear = room->is_clear && is_along(&room->lattice, pass);
     room->is_clear = false;
     LR_TRY(lr_cuda_check(lr_cuda_launch_sort(pass, images), "sorting an image", log));
@@ -197,7 +145,7 @@ static lr_status make_sorted_room(struct sorted_image *sorted, const lr_cuda_ban
 {
     struct sorted_copy *const last = sorted->copies + LR_LATTICE_CANDIDATES - 1;
     struct sorted_copy *found = sorted->copies;
-    while (found < last && found->room.memory != NULL && !is_along(&found->lattice, pass)) found++;
+    while (found < last && found->room.block.memory != NULL && !is_along(&found->lattice, pass)) found++;
     if (!is_along(&found->lattice, pass)) {
         found->is_there = false;
         found->lattice = lattice_of(pass);
@@ -220,7 +168,7 @@ struct cuda_direct {
     struct streams streams;
     struct room rooms[SORTING_STREAMS + 1]; /* sorted source of each stream that sorts, and of the default stream */
     struct sorted_image sorted;
-    struct watch projections, updates;
+    struct lr_cuda_watch projections, updates;
     char name[256];
 };
 
@@ -271,7 +219,7 @@ static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tabl
         sorted->number = number;
     }
     if (copy->is_there) {
-        images->sorted = lr_cuda_band_source_at(pass, copy->room.memory);
+        images->sorted = lr_cuda_band_source_at(pass, copy->room.block.memory);
         return LR_OK;
     }
     LR_TRY(sort_into(pass, &copy->room, images, cuda->log));
@@ -438,10 +386,10 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     }
     if (cuda->compute->is_unordered) /* a measurement counts the sorting each time */
         forget_sorted(cuda, source);
-    watch_mark(&cuda->projections, 0, cuda->log);
+    (void)lr_cuda_watch_mark(&cuda->projections, 0, NULL);
     const lr_status status = launch_task(cuda, task, source, &images, is_beside);
-    watch_mark(&cuda->projections, 1, cuda->log);
-    *device_seconds = watch_read(&cuda->projections, cuda->log);
+    (void)lr_cuda_watch_mark(&cuda->projections, 1, NULL);
+    *device_seconds = take_seconds(&cuda->projections);
     forget_sorted(cuda, target);
     return status;
 }
@@ -453,11 +401,11 @@ static lr_status time_tables(void *self, const lr_direct_task *task, double *dev
     struct cuda_direct *cuda = enter(self);
     lr_status status = LR_OK;
     for (int k = 0; k < task->num_views; k++) lr_cuda_forget_tables(&cuda->tables, task->views[k]);
-    watch_mark(&cuda->projections, 0, cuda->log);
+    (void)lr_cuda_watch_mark(&cuda->projections, 0, NULL);
     for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = lr_cuda_make_tables(&cuda->tables, task->views + k, task->num_views - k);
-    watch_mark(&cuda->projections, 1, cuda->log);
-    *device_seconds = watch_read(&cuda->projections, cuda->log);
+    (void)lr_cuda_watch_mark(&cuda->projections, 1, NULL);
+    *device_seconds = take_seconds(&cuda->projections);
     return status;
 }
 
@@ -501,13 +449,12 @@ static lr_status change_image(void *self, const struct lr_direct_change *change,
 static void mark_lap(void *self, bool ends)
 {
     struct cuda_direct *cuda = enter(self);
-    watch_mark(&cuda->updates, ends, cuda->log);
+    (void)lr_cuda_watch_mark(&cuda->updates, ends, NULL);
 }
 
 static double read_laps(void *self)
 {
-    struct cuda_direct *cuda = enter(self);
-    return watch_read(&cuda->updates, cuda->log);
+    return take_seconds(&enter(self)->updates);
 }
 
 /* --- the rest --- */
@@ -528,10 +475,10 @@ static void destroy(void *self)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
-    for (int k = 0; k <= SORTING_STREAMS; k++) room_finish(&cuda->rooms[k]);
-    for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) room_finish(&cuda->sorted.copies[k].room);
-    watch_finish(&cuda->updates);
-    watch_finish(&cuda->projections);
+    for (int k = 0; k <= SORTING_STREAMS; k++) lr_cuda_block_free(&cuda->rooms[k].block);
+    for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) lr_cuda_block_free(&cuda->sorted.copies[k].room.block);
+    lr_cuda_watch_finish(&cuda->updates);
+    lr_cuda_watch_finish(&cuda->projections);
     struct streams *streams = &cuda->streams;
     for (int k = 0; k < MOST_STREAMS; k++) {
         if (streams->joined[k] != NULL) cudaEventDestroy(streams->joined[k]);
@@ -548,6 +495,8 @@ static void *create(struct lr_direct_compute *compute)
     cuda->compute = compute;
     cuda->log = compute->params.log;
     cuda->device = -1;
+    cuda->projections = cuda->updates =
+        (struct lr_cuda_watch){.what = "a clock", .log = cuda->log, .most_laps = LR_CUDA_MOST_LAPS};
     lr_status status = lr_cuda_open(compute->ctx, cuda->name);
     if (status == LR_OK) status = lr_cuda_check((int)cudaGetDevice(&cuda->device), "the device", cuda->log);
     if (status == LR_OK) status = lr_cuda_table_set_init(&cuda->tables, compute);

@@ -46,49 +46,6 @@ static struct band_span *band_span_at(const struct band_rows *rows, int d, int s
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
 }
 
-/* errors: LR_FAILED; *rows then holds nothing. */
-static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice *lattice,
-                                const struct lr_direct_shape *shape, const lr_log *log)
-{
-    const int *half = shape->info.half, *e = lattice->next;
-    const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
-    *rows =
-        (struct band_rows){.lattice = *lattice, .least = {-reach, -half[2]}, .count = {2 * reach + 1, 2 * half[2] + 1}};
-    int64_t count = (int64_t)rows->count[0] * rows->count[1];
-    rows->spans = lr_alloc(count, sizeof(*rows->spans), "rows of a kernel", log);
-    if (rows->spans == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < count; k++) rows->spans[k] = (struct band_span){INT32_MAX, INT32_MIN, {0, 0}};
-
-    /* The rows of an ellipsoid have no holes. */
-    const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
-    int at[2] = {0, 0};
-    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-        if (i == 0 || offsets[i][0] != offsets[i - 1][0] || offsets[i][1] != offsets[i - 1][1])
-            lr_lattice_place_column(&rows->lattice, offsets[i], at);
-        struct band_span *span = band_span_at(rows, at[1] - rows->least[0], offsets[i][2] - rows->least[1]);
-        span->first = at[0] < span->first ? at[0] : span->first;
-        span->last = at[0] > span->last ? at[0] : span->last;
-    }
-
-    /* Empty rows at the ends are dropped, the same number at both ends. */
-    int64_t first = 0; /* the first span that is not empty */
-    while (first < count && rows->spans[first].first > rows->spans[first].last) first++;
-    const int filled = (int)(first / rows->count[1]), most = (rows->count[0] - 1) / 2;
-    const int empty = filled < most ? filled : most;
-    rows->least[0] += empty;
-    rows->count[0] -= 2 * empty;
-    count = (int64_t)rows->count[0] * rows->count[1];
-    memmove(rows->spans, band_span_at(rows, empty, 0), (size_t)count * sizeof(*rows->spans));
-    for (int64_t k = 0; k < count; k++) {
-        struct band_span *span = &rows->spans[k];
-        if (span->first <= span->last) {
-            span->octets[0] = lr_floor_div(span->first, OCTET);
-            span->octets[1] = lr_floor_div(span->last + OCTET - 1, OCTET);
-        }
-    }
-    return LR_OK;
-}
-
 /* --- halves of steps --- */
 
 /* The span of a warp's row i in list d; NULL if the row has none. */
@@ -199,12 +156,48 @@ struct planner {
 
 /* --- the lattice --- */
 
-/* Takes the candidate if it costs less than *least. */
+/* Divides the kernel into rows of a candidate lattice, and takes the candidate if it costs less than *least. */
 static lr_status weigh(struct planner *planner, const struct lr_lattice *candidate, int64_t *least)
 {
-    struct band_rows rows;
+    const struct lr_direct_shape *shape = planner->shape;
     const int32_t *size = planner->pass->layout.size;
-    LR_TRY(band_rows_init(&rows, candidate, planner->shape, planner->log));
+    const int *half = shape->info.half, *e = candidate->next;
+    const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
+    struct band_rows rows = {
+        .lattice = *candidate, .least = {-reach, -half[2]}, .count = {2 * reach + 1, 2 * half[2] + 1}};
+    int64_t count = (int64_t)rows.count[0] * rows.count[1];
+    rows.spans = lr_alloc(count, sizeof(*rows.spans), "rows of a kernel", planner->log);
+    if (rows.spans == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < count; k++) rows.spans[k] = (struct band_span){INT32_MAX, INT32_MIN, {0, 0}};
+
+    /* The rows of an ellipsoid have no holes. */
+    const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
+    int at[2] = {0, 0};
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        if (i == 0 || offsets[i][0] != offsets[i - 1][0] || offsets[i][1] != offsets[i - 1][1])
+            lr_lattice_place_column(candidate, offsets[i], at);
+        struct band_span *span = band_span_at(&rows, at[1] - rows.least[0], offsets[i][2] - rows.least[1]);
+        span->first = at[0] < span->first ? at[0] : span->first;
+        span->last = at[0] > span->last ? at[0] : span->last;
+    }
+
+    /* Empty rows at the ends are dropped, the same number at both ends. */
+    int64_t filled = 0; /* the first span that is not empty */
+    while (filled < count && rows.spans[filled].first > rows.spans[filled].last) filled++;
+    const int before = (int)(filled / rows.count[1]), most = (rows.count[0] - 1) / 2;
+    const int empty = before < most ? before : most;
+    rows.least[0] += empty;
+    rows.count[0] -= 2 * empty;
+    count = (int64_t)rows.count[0] * rows.count[1];
+    memmove(rows.spans, band_span_at(&rows, empty, 0), (size_t)count * sizeof(*rows.spans));
+    for (int64_t k = 0; k < count; k++) {
+        struct band_span *span = &rows.spans[k];
+        if (span->first <= span->last) {
+            span->octets[0] = lr_floor_div(span->first, OCTET);
+            span->octets[1] = lr_floor_div(span->last + OCTET - 1, OCTET);
+        }
+    }
+
     int64_t steps = 0; /* steps of a warp */
     for (int d = 0; d < rows.count[0] + ROWS - 1; d++) steps += (band_count_halves(&rows, d) + 1) / 2;
 
@@ -574,20 +567,16 @@ void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
 
 /* --- sorted sources --- */
 
-static int64_t count_numbers(const lr_cuda_bands *pass)
-{
-    return (int64_t)2 * pass->num_lattice_rows * pass->layout.size[2] * pass->pitch;
-}
-
 int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass)
 {
-    return count_numbers(pass) * (int64_t)sizeof(uint16_t) + pass->num_lattice_rows * (int64_t)sizeof(float);
+    const int64_t numbers = (int64_t)2 * pass->num_lattice_rows * pass->layout.size[2] * pass->pitch;
+    return numbers * (int64_t)sizeof(uint16_t) + pass->num_lattice_rows * (int64_t)sizeof(float);
 }
 
 lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory)
 {
-    uint16_t *numbers = memory;
-    return (lr_cuda_band_source){numbers, (float *)(numbers + count_numbers(pass)), false};
+    float *end = (float *)(void *)((char *)memory + lr_cuda_band_source_bytes(pass));
+    return (lr_cuda_band_source){memory, end - pass->num_lattice_rows, false};
 }
 
 enum { VIEWS_OF_THREAD = 10 }; /* fewest views of a thread, because threads start slowly */
@@ -921,11 +910,6 @@ void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *da
     return *taken <= memory->filled_room ? memory->device + memory->copied_room + at : NULL;
 }
 
-int64_t lr_cuda_memory_bytes(const struct lr_cuda_memory *memory)
-{
-    return memory->copied_bytes + memory->filled_bytes;
-}
-
 enum { MOST_ROWS = 8, FEW_ROWS = 2, FEW_OFFSETS = 1024 };
 
 lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cuda_view_plan *plan,
@@ -1072,34 +1056,4 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
         fill->bands[forward] = bands[forward][LR_CUDA_BANDS_ALONE];
     }
     return LR_OK;
-}
-
-lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory, const struct lr_cuda_column_plan *plan,
-                                struct lr_cuda_tables *tables, const int32_t **indices)
-{
-    const int64_t steps = plan->pass.first[LR_CUDA_CLASSES];
-    const lr_cuda_column_step *list = lr_cuda_place(memory, steps * (int64_t)sizeof(*plan->steps), plan->steps);
-    *indices = lr_cuda_place(memory, steps * LR_CUDA_OUTPUTS * 4 * (int64_t)sizeof(**indices), plan->indices);
-    for (int forward = 0; forward < 2; forward++) {
-        lr_cuda_columns *pass = &tables->columns[forward];
-        *pass = plan->pass;
-        pass->steps = list;
-        pass->map = tables->map;
-        pass->weights = lr_cuda_place(memory, plan->num_weights * 4 * (int64_t)sizeof(float), NULL);
-        if (list == NULL || *indices == NULL || pass->weights == NULL) return LR_FAILED;
-    }
-    return LR_OK;
-}
-
-lr_status lr_cuda_place_cloud(struct lr_cuda_memory *memory, const struct lr_cuda_cloud_tables *host,
-                              struct lr_cuda_tables *tables)
-{
-    lr_cuda_cloud *pass = &tables->cloud;
-    *pass = host->pass;
-    pass->points = lr_cuda_place(memory, pass->num_points * 4 * (int64_t)sizeof(int32_t), host->points);
-    pass->factors = lr_cuda_place(memory, pass->num_points * (int64_t)sizeof(float), host->factors);
-    pass->profiles =
-        lr_cuda_place(memory, (int64_t)pass->num_rows * pass->num_columns * (int64_t)sizeof(float), host->profiles);
-    pass->shift = lr_cuda_place(memory, pass->layout.extent[1 + pass->along] * (int64_t)sizeof(int32_t), host->shift);
-    return pass->points && pass->factors && pass->profiles && pass->shift ? LR_OK : LR_FAILED;
 }

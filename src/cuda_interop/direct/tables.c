@@ -12,7 +12,7 @@
 
 /* --- blocks of memory --- */
 
-static void free_block(struct lr_cuda_block *block)
+void lr_cuda_block_free(struct lr_cuda_block *block)
 {
     if (block->memory != NULL) /* without memory there may be no device to ask */
         cudaFree(block->memory);
@@ -28,7 +28,7 @@ static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *b
         blocks->spare = *block;
         *block = former;
     }
-    free_block(block);
+    lr_cuda_block_free(block);
 }
 
 /* --- tables --- */
@@ -67,10 +67,32 @@ static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables
                                           .values = values->values,
                                           .num_offsets = values->num_offsets,
                                           .num_rows = values->num_rows};
-        status = plan->has_bands     ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
-                 : plan->has_columns ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
-                 : plan->has_cloud   ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
-                                     : LR_OK;
+    }
+    if (status == LR_OK && plan->has_bands) {
+        status = lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands);
+    } else if (status == LR_OK && plan->has_columns) {
+        const struct lr_cuda_column_plan *host = &plan->columns;
+        const int64_t steps = host->pass.first[LR_CUDA_CLASSES];
+        const lr_cuda_column_step *list = lr_cuda_place(memory, steps * (int64_t)sizeof(*host->steps), host->steps);
+        making->indices = lr_cuda_place(memory, steps * LR_CUDA_OUTPUTS * 4 * (int64_t)sizeof(int32_t), host->indices);
+        for (int forward = 0; forward < 2; forward++) {
+            lr_cuda_columns *pass = &tables->columns[forward];
+            *pass = host->pass;
+            pass->steps = list;
+            pass->map = tables->map;
+            pass->weights = lr_cuda_place(memory, host->num_weights * 4 * (int64_t)sizeof(float), NULL);
+            if (list == NULL || making->indices == NULL || pass->weights == NULL) status = LR_FAILED;
+        }
+    } else if (status == LR_OK && plan->has_cloud) {
+        const struct lr_cuda_cloud_tables *host = &plan->cloud;
+        const int64_t number = sizeof(float);
+        lr_cuda_cloud *pass = &tables->cloud;
+        *pass = host->pass;
+        pass->points = lr_cuda_place(memory, pass->num_points * 4 * number, host->points);
+        pass->factors = lr_cuda_place(memory, pass->num_points * number, host->factors);
+        pass->profiles = lr_cuda_place(memory, (int64_t)pass->num_rows * pass->num_columns * number, host->profiles);
+        pass->shift = lr_cuda_place(memory, pass->layout.extent[1 + pass->along] * number, host->shift);
+        if (!(pass->points && pass->factors && pass->profiles && pass->shift)) status = LR_FAILED;
     }
     return status == LR_OK
                ? LR_OK
@@ -105,7 +127,7 @@ static lr_status count_bytes(struct assembly *assembly)
         LR_TRY(place_view(set, tables_of(assembly, fit)));
         struct lr_cuda_memory all = assembly->memory;
         lr_cuda_place(&all, (fit + 1) * (int64_t)sizeof(*assembly->fills), assembly->fills);
-        const int64_t bytes = lr_cuda_memory_bytes(&all);
+        const int64_t bytes = all.copied_bytes + all.filled_bytes;
         if (set->bytes + bytes > set->room_bytes) {
             set->is_tight = true;
             if (fit > 0) break;
@@ -135,7 +157,7 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
         *block = *spare;
         *spare = (struct lr_cuda_block){0};
     } else {
-        free_block(spare);
+        lr_cuda_block_free(spare);
         *block = (struct lr_cuda_block){0};
         LR_TRY(lr_cuda_check((int)cudaMalloc(&block->memory, (size_t)block_bytes), "look-up tables", log));
         block->bytes = block_bytes;
@@ -295,7 +317,7 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
     for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++)
         lr_cuda_forget_tables(set, view);
     if (set->blocks.staging.memory != NULL) cudaFreeHost(set->blocks.staging.memory);
-    free_block(&set->blocks.spare);
+    lr_cuda_block_free(&set->blocks.spare);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};
 }

@@ -22,11 +22,15 @@ struct lr_cuda_block {
     int64_t bytes;
 };
 
+/* Frees device memory. The block is then none. */
+void lr_cuda_block_free(struct lr_cuda_block *block);
+
 /* Zero is valid: no blocks. */
 struct lr_cuda_blocks {
     struct lr_cuda_block spare;   /* device memory */
     struct lr_cuda_block staging; /* host memory, for copies to the device */
 };
+
 /* --- tables --- */
 
 /* The tables of a view. There are none before `is_there` is set. */
@@ -88,9 +92,6 @@ struct lr_cuda_memory {
  * NULL = the device fills it. While bytes are counted, the address may only be compared with NULL. */
 void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *data);
 
-/* Bytes of all lists so far. */
-int64_t lr_cuda_memory_bytes(const struct lr_cuda_memory *memory);
-
 /* --- the sources of a view's LORmap and mSRval --- */
 
 /* Assigns addresses to the lists. errors: LR_FAILED, not logged: the lists differ from the counted ones. */
@@ -107,16 +108,5 @@ lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num
  * lr_cuda_place_values. */
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
-
-/* --- the lists of columns and clouds --- */
-
-/* Assigns addresses to the lists of a view, and sets its passes in *tables, which has the addresses of LORmap and
- * mSRval already. *indices: the indices of the steps' taps, from which the device fills in weights. errors, here and
- * below: LR_FAILED, not logged: the lists differ from the counted ones. */
-lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory, const struct lr_cuda_column_plan *plan,
-                                struct lr_cuda_tables *tables, const int32_t **indices);
-
-lr_status lr_cuda_place_cloud(struct lr_cuda_memory *memory, const struct lr_cuda_cloud_tables *host,
-                              struct lr_cuda_tables *tables);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "cuda_interop/device.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/tables.h"
 #include "device/place.h"
@@ -23,9 +24,10 @@ _Static_assert((int)LR_CUDA_LIST_MASK_ALL == (int)LR_MASK_ALL && (int)LR_CUDA_LI
 static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
                               lr_cuda_list_drawing *drawing)
 {
+    static const char what[] = "pairs of modules";
     const lr_lors *lors = sample->lors;
     const lr_scanner *scanner = lors->scanner;
-    lr_cuda_list_pair *pairs = lr_alloc(lors->num_pairs, sizeof(*pairs), "pairs of modules", memory->log);
+    lr_cuda_list_pair *pairs = lr_alloc(lors->num_pairs, sizeof(*pairs), what, memory->log);
     if (pairs == NULL) return LR_FAILED;
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const struct lr_pair_mask *mask = &lors->masks->pairs[k];
@@ -39,11 +41,10 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
                                        .mask = mask->kind,
                                        .words = {mask->offset_a, mask->offset_b}};
     }
-    const struct lr_cuda_list_block blocks[2] = {
-        {"pairs of modules", pairs, lors->num_pairs * (int64_t)sizeof(*pairs)},
-        {"pairs of modules", lors->masks->words, lors->masks->num_words * (int64_t)sizeof(uint32_t)}};
-    *drawing = (lr_cuda_list_drawing){.pairs = lr_cuda_list_allocate(memory, &blocks[0]),
-                                      .words = lr_cuda_list_allocate(memory, &blocks[1]),
+    const int64_t pairs_bytes = lors->num_pairs * (int64_t)sizeof(*pairs);
+    const int64_t words_bytes = lors->masks->num_words * (int64_t)sizeof(uint32_t);
+    *drawing = (lr_cuda_list_drawing){.pairs = lr_cuda_list_allocate(memory, what, pairs, pairs_bytes),
+                                      .words = lr_cuda_list_allocate(memory, what, lors->masks->words, words_bytes),
                                       .num_pairs = lors->num_pairs,
                                       .num_lors = lors->count,
                                       .stride = sample->stride,
@@ -51,9 +52,9 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
                                       .first = sample->first,
                                       .step = sample->step,
                                       .stream = memory->stream};
-    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "pairs of modules", memory->log);
+    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), what, memory->log);
     free(pairs);
-    return drawing->pairs != NULL && drawing->words != NULL ? status : LR_FAILED;
+    return memory->failed ? LR_FAILED : status;
 }
 
 /* --- arranging --- */
@@ -70,8 +71,8 @@ enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
 _Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "the device has one group more");
 _Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 
-/* Times: begin and end of the partition, end of the sort. */
-enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
+/* Number of ranges whose times may be unread at once. */
+enum { MOST_LAPS = 8 };
 
 /* The events on a device. lr_listmode_held is the base type. */
 struct held {
@@ -84,16 +85,14 @@ struct arranging {
     const struct lr_listmode_backend_params *params;
     struct lr_listmode_events *events;
     cudaStream_t stream;
-    int before; /* the thread's previous device */
     struct lr_cuda_list_memory memory;
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
     lr_cuda_list_drawing drawing;            /* drawing of a sample */
     struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend keeps pieces */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
-    int32_t num_kept;  /* events of the range that have crystals; they come first */
     struct held *held; /* receives the events instead of `to`; NULL = events go back to the host */
-    cudaEvent_t clock[NUM_CLOCKS];
+    struct lr_cuda_watch partition, sorting;
 };
 
 static lr_status check(const struct arranging *at, int error)
@@ -113,27 +112,19 @@ static lr_status wait(const struct arranging *at)
 
 /* --- events that stay on the device --- */
 
-/* Makes the device current and returns the thread's previous device. */
-static int enter(const struct held *held)
-{
-    int before = held->device;
-    (void)cudaGetDevice(&before);
-    (void)cudaSetDevice(held->device);
-    return before;
-}
-
 static lr_status fetch_held(const struct lr_listmode_held *base, struct lr_listmode_events *events, const lr_log *log)
 {
     const struct held *held = (const struct held *)base;
     void *const arrays[HELD_ARRAYS] = {events->crystals[0], events->crystals[1], events->tof_mm, events->number};
     const size_t bytes = (size_t)events->layout.count * sizeof(int32_t);
-    const int before = enter(held);
+    int before;
+    LR_TRY(lr_cuda_enter(held->device, &before, log));
     cudaError_t error = cudaSuccess;
     for (int k = 0; k < HELD_ARRAYS && error == cudaSuccess; k++)
         error = cudaMemcpyAsync(arrays[k], base->arrays[k], bytes, cudaMemcpyDefault, held->memory.stream);
     const cudaError_t waited = cudaStreamSynchronize(held->memory.stream);
-    const lr_status status = lr_cuda_check((int)(error == cudaSuccess ? waited : error), "events", log);
-    (void)cudaSetDevice(before);
+    const lr_status status =
+        lr_cuda_leave(held->device, before, lr_cuda_check((int)(error == cudaSuccess ? waited : error), "events", log));
     events->is_arranged = status == LR_OK;
     return status;
 }
@@ -141,9 +132,10 @@ static lr_status fetch_held(const struct lr_listmode_held *base, struct lr_listm
 static void destroy_held(struct lr_listmode_held *base)
 {
     struct held *held = (struct held *)base;
-    const int before = enter(held);
+    int before = held->device;
+    (void)lr_cuda_enter(held->device, &before, NULL);
     lr_cuda_list_free(&held->memory);
-    (void)cudaSetDevice(before);
+    (void)lr_cuda_leave(held->device, before, LR_OK);
     free(held);
 }
 
@@ -165,22 +157,18 @@ static struct held *open_held(const struct arranging *at, int64_t bytes)
     *held = (struct held){.base = {.fetch = fetch_held, .destroy = destroy_held},
                           .memory = {.stream = at->stream},
                           .device = params->device};
-    for (int k = 0; k < HELD_ARRAYS; k++) {
-        held->base.arrays[k] =
-            lr_cuda_list_allocate(&held->memory, &(struct lr_cuda_list_block){"events", NULL, count * 4});
-        if (held->base.arrays[k] == NULL) {
-            destroy_held(&held->base);
-            return NULL;
-        }
-    }
-    return held;
+    for (int k = 0; k < HELD_ARRAYS; k++)
+        held->base.arrays[k] = lr_cuda_list_allocate(&held->memory, "events", NULL, count * 4);
+    if (!held->memory.failed) return held;
+    destroy_held(&held->base);
+    return NULL;
 }
 
 /* --- memory --- */
 
 static void *allocate(struct arranging *at, const void *from, int64_t bytes)
 {
-    return lr_cuda_list_allocate(&at->memory, &(struct lr_cuda_list_block){"arranging events", from, bytes});
+    return lr_cuda_list_allocate(&at->memory, "arranging events", from, bytes);
 }
 
 /* Allocates memory for ranges of up to `longest` events, and copies the tables that arranging reads. */
@@ -191,21 +179,16 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
         LR_TRY(drawing_open(events->sample, &at->memory, &at->drawing));
     else
         LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
-    for (int k = 0; k < NUM_CLOCKS; k++)
-        LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
-    bool has_all = true;
     for (int k = 0; k < NUM_ARRAYS; k++) {
         at->from[k] = allocate(at, NULL, longest * 4);
-        at->to[k] = at->held == NULL ? allocate(at, NULL, longest * 4) : NULL;
-        has_all = has_all && at->from[k] != NULL && (at->to[k] != NULL) == (at->held == NULL);
+        if (at->held == NULL) at->to[k] = allocate(at, NULL, longest * 4);
     }
     for (int k = 0; k < 2; k++) {
         at->sort.keys[k] = allocate(at, NULL, longest * 4);
         at->sort.numbers[k] = allocate(at, NULL, longest * 4);
-        has_all = has_all && at->sort.keys[k] != NULL && at->sort.numbers[k] != NULL;
     }
     at->sort.room = allocate(at, NULL, at->sort.room_bytes);
-    if (!has_all || at->sort.room == NULL) return LR_FAILED;
+    if (at->memory.failed) return LR_FAILED;
 
     const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, at->params->log);
@@ -221,34 +204,10 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
     at->sort.stream = at->stream;
     const lr_status status = wait(at);
     free(hits);
-    has_all = at->pass.events.hits != NULL && at->pass.events.sigma_mm != NULL && at->pass.groups != NULL;
-    return has_all ? status : LR_FAILED;
+    return at->memory.failed ? LR_FAILED : status;
 }
 
 /* --- a range --- */
-
-/* Groups a range's events: writes the order of the events to sort.numbers[1], and the begin of each group to
- * `groups`. */
-static lr_status partition(struct arranging *at, int64_t r)
-{
-    unsigned counts[LR_CUDA_LIST_GROUPS];
-    int64_t *groups = at->events->groups[r];
-    LR_TRY(check(at, (int)cudaMemsetAsync(at->pass.groups, 0, sizeof(counts), at->stream)));
-    LR_TRY(check(at, (int)cudaEventRecord(at->clock[BEGIN], at->stream)));
-    at->pass.keys = at->sort.keys[0];
-    at->pass.numbers = at->sort.numbers[0];
-    at->pass.count = at->sort.count;
-    at->sort.bits = GROUP_BITS;
-    LR_TRY(check(at, lr_cuda_launch_list_groups(&at->pass)));
-    LR_TRY(check(at, lr_cuda_launch_list_sort(&at->sort)));
-    LR_TRY(check(at, (int)cudaEventRecord(at->clock[PARTITIONED], at->stream)));
-    LR_TRY(copy(at, counts, at->pass.groups, sizeof(counts)));
-    LR_TRY(wait(at));
-    groups[0] = at->events->offsets[r];
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) groups[g + 1] = groups[g] + (int64_t)counts[g];
-    at->num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - groups[0]);
-    return LR_OK;
-}
 
 /* Sorts a group of the partitioned events, from numbers[1] to numbers[0]. */
 static lr_status sort_group(struct arranging *at, int64_t r, int g)
@@ -274,15 +233,6 @@ static lr_status sort_group(struct arranging *at, int64_t r, int g)
     sort.count = (int32_t)(end - begin);
     sort.bits = 32;
     return check(at, lr_cuda_launch_list_sort(&sort));
-}
-
-/* Adds the time between a clock and the next one. */
-static lr_status add_seconds(const struct arranging *at, int begin, double *seconds)
-{
-    float milliseconds = 0;
-    LR_TRY(check(at, (int)cudaEventElapsedTime(&milliseconds, at->clock[begin], at->clock[begin + 1])));
-    *seconds += 1e-3 * (double)milliseconds;
-    return LR_OK;
 }
 
 static lr_status arrange_range(struct arranging *at, int64_t r)
@@ -316,19 +266,36 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
                                            .threads = params->threads > 0 ? params->threads : lr_num_processors(),
                                            .log = params->log}));
     }
-    LR_TRY(partition(at, r));
-    LR_TRY(add_seconds(at, BEGIN, &at->events->partition_seconds));
-    LR_TRY(check(at, (int)cudaEventRecord(at->clock[PARTITIONED], at->stream)));
+
+    /* Groups the events: writes their order to sort.numbers[1], and the begin of each group to `groups`. */
+    unsigned counts[LR_CUDA_LIST_GROUPS];
+    int64_t *groups = events->groups[r];
+    LR_TRY(check(at, (int)cudaMemsetAsync(at->pass.groups, 0, sizeof(counts), at->stream)));
+    LR_TRY(lr_cuda_watch_mark(&at->partition, 0, at->stream));
+    at->pass.keys = at->sort.keys[0];
+    at->pass.numbers = at->sort.numbers[0];
+    at->pass.count = at->sort.count;
+    at->sort.bits = GROUP_BITS;
+    LR_TRY(check(at, lr_cuda_launch_list_groups(&at->pass)));
+    LR_TRY(check(at, lr_cuda_launch_list_sort(&at->sort)));
+    LR_TRY(lr_cuda_watch_mark(&at->partition, 1, at->stream));
+    LR_TRY(copy(at, counts, at->pass.groups, sizeof(counts)));
+    LR_TRY(wait(at));
+    groups[0] = first;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) groups[g + 1] = groups[g] + (int64_t)counts[g];
+    const int32_t num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - first); /* they have crystals and come first */
+
+    LR_TRY(lr_cuda_watch_mark(&at->sorting, 0, at->stream));
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
-    LR_TRY(check(at, (int)cudaEventRecord(at->clock[SORTED], at->stream)));
+    LR_TRY(lr_cuda_watch_mark(&at->sorting, 1, at->stream));
 
     /* Puts the arrays in the order of the numbers. The arrays stay on the device, or are copied to the host. */
-    const int64_t bytes = at->num_kept * (int64_t)sizeof(int32_t);
+    const int64_t bytes = num_kept * (int64_t)sizeof(int32_t);
     lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
                                   .from = {at->from[0], at->from[1], at->from[2]},
                                   .to = {at->to[0], at->to[1], at->to[2]},
                                   .num_arrays = NUM_ARRAYS,
-                                  .count = at->num_kept,
+                                  .count = num_kept,
                                   .stream = at->stream};
     int32_t *numbers = at->held == NULL ? events->number + first : NULL;
     if (at->held != NULL) {
@@ -336,16 +303,14 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
         for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = (int32_t *)arrays[k] + first;
         numbers = (int32_t *)arrays[NUM_ARRAYS] + first;
     }
-    LR_TRY(at->num_kept == 0 ? LR_OK : check(at, lr_cuda_launch_list_gather(&gather)));
+    LR_TRY(num_kept == 0 ? LR_OK : check(at, lr_cuda_launch_list_gather(&gather)));
     if (at->held == NULL) {
         LR_TRY(copy(at, events->crystals[0] + first, at->to[0], bytes));
         LR_TRY(copy(at, events->crystals[1] + first, at->to[1], bytes));
         LR_TRY(copy(at, events->tof_mm + first, at->to[2], bytes));
     }
     LR_TRY(copy(at, numbers, at->sort.numbers[0], bytes));
-    LR_TRY(wait(at));
-
-    return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
+    return wait(at);
 }
 
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
@@ -358,6 +323,8 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
         const int64_t count = events->offsets[r + 1] - events->offsets[r];
         longest = count > longest ? count : longest;
     }
+    at.partition = at.sorting =
+        (struct lr_cuda_watch){.what = "arranging events", .log = params->log, .most_laps = MOST_LAPS};
     at.memory.stream = at.stream; /* this memory has no log: if memory is short, the host arranges the events */
     if (events->sample != NULL) {
         const lr_lors *lors = events->sample->lors;
@@ -366,8 +333,8 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
     }
 
     const int device = params->device;
-    LR_TRY(check(&at, (int)cudaGetDevice(&at.before)));
-    LR_TRY(at.before != device ? check(&at, (int)cudaSetDevice(device)) : LR_OK);
+    int before;
+    LR_TRY(lr_cuda_enter(device, &before, params->log));
     lr_status status = check(&at, lr_cuda_list_sort_room(longest, &at.sort.room_bytes));
     const int64_t bytes = (longest * EVENT_BYTES + at.sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(params)) {
@@ -377,7 +344,11 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
         if (may_be_arranged && open_arranging(&at, longest) == LR_OK) {
             if (at.held == NULL) status = lr_listmode_events_make_arrays(events, params->log);
             for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) status = arrange_range(&at, r);
+            if (status == LR_OK) status = lr_cuda_watch_read(&at.partition, true);
+            if (status == LR_OK) status = lr_cuda_watch_read(&at.sorting, true);
             if (status == LR_OK) {
+                events->partition_seconds += at.partition.all_s;
+                events->sort_seconds += at.sorting.all_s;
                 events->is_arranged = at.held == NULL;
                 events->held = at.held != NULL ? &at.held->base : NULL;
                 at.held = NULL;
@@ -386,10 +357,9 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
         (void)cudaStreamSynchronize(at.stream);
         lr_cuda_list_pieces_finish(&at.own);
         lr_cuda_list_free(&at.memory);
-        for (int k = 0; k < NUM_CLOCKS; k++)
-            if (at.clock[k] != NULL) cudaEventDestroy(at.clock[k]);
+        lr_cuda_watch_finish(&at.partition);
+        lr_cuda_watch_finish(&at.sorting);
         if (at.held != NULL) destroy_held(&at.held->base);
     }
-    if (at.before != device) cudaSetDevice(at.before);
-    return status;
+    return lr_cuda_leave(device, before, status);
 }

@@ -1,9 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Launches that partition and sort events, and draw the lines of a sample (arrange.cuh). */
-#include "cuda_interop/listmode/arrange.cuh"
+ * Keys by which events are arranged (docs/method/listmode.md, "Arranging events"), and the lines of a sample
+ * (listmode/events.h). The device does the host's operations in the host's order, without fused multiply-adds, so
+ * that the results have the same bits. Tests also run the kernels on the processor. */
 #include "cuda_interop/listmode/passes.h"
+
+#include <cmath>
+#include <cstring>
+
+/* The group of an event, or the last group if the event has no crystals. */
+__host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging &arranging, int k)
+{
+    const lr_cuda_list_events &events = arranging.events;
+    if (events.crystals[0][k] < 0) return LR_CUDA_LIST_GROUPS - 1;
+    const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
+    const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
+    const double run[3] = {fabs(b.mm[0] - a.mm[0]), fabs(b.mm[1] - a.mm[1]), fabs(b.mm[2] - a.mm[2])};
+    int axis = run[1] > run[0] ? 1 : 0;
+    axis = run[2] > run[axis] ? 2 : axis;
+    const int of_a = arranging.has_kinds ? (int)a.kind : 0;
+    const int of_b = arranging.has_kinds ? (int)b.kind : 0;
+    const bool has_tof =
+        of_a < events.num_kinds && of_b < events.num_kinds && events.sigma_mm[of_a * events.num_kinds + of_b] > 0;
+    return (uint32_t)(2 * axis + (has_tof ? 1 : 0));
+}
+
+/* Keys of a group's events: the coordinates of their centres along the axis, as integers with the same order as the
+ * floats. */
+[[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
+    find_centres(const __grid_constant__ lr_cuda_list_arranging arranging)
+{
+    const int64_t at = arranging.begin + (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
+    if (at >= arranging.end) return;
+    const lr_cuda_list_events &events = arranging.events;
+    const int k = arranging.order[at], axis = arranging.axis;
+    const double *a = events.hits[events.crystals[0][k]].mm;
+    const double *b = events.hits[events.crystals[1][k]].mm;
+    const double along[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]};
+    const double length = sqrt(along[0] * along[0] + along[1] * along[1] + along[2] * along[2]);
+    const float centre = (float)(0.5 * (a[axis] + b[axis]) + (double)events.tof_mm[k] * along[axis] / length);
+    uint32_t bits;
+    memcpy(&bits, &centre, sizeof(bits));
+    arranging.keys[at] = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+[[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
+    gather_events(const __grid_constant__ lr_cuda_list_gather gather)
+{
+    const int64_t k = (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
+    if (k < gather.count) {
+        const int32_t from = gather.numbers[k];
+        for (int array = 0; array < gather.num_arrays; array++) gather.to[array][k] = gather.from[array][from];
+    }
+}
+
+/* --- lines of a sample --- */
+
+__host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
+{
+    return (words[bit / 32] >> (bit % 32) & 1u) != 0;
+}
+
+/* Sets the crystals of each line's LOR; -1 if the LOR is not in coincidence (lr_coincidence_allows). */
+[[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
+    draw_lines(const __grid_constant__ lr_cuda_list_drawing drawing)
+{
+    const int64_t k = (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
+    if (k >= drawing.count) return;
+    const int64_t line = drawing.first + drawing.step * k, last = drawing.num_lors - 1;
+    double part = 0.0;
+    if (drawing.stride > 1.0) { /* the same number as draw() in listmode/events.c */
+        uint64_t x = drawing.seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        part = (double)((x ^ (x >> 31)) >> 11) * (1.0 / 9007199254740992.0);
+    }
+    const int64_t drawn = (int64_t)(((double)line + part) * drawing.stride), lor = drawn < last ? drawn : last;
+
+    int64_t low = 0, high = drawing.num_pairs;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        (drawing.pairs[middle].begin <= lor ? low : high) = middle;
+    }
+    const lr_cuda_list_pair &pair = drawing.pairs[low];
+    const int64_t within = lor - pair.begin;
+    const int64_t a = within / pair.crystals_j, b = within - a * pair.crystals_j;
+
+    const uint32_t *of_first = drawing.words + pair.words[0], *of_second = drawing.words + pair.words[1];
+    bool is_in = true;
+    if (pair.mask == LR_CUDA_LIST_MASK_FULL)
+        is_in = has_bit(of_first, a * pair.crystals_j + b);
+    else if (pair.mask != LR_CUDA_LIST_MASK_ALL)
+        is_in = has_bit(of_first, a % pair.i[0] * pair.j[0] + b % pair.j[0]) &&
+                has_bit(of_second, a / pair.i[0] * pair.j[1] + b / pair.j[0]);
+    drawing.crystals[0][k] = is_in ? pair.first[0] + (int32_t)a : -1;
+    drawing.crystals[1][k] = is_in ? pair.first[1] + (int32_t)b : -1;
+}
+
+/* --- launches --- */
+#ifdef __CUDACC__
+
 #include "cuda_interop/overlap.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -68,3 +165,5 @@ int lr_cuda_launch_list_sort(const lr_cuda_list_sort *sort)
     size_t bytes = (size_t)sort->room_bytes;
     return sort_pairs(sort->room, bytes, *sort);
 }
+
+#endif

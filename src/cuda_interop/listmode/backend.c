@@ -5,6 +5,7 @@
  * its place, in the place's memory. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/device.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/passes.h"
 #include "cuda_interop/listmode/tables.h"
@@ -99,13 +100,7 @@ enum {
 };
 
 /* Number of projections whose times may be unread at once. It is large enough that the host does not wait. */
-enum { NUM_CLOCKS = 8 };
-
-/* Memory that grows when needed. */
-struct room {
-    void *memory; /* owned */
-    int64_t bytes;
-};
+enum { MOST_LAPS = 8 };
 
 struct listmode_cuda {
     struct lr_listmode_backend_params params;
@@ -113,20 +108,14 @@ struct listmode_cuda {
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
-    struct lr_cuda_list_tables tables;
     struct lr_cuda_list_order order;
     struct stream streaming;
     bool are_streamed;
-    lr_cuda_list_line *lines;          /* on the device, owned by the memory; NULL = none are kept */
-    lr_cuda_list_path *paths;          /* the same for exact elements */
-    struct lr_cuda_list_steps steps;   /* used instead of plan and order, except for the plan's frames */
-    lr_cuda_list_exact exact;          /* the host's tables of exact elements */
-    lr_cuda_list_pass pass;            /* parameters common to all passes */
-    cudaEvent_t clocks[NUM_CLOCKS][2]; /* clocks of the last projections */
-    bool is_under_way[NUM_CLOCKS];     /* timed, but not read yet */
-    int64_t num_timed;
-    double last_s, all_s;           /* seconds read so far */
-    struct room image, values, map; /* copies of the host's vectors */
+    struct lr_cuda_list_steps steps; /* used instead of plan and order, except for the plan's frames */
+    lr_cuda_list_exact exact;        /* the host's tables of exact elements */
+    lr_cuda_list_pass pass;          /* parameters common to all passes, whose events, chunks and jobs are all */
+    struct lr_cuda_watch projections;
+    struct lr_cuda_list_memory image, values, map; /* a block each, which grows: copies of the host's vectors */
     struct lr_cuda_list_pieces pieces;
 };
 
@@ -139,16 +128,13 @@ static lr_status check(const struct listmode_cuda *cuda, int error, const char *
 
 static lr_status enter(struct listmode_cuda *cuda)
 {
-    const int device = cuda->params.device;
     LR_TRY(lr_driver_check(&cuda->params.place->cuda_owner, "CUDA", cuda->params.log));
-    LR_TRY(check(cuda, (int)cudaGetDevice(&cuda->before), "the current device"));
-    return cuda->before != device ? check(cuda, (int)cudaSetDevice(device), "a CUDA device") : LR_OK;
+    return lr_cuda_enter(cuda->params.device, &cuda->before, cuda->params.log);
 }
 
 static lr_status leave(const struct listmode_cuda *cuda, lr_status status)
 {
-    if (cuda->before != cuda->params.device) cudaSetDevice(cuda->before);
-    return status;
+    return lr_cuda_leave(cuda->params.device, cuda->before, status);
 }
 
 static lr_status wait(const struct listmode_cuda *cuda, const char *what)
@@ -175,11 +161,9 @@ static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
     LR_TRY(check(cuda, (int)cudaStreamCreateWithFlags(&stream->copies, cudaStreamNonBlocking), what));
     for (int slot = 0; slot < STREAM_SLOTS; slot++) {
         const int64_t bytes = most_events * (int64_t)sizeof(int32_t);
-        for (int k = 0; k < STREAM_ARRAYS; k++) {
-            stream->slots[slot][k] =
-                lr_cuda_list_allocate(&stream->memory, &(struct lr_cuda_list_block){"events", NULL, bytes});
-            LR_TRY(stream->slots[slot][k] != NULL ? LR_OK : LR_FAILED);
-        }
+        for (int k = 0; k < STREAM_ARRAYS; k++)
+            stream->slots[slot][k] = lr_cuda_list_allocate(&stream->memory, "events", NULL, bytes);
+        LR_TRY(stream->memory.failed ? LR_FAILED : LR_OK);
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&stream->copied[slot], cudaEventDisableTiming), what));
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&stream->done[slot], cudaEventDisableTiming), what));
     }
@@ -195,21 +179,13 @@ static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
     return LR_OK;
 }
 
-static void free_room(const struct room *room)
-{
-    if (room->memory != NULL) cudaFree(room->memory);
-}
-
-static lr_status ensure_room(const struct listmode_cuda *cuda, struct room *room, int64_t bytes, const char *what)
+static lr_status ensure_room(const struct listmode_cuda *cuda, struct lr_cuda_list_memory *room, int64_t bytes,
+                             const char *what)
 {
     if (room->bytes >= bytes) return LR_OK;
-    struct lr_cuda_list_memory memory = {.stream = cuda->stream, .log = cuda->params.log};
     LR_TRY(wait(cuda, what));
-    free_room(room);
-    *room = (struct room){0};
-    room->memory = lr_cuda_list_allocate(&memory, &(struct lr_cuda_list_block){what, NULL, bytes});
-    room->bytes = room->memory != NULL ? bytes : 0;
-    return room->memory != NULL ? LR_OK : LR_FAILED;
+    lr_cuda_list_free(room);
+    return lr_cuda_list_allocate(room, what, NULL, bytes) != NULL ? LR_OK : LR_FAILED;
 }
 
 /* --- vectors of the place, and copies of the host's vectors --- */
@@ -220,14 +196,15 @@ static int64_t bytes_of(const lr_vector *vector)
 }
 
 /* address: device address of the vector, or of memory for it. */
-static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
+static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct lr_cuda_list_memory *room,
+                           float **address)
 {
     if (vector->values == NULL) {
         *address = (float *)vector->storage->block + vector->begin;
         return LR_OK;
     }
     LR_TRY(ensure_room(cuda, room, bytes_of(vector), "numbers of the host"));
-    *address = room->memory;
+    *address = room->blocks[0];
     return LR_OK;
 }
 
@@ -236,7 +213,8 @@ static lr_status copy(struct listmode_cuda *cuda, void *to, const void *from, in
     return check(cuda, (int)cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, cuda->stream), "a copy");
 }
 
-static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
+static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, struct lr_cuda_list_memory *room,
+                       float **address)
 {
     LR_TRY(find_room(cuda, vector, room, address));
     if (vector->values == NULL) return LR_OK;
@@ -298,16 +276,10 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
         events->number = slot[3];
         stream->held[k] = batch;
     } else {
-        *events = cuda->tables.events;
-        events->crystals[0] += batch->begin;
-        events->crystals[1] += batch->begin;
-        events->tof_mm += batch->begin;
-        events->number += batch->begin;
-        events->lines = cuda->lines != NULL ? cuda->lines + batch->begin : NULL;
-        events->paths = cuda->paths != NULL ? cuda->paths + batch->begin : NULL;
+        *events = lr_cuda_list_events_from(&cuda->pass.events, batch->begin);
     }
-    pass->chunks = cuda->tables.chunks + batch->chunk;
-    pass->jobs = cuda->tables.jobs + batch->job;
+    pass->chunks = cuda->pass.chunks + batch->chunk;
+    pass->jobs = cuda->pass.jobs + batch->job;
     pass->num_chunks = batch->num_chunks;
     pass->num_jobs = batch->num_jobs;
     pass->longest_chunk = batch->longest_chunk;
@@ -321,7 +293,6 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
         LR_TRY(check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events"));
     } else {
         LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
-        LR_TRY(check(cuda, lr_cuda_launch_list_values(pass), "projecting events"));
     }
     if (cuda->are_streamed) {
         const int slot = stream->next;
@@ -350,9 +321,9 @@ static lr_status take_range(struct project *project, const struct lr_listmode_pl
         const int64_t *offsets = cuda->params.events->offsets;
         const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(*places->map);
         LR_TRY(ensure_room(cuda, &cuda->map, bytes, "a part of the events"));
-        LR_TRY(copy(cuda, cuda->map.memory, places->map, bytes));
+        LR_TRY(copy(cuda, cuda->map.blocks[0], places->map, bytes));
         LR_TRY(wait(cuda, "a part of the events"));
-        project->pass.places.map = cuda->map.memory;
+        project->pass.places.map = cuda->map.blocks[0];
     }
 
     if (cuda->params.variant != LR_LISTMODE_FASTEST) {
@@ -368,19 +339,6 @@ static lr_status take_range(struct project *project, const struct lr_listmode_pl
     return LR_OK;
 }
 
-/* Waits for a projection and reads its time. */
-static lr_status read_clock(struct listmode_cuda *cuda, int k)
-{
-    float milliseconds = 0;
-    if (!cuda->is_under_way[k]) return LR_OK;
-    LR_TRY(check(cuda, (int)cudaEventSynchronize(cuda->clocks[k][1]), "a clock"));
-    LR_TRY(check(cuda, (int)cudaEventElapsedTime(&milliseconds, cuda->clocks[k][0], cuda->clocks[k][1]), "a clock"));
-    cuda->is_under_way[k] = false;
-    cuda->last_s = 1e-3 * (double)milliseconds;
-    cuda->all_s += cuda->last_s;
-    return LR_OK;
-}
-
 /* Projects the selected events, once the image or the values are on the device. The device's clock runs meanwhile. */
 static lr_status run_project(struct project *project)
 {
@@ -393,9 +351,7 @@ static lr_status run_project(struct project *project)
     memcpy(framing.frames, cuda->plan.frames, sizeof(framing.frames));
     memcpy(framing.size, params->model->grid.size, sizeof(framing.size));
 
-    const int clock = (int)(cuda->num_timed % NUM_CLOCKS);
-    LR_TRY(read_clock(cuda, clock));
-    LR_TRY(check(cuda, (int)cudaEventRecord(cuda->clocks[clock][0], cuda->stream), "a clock"));
+    LR_TRY(lr_cuda_watch_mark(&cuda->projections, 0, cuda->stream));
     if (project->is_back) {
         float *const sums = has_frames(cuda) ? framing.numbers : project->image;
         const int64_t num_sums = has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&params->model->grid);
@@ -417,9 +373,7 @@ static lr_status run_project(struct project *project)
 
     if (project->is_back && has_frames(cuda))
         LR_TRY(check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices"));
-    cuda->num_timed++;
-    cuda->is_under_way[clock] = true;
-    return check(cuda, (int)cudaEventRecord(cuda->clocks[clock][1], cuda->stream), "a clock");
+    return lr_cuda_watch_mark(&cuda->projections, 1, cuda->stream);
 }
 
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
@@ -448,26 +402,21 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return leave(cuda, status);
 }
 
-/* Reads the clocks in the order of the projections. */
 static bool know_times(struct listmode_cuda *cuda)
 {
-    lr_status status = enter(cuda);
-    if (status != LR_OK) return false;
-    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++)
-        status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
-    return leave(cuda, status) == LR_OK;
+    return enter(cuda) == LR_OK && leave(cuda, lr_cuda_watch_read(&cuda->projections, true)) == LR_OK;
 }
 
 static double device_seconds(void *self)
 {
     struct listmode_cuda *cuda = self;
-    return know_times(cuda) ? cuda->last_s : 0.0;
+    return know_times(cuda) ? cuda->projections.last_s : 0.0;
 }
 
 static double device_clock(void *self)
 {
     struct listmode_cuda *cuda = self;
-    return know_times(cuda) ? cuda->all_s : 0.0;
+    return know_times(cuda) ? cuda->projections.all_s : 0.0;
 }
 
 /* --- rows: the host visits the elements that kernels add up --- */
@@ -500,13 +449,10 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     struct lr_listmode_events fetched = *events;
     lr_status status = LR_OK;
     if (!events->is_arranged) {
-        const int64_t count = events->layout.count;
-        for (int k = 0; k < 2; k++) fetched.crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
-        fetched.tof_mm = lr_alloc(count, sizeof(float), "events", log);
-        fetched.number = lr_alloc(count, sizeof(int32_t), "events", log);
-        status = fetched.crystals[0] && fetched.crystals[1] && fetched.tof_mm && fetched.number
-                     ? events->held->fetch(events->held, &fetched, log)
-                     : LR_FAILED;
+        fetched.crystals[0] = fetched.crystals[1] = fetched.number = NULL;
+        fetched.tof_mm = NULL;
+        status = lr_listmode_events_make_arrays(&fetched, log);
+        if (status == LR_OK) status = events->held->fetch(events->held, &fetched, log);
     }
     if (status == LR_OK) {
         struct source source = {&fetched, params->model, cuda->pass};
@@ -558,11 +504,10 @@ static void destroy(void *self)
         lr_cuda_list_free(&streaming->memory);
         lr_cuda_list_pieces_finish(&cuda->pieces);
         lr_cuda_list_free(&cuda->memory);
-        free_room(&cuda->image);
-        free_room(&cuda->values);
-        free_room(&cuda->map);
-        for (int k = 0; k < 2 * NUM_CLOCKS; k++)
-            if (cuda->clocks[k / 2][k % 2] != NULL) cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
+        lr_cuda_list_free(&cuda->image);
+        lr_cuda_list_free(&cuda->values);
+        lr_cuda_list_free(&cuda->map);
+        lr_cuda_watch_finish(&cuda->projections);
         (void)leave(cuda, LR_OK);
     }
     free((void *)(uintptr_t)cuda->exact.module_of);
@@ -621,22 +566,9 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
     return LR_OK;
 }
 
-/* Temporary bytes on the device for ordering. */
-static int64_t ordering_bytes(const struct listmode_cuda *cuda)
+/* Orders the events. ordering_bytes: the memory that this takes. */
+static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan, int64_t ordering_bytes)
 {
-    const struct lr_listmode_events *events = cuda->params.events;
-    return events->layout.count * EVENT_BYTES + lr_cuda_list_order_bytes(events);
-}
-
-static bool may_order(const struct listmode_cuda *cuda)
-{
-    return !cuda->are_streamed && ordering_bytes(cuda) <= lr_cuda_list_budget(&cuda->params);
-}
-
-/* Orders the events if there is memory for it. */
-static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
-{
-    if (!may_order(cuda)) return LR_OK;
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
 
     /* Lines are stored if they have all that the kernel needs (make_line, exact_line), and budget and free memory
@@ -650,55 +582,23 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     const bool has_all = is_exact || (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
     const size_t each = is_exact ? sizeof(lr_cuda_list_path) : sizeof(lr_cuda_list_line);
     const int64_t more = cuda->params.events->layout.count * (int64_t)each;
+    void *lines = NULL;
     if (has_all && (asked == NULL || strcmp(asked, "found") != 0) &&
-        ordering_bytes(cuda) + sums + more <= lr_cuda_list_budget(&cuda->params)) {
+        ordering_bytes + sums + more <= lr_cuda_list_budget(&cuda->params)) {
         cuda->memory.log = NULL; /* without them, lines are found when needed */
-        void *const lines = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
+        lines = lr_cuda_list_allocate(&cuda->memory, "lines", NULL, more);
         cuda->memory.log = cuda->params.log;
-        cuda->paths = is_exact ? lines : NULL;
-        cuda->lines = is_exact ? NULL : lines;
+        cuda->memory.failed = false;
     }
+    const struct lr_cuda_list_order_params order = {.backend = &cuda->params,
+                                                    .pass = &cuda->pass,
+                                                    .lines = is_exact ? NULL : lines,
+                                                    .paths = is_exact ? lines : NULL};
     plan->order = &cuda->order;
-    return lr_cuda_list_order_init(&cuda->order, &(struct lr_cuda_list_order_params){.backend = &cuda->params,
-                                                                                     .pass = &cuda->pass,
-                                                                                     .stream = cuda->stream,
-                                                                                     .lines = cuda->lines,
-                                                                                     .paths = cuda->paths});
-}
-
-/* Sets the parameters that all passes have in common. */
-static lr_status fill_pass(struct listmode_cuda *cuda)
-{
-    const struct lr_listmode_model *model = cuda->params.model;
-    lr_cuda_list_pass *pass = &cuda->pass;
-    memcpy(pass->frames, cuda->plan.frames, sizeof(pass->frames));
-    pass->tube = cuda->plan.tube;
-    pass->tube.table = cuda->tables.tube;
-    pass->events = cuda->tables.events;
-    const struct lr_listmode_events *events = cuda->params.events;
-    pass->has_events[0] = pass->has_events[1] = false; /* without and with time of flight */
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++)
-        pass->has_events[lr_listmode_group_has_tof(g)] |= lr_listmode_has_group(events, g);
-    pass->is_line = model->kernel != LR_LISTMODE_TUBE;
-    pass->as_paper = model->tube.as_paper;
-    pass->stream = cuda->stream;
-
-    const lr_cuda_list_exact *exact = &cuda->exact;
-    pass->exact = *exact;
-    if (exact->modules != NULL) {
-        const lr_scanner *scanner = model->scanner;
-        const struct lr_cuda_list_block modules = {"modules", exact->modules,
-                                                   scanner->num_modules * (int64_t)sizeof(*exact->modules)};
-        const struct lr_cuda_list_block module_of = {"modules of crystals", exact->module_of,
-                                                     scanner->num_crystals * (int64_t)sizeof(*exact->module_of)};
-        pass->exact.modules = lr_cuda_list_allocate(&cuda->memory, &modules);
-        pass->exact.module_of = lr_cuda_list_allocate(&cuda->memory, &module_of);
-        if (pass->exact.modules == NULL || pass->exact.module_of == NULL) return LR_FAILED;
-    }
-    const struct lr_cuda_list_block numbers = {"an image in slices", NULL,
-                                               cuda->plan.num_numbers * (int64_t)sizeof(float)};
-    pass->numbers = lr_cuda_list_allocate(&cuda->memory, &numbers);
-    return pass->numbers != NULL ? LR_OK : LR_FAILED;
+    LR_TRY(lr_cuda_list_order_init(&cuda->order, &order));
+    cuda->pass.events.lines = order.lines;
+    cuda->pass.events.paths = order.paths;
+    return LR_OK;
 }
 
 static lr_status open_here(struct listmode_cuda *cuda)
@@ -722,32 +622,53 @@ static lr_status open_here(struct listmode_cuda *cuda)
     if (by_steps) cuda->are_streamed = true; /* steps have their own events */
     /* Streamed events come from the host, and the plan reads events there if they are not ordered. If only a device
      * holds the events, neither is possible, so there must be memory for ordering. */
-    if (!params->events->is_arranged && !may_order(cuda)) {
+    const int64_t ordering_bytes = cuda->are_streamed ? INT64_MAX : lr_cuda_list_order_bytes(params->events);
+    const bool may_order = ordering_bytes <= lr_cuda_list_budget(params);
+    if (!params->events->is_arranged && !may_order) {
         return lr_error(params->log, LR_FAILED,
                         "events are on the CUDA device, which has no memory left to order them: allow more");
     }
-    LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
-    LR_TRY(fill_pass(cuda));
+
+    /* The parameters that all passes have in common. */
+    lr_cuda_list_pass *pass = &cuda->pass;
+    struct lr_cuda_list_memory *memory = &cuda->memory;
+    memcpy(pass->frames, cuda->plan.frames, sizeof(pass->frames));
+    pass->tube = cuda->plan.tube;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) /* without and with time of flight */
+        pass->has_events[lr_listmode_group_has_tof(g)] |= lr_listmode_has_group(params->events, g);
+    pass->is_line = params->model->kernel != LR_LISTMODE_TUBE;
+    pass->as_paper = params->model->tube.as_paper;
+    pass->stream = cuda->stream;
+    LR_TRY(lr_cuda_list_tables_init(pass, params, cuda->are_streamed, memory));
+    const lr_cuda_list_exact *exact = &cuda->exact;
+    pass->exact = *exact;
+    if (exact->modules != NULL) {
+        const lr_scanner *scanner = params->model->scanner;
+        pass->exact.modules = lr_cuda_list_allocate(memory, "modules", exact->modules,
+                                                    scanner->num_modules * (int64_t)sizeof(*exact->modules));
+        pass->exact.module_of = lr_cuda_list_allocate(memory, "modules of crystals", exact->module_of,
+                                                      scanner->num_crystals * (int64_t)sizeof(*exact->module_of));
+    }
+    pass->numbers = lr_cuda_list_allocate(memory, "an image in slices", NULL,
+                                          cuda->plan.num_numbers * (int64_t)sizeof(*pass->numbers));
+    LR_TRY(memory->failed ? LR_FAILED : LR_OK);
     if (by_steps) {
         const int64_t tile_bytes = plan.shared_room < STEP_BYTES ? plan.shared_room : STEP_BYTES;
-        cuda->steps =
-            (struct lr_cuda_list_steps){.params = params, .pass = &cuda->pass, .tile_bytes = (int32_t)tile_bytes};
-        LR_TRY(lr_cuda_list_steps_init(&cuda->steps, &cuda->memory));
-    } else {
-        LR_TRY(order_events(cuda, &plan));
-        lr_cuda_list_pass *pass = &cuda->pass;
-        LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, &plan));
-        LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
-        pass->shared_bytes = cuda->plan.shared_bytes;
-        pass->partial = lr_cuda_list_allocate(
-            &cuda->memory,
-            &(struct lr_cuda_list_block){"values of slabs", NULL, cuda->plan.most_partial * (int64_t)sizeof(float)});
-        LR_TRY(pass->partial != NULL ? LR_OK : LR_FAILED);
-        LR_TRY(cuda->are_streamed ? stream_init(cuda, plan.most_events) : LR_OK);
+        cuda->steps = (struct lr_cuda_list_steps){.params = params, .pass = pass, .tile_bytes = (int32_t)tile_bytes};
+        return lr_cuda_list_steps_init(&cuda->steps, memory);
     }
-    for (int k = 0; k < 2 * NUM_CLOCKS; k++)
-        LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault), "a clock"));
-    return LR_OK;
+    if (may_order) LR_TRY(order_events(cuda, &plan, ordering_bytes));
+    struct lr_cuda_list_plan *dealt = &cuda->plan;
+    LR_TRY(lr_cuda_list_plan_deal(dealt, &plan));
+    pass->chunks =
+        lr_cuda_list_allocate(memory, "events", dealt->chunks, dealt->num_chunks * (int64_t)sizeof(*dealt->chunks));
+    pass->jobs = lr_cuda_list_allocate(memory, "events", dealt->jobs, dealt->num_jobs * (int64_t)sizeof(*dealt->jobs));
+    LR_TRY(wait(cuda, "events"));
+    pass->shared_bytes = dealt->shared_bytes;
+    pass->partial =
+        lr_cuda_list_allocate(memory, "values of slabs", NULL, dealt->most_partial * (int64_t)sizeof(*pass->partial));
+    LR_TRY(memory->failed ? LR_FAILED : LR_OK);
+    return cuda->are_streamed ? stream_init(cuda, plan.most_events) : LR_OK;
 }
 
 static const struct lr_backend_fns backend_fns = {.name = "cuda",
@@ -771,7 +692,9 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
     if (cuda == NULL) return LR_FAILED;
     cuda->params = *params;
     cuda->stream = params->place->cuda_stream;
+    cuda->projections = (struct lr_cuda_watch){.what = "a clock", .log = params->log, .most_laps = MOST_LAPS};
     cuda->memory = (struct lr_cuda_list_memory){.stream = cuda->stream, .log = params->log};
+    cuda->image = cuda->values = cuda->map = cuda->memory;
     lr_status status = enter(cuda);
     if (status == LR_OK) status = leave(cuda, open_here(cuda));
     if (status != LR_OK) {

@@ -31,7 +31,8 @@ int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
     const int64_t longest = lr_listmode_longest_group(events);
     int64_t room = 0;
     (void)lr_cuda_list_sort_room(longest, &room);
-    return longest * EVENT_BYTES + room + pieces_of(longest) * (int64_t)sizeof(lr_cuda_list_piece);
+    return events->layout.count * (int64_t)sizeof(lr_cuda_list_record) + longest * EVENT_BYTES + room +
+           pieces_of(longest) * (int64_t)sizeof(lr_cuda_list_piece);
 }
 
 static lr_status check(const struct ordering *ordering, int error)
@@ -41,7 +42,7 @@ static lr_status check(const struct ordering *ordering, int error)
 
 static void *allocate(struct ordering *ordering, int64_t bytes)
 {
-    return lr_cuda_list_allocate(&ordering->memory, &(struct lr_cuda_list_block){"ordering events", NULL, bytes});
+    return lr_cuda_list_allocate(&ordering->memory, "ordering events", NULL, bytes);
 }
 
 /* Orders a group's events, and finds their pieces and lines. */
@@ -49,13 +50,9 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 {
     const struct lr_cuda_list_order_params *params = ordering->params;
     const int64_t *ends = &params->backend->events->groups[r][g];
-    lr_cuda_list_pass pass = *params->pass; /* the pass with only the group's events */
-    lr_cuda_list_events *events = &pass.events;
-    events->crystals[0] += ends[0];
-    events->crystals[1] += ends[0];
-    events->tof_mm += ends[0];
-    events->number += ends[0];
-    pass.stream = params->stream;
+    lr_cuda_list_pass pass = *params->pass;
+    const lr_cuda_list_events *events = &pass.events;
+    pass.events = lr_cuda_list_events_from(&params->pass->events, ends[0]);
     lr_cuda_list_ordering group = {.pass = pass,
                                    .axis = lr_listmode_group_axis(g),
                                    .has_tof = lr_listmode_group_has_tof(g),
@@ -66,13 +63,13 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     lr_cuda_list_piece *to = ordering->order->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
     if (group.count == 0) return LR_OK;
     ordering->sort.count = group.count;
-    LR_TRY(check(ordering, lr_cuda_launch_list_keys(&group)));
+    LR_TRY(check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_KEYS)));
     LR_TRY(check(ordering, lr_cuda_launch_list_sort(&ordering->sort)));
     group.keys = ordering->sort.keys[1];
-    LR_TRY(check(ordering, lr_cuda_launch_list_bounds(&group)));
+    LR_TRY(check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_BOUNDS)));
     LR_TRY(check(ordering,
                  (int)cudaMemcpyAsync(to, ordering->pieces, (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
-                                      cudaMemcpyDefault, params->stream)));
+                                      cudaMemcpyDefault, params->pass->stream)));
 
     /* Gathers the events in the order of the sorted numbers, and copies them back to their arrays. */
     lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
@@ -85,19 +82,20 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     LR_TRY(check(ordering, lr_cuda_launch_list_gather(&gather)));
     for (int k = 0; k < NUM_ARRAYS; k++) {
         LR_TRY(check(ordering, (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k],
-                                                    (size_t)group.count * 4, cudaMemcpyDefault, params->stream)));
+                                                    (size_t)group.count * 4, cudaMemcpyDefault, params->pass->stream)));
     }
     if (params->lines == NULL && params->paths == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
     group.paths = params->paths != NULL ? params->paths + ends[0] : NULL;
-    return check(ordering, lr_cuda_launch_list_lines(&group));
+    return check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_LINES));
 }
 
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
 {
     const lr_log *log = params->backend->log;
     const struct lr_listmode_events *events = params->backend->events;
-    struct ordering ordering = {.params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
+    struct ordering ordering = {
+        .params = params, .order = order, .memory = {.stream = params->pass->stream, .log = log}};
     *order = (struct lr_cuda_list_order){0};
     const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
     int64_t pieces = 0;
@@ -115,25 +113,20 @@ lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct
     lr_cuda_list_sort *sort = &ordering.sort;
     if (status == LR_OK) status = check(&ordering, lr_cuda_list_sort_room(longest, &sort->room_bytes));
     if (status == LR_OK) {
-        bool has_all = true;
         for (int k = 0; k < 2; k++) {
             sort->keys[k] = allocate(&ordering, longest * 4);
             sort->numbers[k] = allocate(&ordering, longest * 4);
-            has_all = has_all && sort->keys[k] != NULL && sort->numbers[k] != NULL;
         }
-        for (int k = 0; k < NUM_ARRAYS; k++) {
-            ordering.gathered[k] = allocate(&ordering, longest * 4);
-            has_all = has_all && ordering.gathered[k] != NULL;
-        }
+        for (int k = 0; k < NUM_ARRAYS; k++) ordering.gathered[k] = allocate(&ordering, longest * 4);
         sort->room = allocate(&ordering, sort->room_bytes);
         ordering.pieces = allocate(&ordering, pieces_of(longest) * (int64_t)sizeof(*ordering.pieces));
         sort->bits = 32;
-        sort->stream = params->stream;
-        status = has_all && sort->room != NULL && ordering.pieces != NULL ? LR_OK : LR_FAILED;
+        sort->stream = params->pass->stream;
+        status = ordering.memory.failed ? LR_FAILED : LR_OK;
     }
     for (int64_t k = 0; status == LR_OK && k < groups; k++)
         status = order_group(&ordering, k / LR_LISTMODE_GROUPS, (int)(k % LR_LISTMODE_GROUPS));
-    const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->stream));
+    const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->pass->stream));
     lr_cuda_list_free(&ordering.memory);
     return status == LR_OK ? waited : status;
 }

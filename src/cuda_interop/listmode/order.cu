@@ -108,20 +108,12 @@ struct list_keys {
 /* --- launches --- */
 #ifdef __CUDACC__
 
-int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering)
+int lr_cuda_launch_list_order(const lr_cuda_list_ordering *ordering, enum lr_cuda_list_order_step step)
 {
-    return launch_threads(find_keys, *ordering, ordering->count, ordering->pass.stream);
-}
-
-int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
-{
-    const int64_t pieces = (ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-    return launch_threads(bound_pieces, *ordering, pieces, ordering->pass.stream);
-}
-
-int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
-{
-    return launch_threads(keep_lines, *ordering, ordering->count, ordering->pass.stream);
+    static void (*const kernels[])(lr_cuda_list_ordering) = {find_keys, bound_pieces, keep_lines};
+    const int64_t pieces = ((int64_t)ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+    const int64_t threads = step == LR_CUDA_LIST_BOUNDS ? pieces : ordering->count;
+    return launch_threads(kernels[step], *ordering, threads, ordering->pass.stream);
 }
 
 #endif

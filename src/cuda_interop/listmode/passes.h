@@ -219,12 +219,11 @@ typedef struct lr_cuda_list_ordering {
     lr_cuda_list_path *paths;   /* the same for exact elements */
 } lr_cuda_list_ordering;
 
-/* Lines or paths of a group, whose events are already sorted. */
-int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
+/* Steps of ordering. KEYS sets keys and numbers. BOUNDS, after sorting, finds the pieces from the keys. LINES, once the
+ * group's events are sorted, makes their lines or paths. */
+enum lr_cuda_list_order_step { LR_CUDA_LIST_KEYS, LR_CUDA_LIST_BOUNDS, LR_CUDA_LIST_LINES };
 
-/* The first launch sets keys and numbers. The second launch, after sorting, finds the pieces from the keys. */
-int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);
-int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering);
+int lr_cuda_launch_list_order(const lr_cuda_list_ordering *ordering, enum lr_cuda_list_order_step step);
 
 /* A pair of modules i and j, with its mask of lr_coincidence_masks. */
 typedef struct lr_cuda_list_pair {
@@ -309,10 +308,9 @@ int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing);
 /* Sets the image to the sum of the frames. */
 int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing);
 
-/* The first launch sets `partial` to the sums of each job's events. The second launch adds these sums over slabs,
- * and sets `values`. */
+/* Launches two kernels. The first sets `partial` to the sums of each job's events. The second adds these sums over
+ * slabs, and sets `values`. */
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
-int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 
 /* Adds the back projection to numbers. */
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);

@@ -151,36 +151,11 @@ struct portion {
     int32_t line_work;                /* work of finding a line */
 };
 
-/* Slices that the lines of sorted events begin .. end - 1 of a group may cross. */
-static void find_slices(const struct planning *planning, int group, const int64_t events[2], int32_t slices[2])
-{
-    const int axis = lr_listmode_group_axis(group);
-    const struct lr_cuda_list_plan_params *params = planning->params;
-    slices[0] = 0;
-    slices[1] = planning->plan->frames[axis].slices;
-    if (lr_listmode_group_has_tof(group)) lr_listmode_range_slices(params->model, params->events, events, axis, slices);
-}
-
 static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame, int32_t slices)
 {
     const int32_t most = frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
     const int32_t slabs = (slices + most - 1) / most;
     return slabs > 1 ? slabs : 1;
-}
-
-/* Estimated number of sums for the events of a range, over all of its slabs. */
-static int64_t count_sums(const struct planning *planning, int64_t r)
-{
-    const int64_t *groups = planning->params->events->groups[r];
-    int64_t sums = 0;
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        const double reach = lr_listmode_reach_slices(planning->params->model, planning->params->events, frame->axis);
-        const double slices = 2.0 * reach + 1.0; /* chunks with time of flight */
-        const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
-        sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, is_short ? (int32_t)slices : frame->slices);
-    }
-    return sums;
 }
 
 static lr_status open_batch(struct planning *planning, int64_t begin)
@@ -319,14 +294,17 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
 
 static lr_status plan_group(struct planning *planning, int64_t r, int group)
 {
+    const int axis = lr_listmode_group_axis(group);
     const int64_t *ends = &planning->params->events->groups[r][group];
     for (int64_t first = ends[0]; first < ends[1];) {
         struct portion portion = {.events = {first, smaller(first + planning->chunk_events, ends[1])},
+                                  .slices = {0, planning->plan->frames[axis].slices},
                                   .line_work = planning->line_work};
         if (planning->params->order != NULL)
             portion = next_ordered(planning, r, group, first);
-        else
-            find_slices(planning, group, portion.events, portion.slices);
+        else if (lr_listmode_group_has_tof(group)) /* the slices that lines of sorted events may cross */
+            lr_listmode_range_slices(planning->params->model, planning->params->events, portion.events, axis,
+                                     portion.slices);
         first = portion.events[1];
         const int64_t more = portion.events[1] - portion.events[0];
         const struct lr_cuda_list_batch *batch = &planning->plan->batches[planning->plan->num_batches - 1];
@@ -402,8 +380,18 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         plan->range_batches[r] = plan->num_batches;
         if (groups[0] == groups[LR_LISTMODE_GROUPS]) continue;
 
+        int64_t sums = 0; /* estimate for the events of the range, over all of its slabs */
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            const lr_cuda_list_frame *frame = &plan->frames[lr_listmode_group_axis(g)];
+            const double reach = lr_listmode_reach_slices(params->model, params->events, frame->axis);
+            const double slices = 2.0 * reach + 1.0; /* chunks with time of flight */
+            const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
+            sums +=
+                (groups[g + 1] - groups[g]) * slabs_for(&planning, frame, is_short ? (int32_t)slices : frame->slices);
+        }
+
         /* A chunk has whole pieces. There are so many of them that a launch has work for all processors. */
-        const int64_t all = offsets[r + 1] - offsets[r], sums = count_sums(&planning, r);
+        const int64_t all = offsets[r + 1] - offsets[r];
         const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
         const int64_t events = sums / launches / planning.jobs + 1;
         const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;

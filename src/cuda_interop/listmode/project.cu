@@ -148,12 +148,8 @@ int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
         forward<GAUSSIAN, KEPT>,          forward<TABLE, KEPT>,          forward<LINE, KEPT>,
         forward<GAUSSIAN, KEPT_IN_BINS>,  forward<TABLE, KEPT_IN_BINS>,  forward<LINE, KEPT_IN_BINS>};
     static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
-    const int number = number_for(*pass);
-    return launch(kernels[number], devices[number], *pass);
-}
-
-int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
-{
+    const int number = number_for(*pass), error = launch(kernels[number], devices[number], *pass);
+    if (error != cudaSuccess) return error;
     constexpr unsigned most = 64;
     const unsigned across = std::min(groups_of(pass->longest_chunk), most);
     put_values<<<dim3(across, (unsigned)pass->num_chunks), LR_CUDA_LIST_GROUP, 0,

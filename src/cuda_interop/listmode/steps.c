@@ -6,64 +6,40 @@
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { EVENT_BYTES = 16 };
 
-/* --- the events in an order --- */
-
-struct ordering {
-    const struct lr_listmode_events *events;
-    lr_listmode_variant variant;
-    int64_t *order; /* [count] indices of the arranged events, in the order that the step requires */
-};
-
-/* --- on the device --- */
-
-static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_t bytes)
-{
-    void *to = lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"events", from, bytes});
-    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
-    return status == LR_OK ? to : NULL;
-}
-
-/* Uploads one member of all records. */
-static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records, size_t offset,
-                           const struct ordering *ordering)
-{
-    int32_t *spare = (int32_t *)ordering->order; /* the order is no longer needed, and its array is large enough */
-    const int64_t count = ordering->events->layout.count;
-    for (int64_t k = 0; k < count; k++) memcpy(&spare[k], (const char *)&records[k] + offset, sizeof(*spare));
-    return upload(memory, spare, count * (int64_t)sizeof(*spare));
-}
-
-static lr_status upload_events(struct lr_cuda_list_steps *steps, const struct ordering *ordering,
+/* Copies the events to the device, as records or as arrays. order: [count] indices of the arranged events, in the
+ * order that the step requires. */
+static lr_status upload_events(struct lr_cuda_list_steps *steps, const int64_t *order,
                                struct lr_cuda_list_memory *memory)
 {
-    const struct lr_listmode_events *from = ordering->events;
-    const int64_t count = from->layout.count;
-    lr_cuda_list_record *records = lr_alloc(count, sizeof(*records), "events", memory->log);
-    for (int64_t k = 0; records != NULL && k < count; k++) {
-        const int64_t at = ordering->order[k];
-        records[k] =
-            (lr_cuda_list_record){from->crystals[0][at], from->crystals[1][at], from->tof_mm[at], from->number[at]};
+    const struct lr_listmode_events *from = steps->params->events;
+    const void *const arrays[] = {from->crystals[0], from->crystals[1], from->tof_mm, from->number};
+    enum { NUM_ARRAYS = sizeof(arrays) / sizeof(arrays[0]) };
+    const int64_t count = from->layout.count, words = steps->params->variant == LR_LISTMODE_SIMPLE ? NUM_ARRAYS : 1;
+    int32_t *host = lr_alloc(count * words, sizeof(*host), "events", memory->log);
+    void *uploaded[NUM_ARRAYS] = {NULL};
+    lr_status status = host != NULL ? LR_OK : LR_FAILED;
+    for (int64_t array = 0; status == LR_OK && array < NUM_ARRAYS; array += words) {
+        for (int64_t k = 0; k < count * words; k++)
+            memcpy(&host[k], (const int32_t *)arrays[array + k % words] + order[k / words], sizeof(*host));
+        uploaded[array] = lr_cuda_list_allocate(memory, "events", host, count * words * (int64_t)sizeof(*host));
+        const lr_status waited = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
+        status = memory->failed ? LR_FAILED : waited;
     }
-    lr_cuda_list_events *events = &steps->events;
-    bool has_all = records != NULL;
-    if (has_all && ordering->variant == LR_LISTMODE_SIMPLE) {
-        steps->records = upload(memory, records, count * (int64_t)sizeof(*records));
-        has_all = steps->records != NULL;
-    } else if (has_all) {
-        events->crystals[0] = upload_member(memory, records, offsetof(lr_cuda_list_record, a), ordering);
-        events->crystals[1] = upload_member(memory, records, offsetof(lr_cuda_list_record, b), ordering);
-        events->tof_mm = upload_member(memory, records, offsetof(lr_cuda_list_record, tof_mm), ordering);
-        events->number = upload_member(memory, records, offsetof(lr_cuda_list_record, number), ordering);
-        has_all = events->crystals[0] && events->crystals[1] && events->tof_mm && events->number;
+    free(host);
+    if (words > 1) {
+        steps->records = uploaded[0];
+    } else {
+        steps->events.crystals[0] = uploaded[0];
+        steps->events.crystals[1] = uploaded[1];
+        steps->events.tof_mm = uploaded[2];
+        steps->events.number = uploaded[3];
     }
-    free(records);
-    return has_all ? LR_OK : LR_FAILED;
+    return status;
 }
 
 lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory)
@@ -93,17 +69,14 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
         const int64_t in_range = events->offsets[r + 1] - events->offsets[r];
         longest = in_range > longest ? in_range : longest;
     }
-    struct ordering ordering = {.events = events,
-                                .variant = params->variant,
-                                .order =
-                                    lr_alloc(count, sizeof(*ordering.order), "events in another order", params->log)};
+    int64_t *order = lr_alloc(count, sizeof(*order), "events in another order", params->log);
     /* The arranged event of each number of a range. */
     int64_t *numbers = lr_alloc(longest, sizeof(*numbers), "events in another order", params->log);
-    lr_status status = ordering.order != NULL && numbers != NULL ? LR_OK : LR_FAILED;
+    lr_status status = order != NULL && numbers != NULL ? LR_OK : LR_FAILED;
     for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
         const int64_t begin = events->offsets[r], end = events->offsets[r + 1];
         if (params->variant >= LR_LISTMODE_SORTED) {
-            for (int64_t k = begin; k < end; k++) ordering.order[k] = k;
+            for (int64_t k = begin; k < end; k++) order[k] = k;
             continue;
         }
         /* Restores the caller's order, of the range or within each group. */
@@ -115,11 +88,11 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
             int group = 0;
             while (from >= events->groups[r][group + 1]) group++;
             const int64_t to = params->variant == LR_LISTMODE_PARTITIONED ? next[group]++ : k;
-            ordering.order[to] = from;
+            order[to] = from;
         }
     }
-    if (status == LR_OK) status = upload_events(steps, &ordering, memory);
-    free(ordering.order);
+    if (status == LR_OK) status = upload_events(steps, order, memory);
+    free(order);
     free(numbers);
     return status;
 }
@@ -143,15 +116,8 @@ lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, con
                                   .tile_bytes = steps->tile_bytes,
                                   .image = by_groups ? NULL : image};
         if (step.count == 0) continue;
-        step.pass.events = steps->events;
-        if (steps->records != NULL) {
-            step.records = steps->records + begin;
-        } else {
-            step.pass.events.crystals[0] += begin;
-            step.pass.events.crystals[1] += begin;
-            step.pass.events.tof_mm += begin;
-            step.pass.events.number += begin;
-        }
+        if (steps->records != NULL) step.records = steps->records + begin;
+        step.pass.events = steps->records != NULL ? steps->events : lr_cuda_list_events_from(&steps->events, begin);
         memcpy(step.size, steps->params->model->grid.size, sizeof(step.size));
         LR_TRY(lr_cuda_check(lr_cuda_launch_list_step(&step, is_back), "projecting events", steps->params->log));
     }

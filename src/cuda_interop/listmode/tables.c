@@ -12,32 +12,34 @@
 
 /* --- memory --- */
 
-void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block)
+void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const char *what, const void *from, int64_t bytes)
 {
+    if (memory->failed) return NULL;
     void **address = &memory->blocks[memory->count];
-    const cudaError_t error = cudaMalloc(address, block->bytes > 0 ? (size_t)block->bytes : sizeof(double));
+    cudaError_t error = cudaMalloc(address, bytes > 0 ? (size_t)bytes : sizeof(double));
+    memory->failed = error != cudaSuccess;
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         (void)(lr_error(memory->log, LR_FAILED,
                         "%s: no memory for %.4g MiB on the CUDA device: take fewer events or a smaller "
                         "image, or close other programs that use it",
-                        block->what, (double)block->bytes / 0x1p20));
-
+                        what, (double)bytes / 0x1p20));
         return NULL;
     }
-    if (lr_cuda_check((int)error, block->what, memory->log) != LR_OK) return NULL;
-    memory->count++;
-    memory->bytes += block->bytes;
-    if (block->from == NULL || block->bytes == 0) return *address;
-    const cudaError_t copied =
-        cudaMemcpyAsync(*address, block->from, (size_t)block->bytes, cudaMemcpyDefault, memory->stream);
-    return lr_cuda_check((int)copied, block->what, memory->log) == LR_OK ? *address : NULL;
+    if (error == cudaSuccess) {
+        memory->count++;
+        memory->bytes += bytes;
+        if (from != NULL && bytes > 0)
+            error = cudaMemcpyAsync(*address, from, (size_t)bytes, cudaMemcpyDefault, memory->stream);
+    }
+    memory->failed = lr_cuda_check((int)error, what, memory->log) != LR_OK;
+    return memory->failed ? NULL : *address;
 }
 
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
 {
     for (int k = 0; k < memory->count; k++) cudaFree(memory->blocks[k]);
-    memory->count = 0;
+    *memory = (struct lr_cuda_list_memory){.stream = memory->stream, .log = memory->log};
 }
 
 /* --- tables of the host, in the layout that passes read --- */
@@ -54,65 +56,57 @@ lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, con
 
 /* --- on the device --- */
 
-static void *copy(struct lr_cuda_list_memory *memory, const void *from, int64_t count, size_t size)
-{
-    return lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"events", from, count * (int64_t)size});
-}
-
-lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
-                                   struct lr_cuda_list_memory *memory)
-{
-    tables->chunks = copy(memory, plan->chunks, plan->num_chunks, sizeof(*plan->chunks));
-    tables->jobs = copy(memory, plan->jobs, plan->num_jobs, sizeof(*plan->jobs));
-    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
-    return tables->chunks != NULL && tables->jobs != NULL ? status : LR_FAILED;
-}
-
-lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
+lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory)
 {
+    static const char what[] = "events";
     const struct lr_listmode_events *events = params->events;
     const lr_listmode_tube *tube = &params->model->tube;
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
     float *table = tube->table != NULL ? lr_listmode_tube_table(tube, params->log) : NULL;
-    bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
+    const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
     if (has_all) {
-        const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
-        lr_cuda_list_events *to = &tables->events;
+        const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds * (int64_t)sizeof(double);
+        const int64_t count = events->layout.count, number = sizeof(int32_t);
+        lr_cuda_list_events *to = &pass->events;
         to->num_kinds = events->num_kinds;
-        to->sigma_mm = copy(memory, events->sigma_mm, kinds, sizeof(double));
-        to->bin_mm = events->bin_mm != NULL ? copy(memory, events->bin_mm, kinds, sizeof(double)) : NULL;
-        has_all = to->sigma_mm != NULL && (to->bin_mm != NULL) == (events->bin_mm != NULL);
-    }
-    if (has_all && !are_streamed && events->held != NULL) {
-        void *const *held = events->held->arrays;
-        tables->events.crystals[0] = held[0];
-        tables->events.crystals[1] = held[1];
-        tables->events.tof_mm = held[2];
-        tables->events.number = held[3];
-    } else if (has_all && !are_streamed) {
-        const int64_t count = events->layout.count;
-        lr_cuda_list_events *to = &tables->events;
-        to->crystals[0] = copy(memory, events->crystals[0], count, sizeof(int32_t));
-        to->crystals[1] = copy(memory, events->crystals[1], count, sizeof(int32_t));
-        to->tof_mm = copy(memory, events->tof_mm, count, sizeof(float));
-        to->number = copy(memory, events->number, count, sizeof(int32_t));
-        has_all = to->crystals[0] && to->crystals[1] && to->tof_mm && to->number;
-    }
-    if (has_all) {
-        tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
-        has_all = tables->events.hits != NULL;
-    }
-    if (has_all && table != NULL) {
-        const int count = tube->table_count + 1;
-        tables->tube = copy(memory, table, count, sizeof(*table));
-        has_all = tables->tube != NULL;
+        to->sigma_mm = lr_cuda_list_allocate(memory, what, events->sigma_mm, kinds);
+        if (events->bin_mm != NULL) to->bin_mm = lr_cuda_list_allocate(memory, what, events->bin_mm, kinds);
+        if (!are_streamed && events->held != NULL) {
+            void *const *held = events->held->arrays;
+            to->crystals[0] = held[0];
+            to->crystals[1] = held[1];
+            to->tof_mm = held[2];
+            to->number = held[3];
+        } else if (!are_streamed) {
+            to->crystals[0] = lr_cuda_list_allocate(memory, what, events->crystals[0], count * number);
+            to->crystals[1] = lr_cuda_list_allocate(memory, what, events->crystals[1], count * number);
+            to->tof_mm = lr_cuda_list_allocate(memory, what, events->tof_mm, count * number);
+            to->number = lr_cuda_list_allocate(memory, what, events->number, count * number);
+        }
+        to->hits = lr_cuda_list_allocate(memory, what, hits, events->num_crystals * (int64_t)sizeof(*hits));
+        if (table != NULL) {
+            const int64_t bytes = (tube->table_count + 1) * (int64_t)sizeof(*table);
+            pass->tube.table = lr_cuda_list_allocate(memory, what, table, bytes);
+        }
     }
 
-    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", params->log);
+    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), what, params->log);
     free(hits);
     free(table);
-    return has_all ? status : LR_FAILED;
+    return has_all && !memory->failed ? status : LR_FAILED;
+}
+
+lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, int64_t begin)
+{
+    lr_cuda_list_events from = *events;
+    from.crystals[0] += begin;
+    from.crystals[1] += begin;
+    from.tof_mm += begin;
+    from.number += begin;
+    from.lines = events->lines != NULL ? events->lines + begin : NULL;
+    from.paths = events->paths != NULL ? events->paths + begin : NULL;
+    return from;
 }
 
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)

@@ -19,33 +19,21 @@ struct lr_cuda_list_memory {
     void *blocks[LR_CUDA_LIST_BLOCKS]; /* owned */
     int count;
     int64_t bytes; /* bytes of all blocks */
+    bool failed;   /* a block could not be made: no further blocks are */
 };
 
-struct lr_cuda_list_block {
-    const char *what;
-    const void *from; /* initial content, which must live until the stream is done; NULL = none */
-    int64_t bytes;
-};
-
-/* The address of a new block; NULL if device memory runs out or CUDA reports an error, logged. */
-void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block);
+/* The address of a new block; NULL if device memory runs out or CUDA reports an error, logged, here or for an earlier
+ * block. from: initial content, which must live until the stream is done; NULL = none. */
+void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const char *what, const void *from, int64_t bytes);
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory);
 
-/* Tables of the events and the plan that passes read. */
-struct lr_cuda_list_tables {
-    lr_cuda_list_events events;
-    const float *tube; /* table of the tube; NULL = none */
-    const lr_cuda_list_chunk *chunks;
-    const lr_cuda_list_job *jobs;
-};
-
-/* Copies the tables to the device and waits. The plan's tables are copied once its work is divided into chunks.
- * Events are copied only if they are neither streamed nor already on the device. errors: LR_FAILED if memory runs
- * out. */
-lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
+/* Sets the pass's events and the table of its tube: copies them to the device, and waits. Events are copied only if
+ * they are neither streamed nor already on the device. errors: LR_FAILED if memory runs out. */
+lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory);
-lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
-                                   struct lr_cuda_list_memory *memory);
+
+/* The events from event `begin` on. */
+lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, int64_t begin);
 
 /* Bytes of the device that the family may take: the requested budget, or half of the device's memory. If lines are
  * given by their ends, the bytes of the ends are subtracted; a scanner's crystals are too few to count. */
@@ -99,13 +87,12 @@ struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *back
 
 struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
-    const lr_cuda_list_pass *pass; /* frames, tube and all events */
-    void *stream;                  /* a cudaStream_t */
+    const lr_cuda_list_pass *pass; /* frames, tube, stream and all events */
     lr_cuda_list_line *lines;      /* [count] on the device: the lines to make; NULL = none */
     lr_cuda_list_path *paths;      /* the same for exact elements */
 };
 
-/* Temporary bytes for ordering, besides the events. */
+/* Bytes of the events, and of the temporary memory for ordering them. */
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events);
 
 /* Orders the events that the pass names, in place, and waits. Finish it in any case. errors: LR_FAILED
