@@ -3,7 +3,7 @@
  *
  * The reconstruction of a disc without noise is flat after some 40 updates, for any number of subsets. A larger
  * deviation than with one subset would come from subsets that see the disc unevenly. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include <lr/recon.h>
 
@@ -157,9 +157,4 @@ static void test_so_it_is_without_a_matrix(void **state)
     check(&made);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "native")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("native", CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix))
