@@ -230,9 +230,8 @@ class Bench(ProgramTest):
     def test_updates(self):
         """An update is more than its projections, and is measured where that is asked for alone."""
         for backend in ("native", "compute"):
-            found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1",
-                               "--backend", backend, "--mode", "sampled", "--updates",
-                               "1")["results"]
+            found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1", "--backend", backend,
+                               "--mode", "sampled", "--updates", "1")["results"]
             self.assertEqual(found["update"]["subsets"], 1)
             wall, device = (found["update"][f"{name}_seconds"] for name in ("wall", "device"))
             self.assertGreater(wall, device or 0)

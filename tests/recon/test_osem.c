@@ -14,7 +14,7 @@ static int set_up_stored(void **state)
 
 static int set_up_anew(void **state)
 {
-    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_NO);
+    session_without_noise(kept_fixture(FIXTURE_RING), test_backend_is("cpu") ? LR_STORE_YES : LR_STORE_NO);
     return 0;
 }
 
