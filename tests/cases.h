@@ -26,13 +26,4 @@ static inline int test_run(const char *only, const char *group, struct CMUnitTes
         return test_run(argc > 1 ? argv[1] : NULL, group, tests, sizeof(tests) / sizeof(tests[0]), NULL);              \
     }
 
-/* main of tests of the backend that argv[1] names, else of the usual one. */
-#define backend_main(usual, ...)                                                                                       \
-    int main(int argc, char **argv)                                                                                    \
-    {                                                                                                                  \
-        if (!test_backend_is_usable(argc, argv, usual)) return 77;                                                     \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
-        return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);                                           \
-    }
-
 #endif

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path

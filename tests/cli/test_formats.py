@@ -57,12 +57,6 @@ def read_interfile(path):
     return values, -x, -y, -z
 
 
-def in_order(values, x, y, z):
-    """The array with all three coordinates increasing."""
-    flip = [slice(None, None, -1 if len(c) > 1 and c[1] < c[0] else 1) for c in (z, y, x)]
-    return values[tuple(flip)], np.sort(x), np.sort(y), np.sort(z)
-
-
 class Images(ProgramTest):
     def reference(self):
         """The sensitivity of the ring as NIfTI: an image without any symmetry."""
@@ -99,34 +93,6 @@ class Images(ProgramTest):
                 self.assertEqual(like["size"], [6, 5, 4])
                 for k, first in enumerate((-6.5, -3.25, -4.75)):
                     self.assertAlmostEqual(like["origin_mm"][k], first, places=9)
-
-    def test_regions(self):
-        """matrix --region and --lor take and give images of all formats."""
-        mask = np.zeros((4, 5, 6), "<f4")
-        mask[1, 2, 3] = mask[2, 0, 4] = 1
-        np.save("mask.npy", mask)
-        self.good(f"simulate {self.on_ring} --image mask.npy {ODD_GRID} --expected --truth mask.hv -o unused.h5")
-        tables = []
-        for name in ("mask.npy", "mask.hv"):
-            self.good(f"matrix {self.on_ring} {ODD_GRID} --region {name} -o rows.tsv")
-            tables.append(np.loadtxt("rows.tsv", skiprows=1))
-        self.assertEqual(set(tables[0][:, 0]), {3 + 6 * (2 + 5 * 1), 4 + 6 * (0 + 5 * 2)})
-        self.assertTrue(np.allclose(*tables, rtol=1e-8))
-        lor = f"matrix {self.on_ring} {ODD_GRID} --lor 0,1,2,4,3,0"
-        for name in ("tube.npy", "tube.hv"):
-            self.good(f"{lor} -o {name}")
-        tube = np.load("tube.npy")
-        self.assertGreater(tube.sum(), 0)
-        self.assertTrue(np.array_equal(in_order(*read_interfile("tube.hv"))[0], tube))
-
-    def test_refusals(self):
-        np.save("a.npy", np.ones((4, 5, 6), "<f4"))
-        project = f"project {self.on_ring} --image"
-        self.refuse(3, "does not say where its voxels are", f"{project} a.npy -o y.h5")
-        self.refuse(3, ["[nz][ny][nx] = [5][4][6]"], f"{project} a.npy --grid 6,4,5 --voxel-mm 1 -o y.h5")
-        self.refuse(2, [".hv, .hdr, .mhd, .mha or .npy"], f"sensitivity {self.on_ring} {ODD_GRID} -o a.png")
-        self.write("a.hv", "!INTERFILE :=\nname of data file := a.v\n")
-        self.refuse(3, "matrix size [1]", f"{project} a.hv -o y.h5")
 
     def test_other_programs(self):
         """SimpleITK finds each voxel where we say it is."""
@@ -226,29 +192,6 @@ class Projections(ProgramTest):
         x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
         z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
         self.check_place(ProjectionData("y.hs"), x, y, z)
-
-    def test_same_as_hdf5(self):
-        """recon and backproject give the same image from .hs and from HDF5."""
-        grid = "--grid 8,7,4 --voxel-mm 6,6,5 --samples 1"
-        for name in ("y.h5", "y.hs"):
-            self.good(f"simulate {self.on_ring} --phantom spheres {grid} --counts 3000 -o {name}")
-        images = {}
-        for name in ("y.h5", "y.hs"):
-            self.good(f"recon {self.on_ring} --data {name} {grid} --iterations 2 -o x.npy")
-            images[name] = np.load("x.npy")
-            self.good(f"backproject {self.on_ring} --data {name} {grid} -o b.npy")
-            images["back " + name] = np.load("b.npy")
-        self.assertTrue(np.allclose(images["y.h5"], images["y.hs"], rtol=1e-5))
-        self.assertTrue(np.array_equal(images["back y.h5"], images["back y.hs"]))
-
-    def test_refusals(self):
-        self.good(f"simulate {self.on_ring} --phantom spheres --grid 8,7,4 --voxel-mm 6,6,5 --samples 1 -o y.hs")
-        other = self.write("other.yaml", FINE_RING.replace("modules: 32", "modules: 30"))
-        self.refuse(3, ["y.hs", "belongs to another scanner"], f"recon --scanner {other} {CPU} --data y.hs",
-                    "--grid 8,7,4 --voxel-mm 6,6,5 -o x.nii")
-        flat = f"--scanner two-opposed-modules {CPU}"
-        self.refuse(3, "full rings", f"simulate {flat} --phantom point --grid 4,4,4 --voxel-mm 2 --counts 1000 -o z.hs")
-        self.refuse(3, "name the header", f"recon {self.on_ring} --data y.s --grid 8,7,4 --voxel-mm 6,6,5 -o x.nii")
 
 
 class StirMatrix(ProgramTest):

@@ -6,7 +6,7 @@ import math
 import random
 from pathlib import Path
 
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows
+from program import GRID, ProgramTest, main, read_nifti, read_rows
 
 
 class Matrix(ProgramTest):

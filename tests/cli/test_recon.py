@@ -446,24 +446,6 @@ class Factors(ReconTest):
         self.assertLess(abs(half["emissions"] / plain["emissions"] / 4 - 1), 1e-4)
         self.assertEqual(half["emissions"], text["emissions"])
 
-    def test_efficiencies_explain_the_data(self):
-        """Data whose LORs were weighted by the same numbers are explained better with them."""
-        chance = random.Random(2)
-        efficiencies = [chance.choice((0.4, 1.0)) for _ in range(self.NUM_CRYSTALS)]
-        events = self.events([PROMPT | word for word, one, two in self.lines() if chance.random() < efficiencies[one] *
-                              efficiencies[two]])
-        without = self.recon(f"--events {events} --iterations 5")
-        using = self.recon(f"--events {events} --iterations 5 --efficiencies", self.npy("e.npy", efficiencies))
-        self.assertGreater(self.likelihoods(using)[-1], self.likelihoods(without)[-1] + 100)
-
-    def lines(self):
-        """Words of lines near the centre, several of each, with both crystals' numbers."""
-        crystals = Crystals()
-        for one, two in itertools.product(EVERY, EVERY):
-            if two[0] - one[0] == 4:
-                numbers = [m * ACROSS * RINGS + (RINGS - 1 - r) * ACROSS + p for m, p, r in (one, two)]
-                yield from 3 * [(crystals.word(one, two), *numbers)]
-
     def test_wrong_efficiencies(self):
         data = self.expected_counts()
         for name, words in [(self.write("few.txt", "1 1 1"), ["few.txt", "128 crystals"]),
@@ -485,15 +467,6 @@ class Factors(ReconTest):
         self.assertLess(abs(factors["emissions"] / lines["emissions"] - 1), 0.01)
         self.assertEqual(factors["operator"]["mu_steps"], 0)
         self.assertGreater(lines["operator"]["mu_steps"], 0)
-
-    def test_factors_multiply(self):
-        """Efficiencies and attenuation together are the product of either."""
-        mu = self.image("mu.nii", [0.0096] * NUM_VOXELS)
-        data = self.expected_counts()
-        half = self.npy("e.npy", [0.5] * self.NUM_CRYSTALS)
-        one = self.recon(f"--data {data} --iterations 2 --mu {mu}")
-        both = self.recon(f"--data {data} --iterations 2 --mu {mu} --efficiencies {half}")
-        self.assertLess(abs(both["emissions"] / one["emissions"] / 4 - 1), 1e-4)
 
 
 class Head(ReconTest):

@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 from pictures import count_ink, read_png
-from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_rows, write_nifti
+from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_rows
 
 
 def two_modules(face, degrees):

@@ -157,4 +157,9 @@ static void test_so_it_is_without_a_matrix(void **state)
     check(&made);
 }
 
-backend_main("native", CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix))
+int main(int argc, char **argv)
+{
+    if (!test_backend_is_usable(argc, argv, "native")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
+}

@@ -67,4 +67,9 @@ static void contexts_do_not_get_in_each_others_way(void **state)
     study_close(study, &view);
 }
 
-backend_main("raster", CASE(contexts_do_not_get_in_each_others_way))
+int main(int argc, char **argv)
+{
+    if (!test_backend_is_usable(argc, argv, "raster")) return 77;
+    const struct CMUnitTest tests[] = {CASE(contexts_do_not_get_in_each_others_way)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
+}
