@@ -285,9 +285,9 @@ class Window(ViewTest):
         asked = ["touched", "touched.point_exact", "touched.point_sampled"]
         viewer, places, steps = self.open(*asked, "mouse", "frames", before=at), [], []
         left, top, right, bottom = SHEET
-        for k in range(16):
+        for k in range(32):
             places.append((left + round((right - left) * ((k * 0.618034) % 1.0)),
-                           top + round((bottom - top) * ((k + 0.5) / 16))))
+                           top + round((bottom - top) * ((k + 0.5) / 32))))
             steps += ["move {} {}".format(*places[-1]), *(f"print {name}" for name in asked)]
         pairs, _ = self.view(["open scanner ring.yaml", "wait", *at, "wait", *steps])
         for k, (x, y) in enumerate(places):
