@@ -147,14 +147,6 @@ class Bench(ProgramTest):
                 for ceiling in found["ceilings"]:
                     self.assertTrue(0 < ceiling["fraction"] < 1, ceiling)
 
-    def test_more_lines_are_nearer_the_truth(self):
-        """Errors of midpoint sampling fall at least in proportion to the spacing of lines."""
-        few, many = (self.json(*BENCH, "--workload", "pair", "--backend", "cpu", "--mode",
-                               "sampled", "--grid", "2,2,2", "--repeat", "1", "--rays", rays)
-                     ["results"][0] for rays in (4, 16))
-        self.assertEqual((few["rays"], many["rays"]), (4, 16))
-        self.assertLess(many["matrix_error"], few["matrix_error"] / 3)
-
     def test_turned_modules(self):
         """Other geometries are other matrices, with about as many elements."""
         found = self.json(*BENCH, "--workload", "pair,angled,tilted", "--backend", "cpu",
@@ -238,9 +230,8 @@ class Bench(ProgramTest):
     def test_updates(self):
         """An update is more than its projections, and is measured where that is asked for alone."""
         for backend in ("native", "compute"):
-            found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1",
-                               "--backend", backend, "--mode", "sampled", "--updates",
-                               "1")["results"]
+            found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1", "--backend", backend,
+                               "--mode", "sampled", "--updates", "1")["results"]
             self.assertEqual(found["update"]["subsets"], 1)
             wall, device = (found["update"][f"{name}_seconds"] for name in ("wall", "device"))
             self.assertGreater(wall, device or 0)

@@ -10,8 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bad_input import BadInput, FullDisk, ScannerFiles
-from program import GRID, ProgramTest, main
+from program import GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
          "matrix", "matrix join", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
@@ -147,28 +146,18 @@ class Usage(ProgramTest):
     def test_version(self):
         self.assertRegex(self.good("--version").stdout, r"^loraster \d+\.\d+\.\d+\n$")
 
-    def test_no_verb(self):
-        self.refuse(2, "--help")
-
-    def test_unknown_verb(self):
-        self.refuse(2, "did you mean recon", "recn")
-        self.refuse(2, "did you mean scanner show", "scanner", "shwo")
-        self.refuse(2, "list, show, check", "scanner")
-        self.refuse(2, "did you mean bench correspondence", "bench", "corespondence")
-
-    def test_unknown_option(self):
-        self.refuse(2, "did you mean --samples", "recon", "--sample", "4")
-        self.refuse(2, "see loraster recon --help", "recon", "--zzzzzzzz")
-
-    def test_value_missing(self):
-        self.refuse(2, ["--rays", "needs a value"], "recon", "--rays")
-        self.refuse(2, ["--data", "needs a value"], "recon", "--data", "--mu", "x.nii")
-
-    def test_given_twice(self):
-        self.refuse(2, "--rays is given twice", "recon", "--rays", "2", "--rays", "3")
-
-    def test_stray_word(self):
-        self.refuse(2, "what is \"now\" for", "recon", "now")
+    def test_words(self):
+        for words, *arguments in (("--help",), ("did you mean recon", "recn"),
+                                  ("did you mean scanner show", "scanner", "shwo"),
+                                  ("list, show, check", "scanner"),
+                                  ("did you mean bench correspondence", "bench", "corespondence"),
+                                  ("did you mean --samples", "recon", "--sample", "4"),
+                                  ("see loraster recon --help", "recon", "--zzzzzzzz"),
+                                  (["--rays", "needs a value"], "recon", "--rays"),
+                                  (["--data", "needs a value"], "recon", "--data", "--mu", "x.nii"),
+                                  ("--rays is given twice", "recon", "--rays", "2", "--rays", "3"),
+                                  ("what is \"now\" for", "recon", "now")):
+            self.refuse(2, words, *arguments)
 
     def test_equals_form(self):
         one = self.json("sensitivity", self.on_ring, GRID, "-o", "a.nii")
@@ -190,28 +179,25 @@ class Usage(ProgramTest):
                         "--voxel-mm", value)
 
     def test_required(self):
-        self.refuse(2, "-o", "sensitivity", "--scanner", self.scanner, GRID)
-        self.refuse(2, "--scanner", "sensitivity", "-o", "s.nii", GRID)
-        self.refuse(2, "--grid", "sensitivity", self.on_ring, "-o", "s.nii")
-        self.refuse(2, "--voxel-mm", "sensitivity", self.on_ring, "-o", "s.nii", "--grid", "2,2,2")
-        self.refuse(2, "--data", "recon", self.on_ring, GRID, "-o", "s.nii")
-        self.refuse(2, ["--data", "--events"], "recon", self.on_ring, GRID, "-o", "s.nii", "--data", "a", "--events",
-                    "b")
-        self.refuse(2, "exclude each other", "sensitivity", self.on_ring, GRID, "--like", "x.nii", "-o", "s.nii")
-        self.refuse(2, "--phantom", "simulate", self.on_ring, GRID, "-o", "y.h5")
-        self.refuse(2, ["no phantom cube", "derenzo"], "simulate", self.on_ring, GRID, "--phantom", "cube", "-o",
-                    "y.h5")
-        self.refuse(2, ["no phantom", "cube"], "phantom", "cube", GRID, "-o", "x.nii")
-        self.refuse(2, "name of one", "phantom", GRID, "-o", "x.nii")
-        self.refuse(2, "positive number", "phantom", "spheres", "--contrast", "x", GRID, "-o", "x.nii")
-        self.refuse(2, "--labels", "simulate", self.on_ring, GRID, "--phantom", "colin27", "-o", "y.h5")
-        self.refuse(2, "--mu", "sensitivity", self.on_ring, GRID, "--mu-unit", "1/mm", "-o", "s.nii")
-
-    def test_output_is_checked_first(self):
-        self.refuse(2, ".nii", "sensitivity", self.on_ring, GRID, "-o", "s.jpg")
-        self.refuse(1, "no folder", "sensitivity", self.on_ring, GRID, "-o", "no/s.nii")
+        on, scanner = self.on_ring, f"--scanner {self.scanner}"
+        for words, command in (("-o", f"sensitivity {scanner} {GRID}"), ("--scanner", f"sensitivity -o s.nii {GRID}"),
+                               ("--grid", f"sensitivity {on} -o s.nii"),
+                               ("--voxel-mm", f"sensitivity {on} -o s.nii --grid 2,2,2"),
+                               ("--data", f"recon {on} {GRID} -o s.nii"),
+                               (["--data", "--events"], f"recon {on} {GRID} -o s.nii --data a --events b"),
+                               ("exclude each other", f"sensitivity {on} {GRID} --like x.nii -o s.nii"),
+                               ("--phantom", f"simulate {on} {GRID} -o y.h5"),
+                               (["no phantom cube", "derenzo"], f"simulate {on} {GRID} --phantom cube -o y.h5"),
+                               (["no phantom", "cube"], f"phantom cube {GRID} -o x.nii"),
+                               ("name of one", f"phantom {GRID} -o x.nii"),
+                               ("positive number", f"phantom spheres --contrast x {GRID} -o x.nii"),
+                               ("--labels", f"simulate {on} {GRID} --phantom colin27 -o y.h5"),
+                               ("--mu", f"sensitivity {on} {GRID} --mu-unit 1/mm -o s.nii"),
+                               (".nii", f"sensitivity {on} {GRID} -o s.jpg")):
+            self.refuse(2, words, command)
+        self.refuse(1, "no folder", f"sensitivity {on} {GRID} -o no/s.nii")
         os.mkdir("s.nii")
-        self.refuse(1, "folder", "sensitivity", self.on_ring, GRID, "-o", "s.nii")
+        self.refuse(1, "folder", f"sensitivity {on} {GRID} -o s.nii")
 
     def test_silent_in_a_pipe(self):
         done = self.good("sensitivity", self.on_ring, GRID, "-o", "s.nii", "--quiet")
@@ -373,6 +359,39 @@ class Info(ProgramTest):
                             "LORASTER_LIBEXEC"], wanted, env=env)
 
 
+class BadInput(ProgramTest):
+    """What is wrong with scanners, grids and maps by their numbers; tests/io has what is wrong with files."""
+
+    def test_numbers(self):
+        self.image("bad.nii", [-1.0] * NUM_VOXELS)
+        for code, words, more in ((3, "attenuation", f"{GRID} --mu bad.nii"),
+                                  (3, "grid", f"{GRID} --origin-mm 900,0,0"),
+                                  (3, ["grid", "voxels"], "--grid 100000,100000,100000 --voxel-mm 1"),
+                                  (1, "memory", f"{GRID} --store yes --max-memory 1K")):
+            self.refuse(code, words, f"sensitivity {self.on_ring} {more} -o s.nii")
+
+    def test_overlap(self):
+        self.write("bad.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 15"))
+        done = self.refuse(3, "overlap", "scanner check ./bad.yaml")
+        self.assertRegex(done.stderr, r"modules \d+ and \d+ overlap by \d[\d.]* mm")
+
+    def test_same_refusal_in_every_verb(self):
+        self.write("bad.yaml", SMALL_RING + "colour: blue\n")
+        for verb, more in (("sensitivity", f"{GRID} -o s.nii"), ("matrix", "--at 0,0,0 -o m"),
+                           ("render", "--at 0,0,0 -o r"), ("scanner check", "")):
+            scanner = "--scanner bad.yaml" if more else "./bad.yaml"
+            self.refuse(3, ["bad.yaml:5:", "colour"], f"{verb} {scanner} {more}")
+
+    def test_standard_output(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([self.program, "scanner", "show", self.scanner, "--crystals"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
+
+
 class ManyLors(ProgramTest):
     def test_a_graphics_processor_is_not_left_unsaid(self):
         """Quadra has 2.1e10 LORs, which no device numbers. Mesa gives its renderer any name, by which one in software
@@ -444,5 +463,5 @@ class Json(ProgramTest):
                 self.assertIn(f"`{key}`", section, f"{command}: key {key}")
 
 
-main({"plugins": Plugins, "usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput, "scanner_files":
-      ScannerFiles, "full_disk": FullDisk, "no_gl": NoGl, "many_lors": ManyLors, "json": Json})
+main({"plugins": Plugins, "usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput, "no_gl": NoGl,
+      "many_lors": ManyLors, "json": Json})

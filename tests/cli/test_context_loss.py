@@ -46,12 +46,6 @@ class Loss(ProgramTest):
             for name in ("m.tsv", "m.h5"):
                 self.lose_everywhere(name, f"matrix {self.on_device(backend)}", f"-o {name}")
 
-    def test_project(self):
-        image = self.image()
-        for backend in ("raster", "compute"):
-            self.lose_everywhere("y.h5", "project", f"--scanner {self.scanner} --backend {backend} --mode sampled",
-                                 f"--image {image} -o y.h5")
-
     def test_listmode(self):
         """Vectors that outlive their operator are freed without a word."""
         events = "e.Cdh"

@@ -42,11 +42,6 @@ class Direct(ProgramTest):
         x = numpy.array([generator.random() for _ in range(numpy.prod(SIZE))])
         return x, self.image("x.nii.gz", list(x), SIZE, EDGE)
 
-    def point(self, x, y, z):
-        values = numpy.zeros(SIZE[::-1])
-        values[z, y, x] = 1
-        return self.image("p.nii.gz", values.ravel().tolist(), SIZE, EDGE)
-
     @staticmethod
     def histo(name="y.h5"):
         """Values, [view][voxel]."""
@@ -131,14 +126,6 @@ class Projections(Direct):
         project = f"direct project --image {image} {KERNEL} -o f.npy"
         self.refuse(2, "leave out sets", f"{project} --azimuth-deg 30 --tilts 2")
         self.refuse(2, "--azimuth-deg", f"{project} --transpose")
-
-    def test_backends_agree(self):
-        image = self.activity()
-        found = []
-        for backend in ("cpu", "compute"):
-            self.on_device(f"direct project --image {image} {KERNEL}", f"{VIEWS} --backend {backend} -o y.h5")
-            found.append(self.histo().astype(float))
-        self.near(*found)
 
 
 class Depositions(Direct):
@@ -273,27 +260,6 @@ class Reconstructions(Direct):
             self.assertGreater(hot, 1.4 * warm)
             self.assertLess(cold, 0.2 * warm)
 
-    def test_corrections_are_used(self):
-        """Factors of 1/2 and nothing additive double the image of ML-EM."""
-        counts = self.counts()
-        self.other_histo(counts, "n.h5", 0.5)
-        images = []
-        for more in ([], ["--factors n.h5"]):
-            self.good(f"{RECON} --data {counts}", f"{KERNEL} {CPU} --algorithm mlem --iterations 3 -o r.nii.gz", *more)
-            images.append(self.values())
-        self.assertTrue(numpy.allclose(2 * images[0], images[1], rtol=1e-4, atol=1e-6))
-
-    def test_images_amid_iterations(self):
-        """Two iterations are one, and one more from its image; both are written."""
-        recon = [f"{RAMLA} --data {self.counts()}", f"{KERNEL} {CPU} --relaxation 0.4"]
-        self.good(*recon, "--iterations 2 --save-every 1 -o a.npy")
-        self.good(*recon, "--iterations 1 --initial a.iter1.npy -o b.npy")
-        first, second, last, again = (numpy.load(name + ".npy") for name in ("a.iter1", "a.iter2", "a", "b"))
-        self.assertTrue((second == last).all())
-        self.assertFalse(numpy.allclose(first, last, rtol=1e-2))
-        self.assertTrue(numpy.allclose(again, last, rtol=1e-5, atol=1e-6 * last.max()))
-        self.refuse(3, "grid", *recon, "--initial", self.image("other.nii.gz"), "-o b.npy")
-
     def test_relaxation_falls_on(self):
         """Four iterations are two, and two more of their image, with the same numbers."""
         recon = [f"{RAMLA} --data {self.counts()}", f"{KERNEL} {CPU} --fall 1.5"]
@@ -309,32 +275,6 @@ class Reconstructions(Direct):
         self.assertTrue(numpy.allclose(rest, whole, rtol=1e-5, atol=1e-6 * whole.max()))
         self.assertFalse(numpy.allclose(anew, whole, rtol=1e-2))
         self.refuse(2, "--initial", *recon, "--after 2 -o x.npy")
-
-    def test_points_stay_where_they_are(self):
-        """Simulated pairs of a point far from the axis are put down around it."""
-        self.good("direct deposit --activity", self.point(3, 15, 3),
-                  f"--scanner {self.scanner} --tof-ps 20 --azimuths 4 --tilts 1 --count 20000 --rule trilinear -o p.h5")
-        sums = self.histo("p.h5").reshape(-1, *SIZE[::-1]).sum(0, dtype=float)
-        for axis, place in ((1, 15), (2, 3)):
-            profile = sums.sum(tuple(k for k in range(3) if k != axis))
-            found = (profile * numpy.arange(profile.size)).sum() / profile.sum()
-            self.assertAlmostEqual(found, place, delta=0.05)
-
-    def test_blur_spreads_lines(self):
-        """A point's histo-image across the lines gets wider by what is asked for."""
-        image = self.point(10, 9, 3)
-        variances = []
-        for name, blur in (("a.h5", []), ("b.h5", ["--radial-mm 9 --axial-mm 0.1"])):
-            self.good(f"direct deposit --activity {image} --scanner {self.scanner} --tof-ps 20 --azimuths 1 --tilts 1",
-                      "--count 30000", *blur, f"-o {name}")
-            profile = self.histo(name)[0].reshape(SIZE[::-1]).sum((0, 2), dtype=float)
-            y = EDGE[1] * numpy.arange(SIZE[1])
-            mean = (profile * y).sum() / profile.sum()
-            variances.append((profile * (y - mean) ** 2).sum() / profile.sum())
-        # radially 9 mm of every direction, less what falls on no crystal or beyond the grid
-        self.assertGreater(variances[1] - variances[0], 0.3 * (9 / 2.355) ** 2)
-        self.assertLess(variances[1] - variances[0], (9 / 2.355) ** 2)
-        self.refuse(2, "belongs to --activity", f"direct deposit --events e.petsird --model variant1 {GRID} -o y.h5")
 
     def test_one_block_of_all_views_is_mlem(self):
         """OSEM of one block is ML-EM, with factors and an additive term; and OSEM of subsets."""
@@ -354,15 +294,6 @@ class Reconstructions(Direct):
         self.assertEqual(found["subsets"], 4)
         last = found["iterations"][-1]
         self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 4)
-
-    def test_one_block_of_all_views_is_one_subset(self):
-        """RAMLA of a block of 12 views, and of a subset of them."""
-        counts = self.counts("y.h5", "--count 20000")
-        more = f"{KERNEL} {CPU} --algorithm ramla --iterations 3 --relaxation 0.6 --fall 0.5"
-        self.good(f"{RECON} --data {counts}", f"{more} --views-per-block 12 -o a.nii.gz")
-        found = self.json(f"recon --operator direct --data {counts} {more} --subsets 1 -o b.nii.gz")
-        self.assertEqual((found["algorithm"], found["relaxation"], found["fall"]), ("ramla", 0.6, 0.5))
-        self.near(self.values("a.nii.gz"), self.values("b.nii.gz"))
 
     def test_the_common_loop_has_bsrem(self):
         counts = self.counts("y.h5", "--count 20000")
@@ -413,6 +344,7 @@ class BadInput(Direct):
         self.refuse(2, "--azimuths", f"{deposit} --azimuths 0")
         self.refuse(2, "acceptance of 95", f"{deposit} --acceptance-deg 95")
         self.refuse(2, "either", f"direct deposit --scanner {self.scanner} -o y.h5")
+        self.refuse(2, "belongs to --activity", f"direct deposit --events e.petsird --model variant1 {GRID} -o y.h5")
 
     def test_events_without_time_of_flight(self):
         self.good(f"simulate --scanner {self.scanner} --backend cpu --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4",

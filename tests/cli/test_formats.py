@@ -57,30 +57,6 @@ def read_interfile(path):
     return values, -x, -y, -z
 
 
-def read_metaimage(path):
-    keys = header_of(path)
-    numbers = {k: [float(n) for n in keys[k].split()] for k in ("dimsize", "elementspacing", "offset",
-                                                                "transformmatrix")}
-    size = [int(n) for n in numbers["dimsize"]]
-    assert numbers["transformmatrix"] == [1, 0, 0, 0, 1, 0, 0, 0, 1]
-    assert keys["elementtype"] == "MET_FLOAT" and keys["compresseddata"] == "False"
-    raw = Path(path).read_bytes()
-    if path.endswith(".mhd"):
-        assert raw.endswith(b"ElementDataFile = " + Path(path).stem.encode() + b".raw\n")
-        raw = Path(path).with_suffix(".raw").read_bytes()
-    else:
-        raw = raw.split(b"ElementDataFile = LOCAL\n", 1)[1]
-    values = np.frombuffer(raw, "<f4").reshape(size[::-1])
-    x, y, z = coordinates(size, numbers["offset"], numbers["elementspacing"])
-    return values, -x, -y, z  # ITK is LPS
-
-
-def in_order(values, x, y, z):
-    """The array with all three coordinates increasing."""
-    flip = [slice(None, None, -1 if len(c) > 1 and c[1] < c[0] else 1) for c in (z, y, x)]
-    return values[tuple(flip)], np.sort(x), np.sort(y), np.sort(z)
-
-
 class Images(ProgramTest):
     def reference(self):
         """The sensitivity of the ring as NIfTI: an image without any symmetry."""
@@ -88,21 +64,6 @@ class Images(ProgramTest):
         self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
         size, voxel, first, values = read_nifti(path)
         return path, np.array(values, "f4").reshape(size[::-1]), size, voxel, first
-
-    def test_written_images(self):
-        _, expected, size, voxel, first = self.reference()
-        for ending in ENDINGS:
-            path = "out" + ending
-            self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
-            if ending == ".npy":
-                self.assertTrue(np.array_equal(np.load(path), expected))
-                continue
-            read = read_metaimage if ending.startswith(".mh") else read_interfile
-            values, *places = in_order(*read(path))
-            self.assertTrue(np.array_equal(values, expected), ending)
-            for k in range(3):
-                self.assertTrue(np.allclose(places[k], first[k] + voxel[k] * np.arange(size[k]), atol=1e-5),
-                                (ending, k, places[k]))
 
     def test_images_are_read(self):
         """project gives the same data whatever the format of the image, the map and the grid."""
@@ -132,56 +93,6 @@ class Images(ProgramTest):
                 self.assertEqual(like["size"], [6, 5, 4])
                 for k, first in enumerate((-6.5, -3.25, -4.75)):
                     self.assertAlmostEqual(like["origin_mm"][k], first, places=9)
-
-    def test_recon(self):
-        reference, *_ = self.reference()
-        self.good(f"simulate {self.on_ring} --image {reference} --counts 5000 -o y.h5")
-        run = f"recon {self.on_ring} --data y.h5 {ODD_GRID} --iterations 2 --deterministic"
-        self.good(f"{run} -o x.nii")
-        size, _, _, values = read_nifti("x.nii")
-        expected = np.array(values, "f4").reshape(size[::-1])
-        for ending in ENDINGS:
-            self.good(f"{run} -o", "x" + ending, "--save-every 2 --initial", self.ones(ending))
-            self.assertTrue(Path("x.iter2" + ending).exists())
-        self.assertTrue(np.allclose(np.load("x.npy"), expected, rtol=1e-6))
-        self.assertTrue(np.allclose(in_order(*read_interfile("x.hv"))[0], expected, rtol=1e-6))
-
-    def ones(self, ending):
-        """An image of ones on ODD_GRID, by way of the program's own formats."""
-        np.save("ones.npy", np.ones((4, 5, 6), "<f4"))
-        if ending == ".npy":
-            return "ones.npy"
-        path = "ones" + ending
-        self.good(f"simulate {self.on_ring} --image ones.npy {ODD_GRID} --expected --truth {path} -o unused.h5")
-        return path
-
-    def test_regions(self):
-        """matrix --region and --lor take and give images of all formats."""
-        mask = np.zeros((4, 5, 6), "<f4")
-        mask[1, 2, 3] = mask[2, 0, 4] = 1
-        np.save("mask.npy", mask)
-        self.good(f"simulate {self.on_ring} --image mask.npy {ODD_GRID} --expected --truth mask.hv -o unused.h5")
-        tables = []
-        for name in ("mask.npy", "mask.hv"):
-            self.good(f"matrix {self.on_ring} {ODD_GRID} --region {name} -o rows.tsv")
-            tables.append(np.loadtxt("rows.tsv", skiprows=1))
-        self.assertEqual(set(tables[0][:, 0]), {3 + 6 * (2 + 5 * 1), 4 + 6 * (0 + 5 * 2)})
-        self.assertTrue(np.allclose(*tables, rtol=1e-8))
-        lor = f"matrix {self.on_ring} {ODD_GRID} --lor 0,1,2,4,3,0"
-        for name in ("tube.npy", "tube.hv"):
-            self.good(f"{lor} -o {name}")
-        tube = np.load("tube.npy")
-        self.assertGreater(tube.sum(), 0)
-        self.assertTrue(np.array_equal(in_order(*read_interfile("tube.hv"))[0], tube))
-
-    def test_refusals(self):
-        np.save("a.npy", np.ones((4, 5, 6), "<f4"))
-        project = f"project {self.on_ring} --image"
-        self.refuse(3, "does not say where its voxels are", f"{project} a.npy -o y.h5")
-        self.refuse(3, ["[nz][ny][nx] = [5][4][6]"], f"{project} a.npy --grid 6,4,5 --voxel-mm 1 -o y.h5")
-        self.refuse(2, [".hv, .hdr, .mhd, .mha or .npy"], f"sensitivity {self.on_ring} {ODD_GRID} -o a.png")
-        self.write("a.hv", "!INTERFILE :=\nname of data file := a.v\n")
-        self.refuse(3, "matrix size [1]", f"{project} a.hv -o y.h5")
 
     def test_other_programs(self):
         """SimpleITK finds each voxel where we say it is."""
@@ -239,13 +150,6 @@ class Projections(ProgramTest):
         self.scanner = self.write("fine.yaml", FINE_RING)
         self.on_ring = f"--scanner {self.scanner} {CPU} --threads 1"
 
-    def point(self, place, ending=".hs"):
-        """The projection of a small voxel at that place, in our frame."""
-        np.save("point.npy", np.full((1, 1, 1), 1e6, "<f4"))
-        self.good(f"project {self.on_ring} --image point.npy --grid 1,1,1 --voxel-mm 0.5 --origin-mm",
-                  ",".join(map(str, place)), "-o", "point" + ending)
-        return "point" + ending
-
     def check_place(self, data, x, y, z):
         """Counts of a point at x, y, z of STIR's axes lie where its formulas put the lines: in each view the tangential
         positions are about s, in each segment the axial ones about m, where z = m - a tan(theta)."""
@@ -273,11 +177,6 @@ class Projections(ProgramTest):
                 checked += inside.sum()
         self.assertGreater(checked, 100)
 
-    def test_point_source(self):
-        for place in ((19.5, -31.25, 9.3), (-26, -7.5, -13), (3, 37, 4.9)):
-            # STIR's axes run against ours
-            self.check_place(ProjectionData(self.point(place)), *(-c for c in place))
-
     def test_image_and_projection_agree(self):
         """What STIR would see: the voxel of a .hv file and the bins of a .hs file, by its rules."""
         image = np.zeros((4, 3, 6), "<f4")
@@ -293,29 +192,6 @@ class Projections(ProgramTest):
         x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
         z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
         self.check_place(ProjectionData("y.hs"), x, y, z)
-
-    def test_same_as_hdf5(self):
-        """recon and backproject give the same image from .hs and from HDF5."""
-        grid = "--grid 8,7,4 --voxel-mm 6,6,5 --samples 1"
-        for name in ("y.h5", "y.hs"):
-            self.good(f"simulate {self.on_ring} --phantom spheres {grid} --counts 3000 -o {name}")
-        images = {}
-        for name in ("y.h5", "y.hs"):
-            self.good(f"recon {self.on_ring} --data {name} {grid} --iterations 2 -o x.npy")
-            images[name] = np.load("x.npy")
-            self.good(f"backproject {self.on_ring} --data {name} {grid} -o b.npy")
-            images["back " + name] = np.load("b.npy")
-        self.assertTrue(np.allclose(images["y.h5"], images["y.hs"], rtol=1e-5))
-        self.assertTrue(np.array_equal(images["back y.h5"], images["back y.hs"]))
-
-    def test_refusals(self):
-        self.good(f"simulate {self.on_ring} --phantom spheres --grid 8,7,4 --voxel-mm 6,6,5 --samples 1 -o y.hs")
-        other = self.write("other.yaml", FINE_RING.replace("modules: 32", "modules: 30"))
-        self.refuse(3, ["y.hs", "belongs to another scanner"], f"recon --scanner {other} {CPU} --data y.hs",
-                    "--grid 8,7,4 --voxel-mm 6,6,5 -o x.nii")
-        flat = f"--scanner two-opposed-modules {CPU}"
-        self.refuse(3, "full rings", f"simulate {flat} --phantom point --grid 4,4,4 --voxel-mm 2 --counts 1000 -o z.hs")
-        self.refuse(3, "name the header", f"recon {self.on_ring} --data y.s --grid 8,7,4 --voxel-mm 6,6,5 -o x.nii")
 
 
 class StirMatrix(ProgramTest):

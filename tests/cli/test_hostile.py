@@ -136,25 +136,6 @@ def wait_until_caught(pid):
 class Endless(ProgramTest):
     """What is no regular file is not read, and no text without a limit."""
 
-    def verbs(self, path):
-        return {
-            ".l": f"events show --scanner {self.scanner} {path}",
-            ".nii": f"project {self.on_ring} --image {path} -o y.h5",
-            ".npy": f"project {self.on_ring} {GRID} --image {path} -o y.h5",
-            ".mha": f"project {self.on_ring} --image {path} -o y.h5",
-            ".hv": f"project {self.on_ring} --image {path} -o y.h5",
-            ".hs": f"backproject {self.on_ring} {GRID} --data {path} -o b.nii",
-            ".txt": f"matrix {self.on_ring} {GRID} --efficiencies {path} -o m.npz",
-            ".safir": f"recon {self.on_ring} {GRID} --events {path} -o s.nii"}
-
-    def test_devices_and_pipes(self):
-        for make in (lambda path: os.symlink("/dev/zero", path), os.mkfifo):
-            for ending in self.verbs(""):
-                path = "endless" + ending
-                make(path)
-                self.refuse(3, [path, "no regular file"], self.verbs(path)[ending], timeout=240)
-                os.remove(path)
-
     def test_pipes_beside_events(self):
         os.mkfifo("e.l.hdr")
         self.write("e.l", "1234")
@@ -322,22 +303,6 @@ class Secrets(ProgramTest):
 
 class Memory(ProgramTest):
     """Where there is no memory that is what is said, by exit code 1."""
-
-    @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
-    def test_yaml(self):
-        lines = "".join(f'- "of page {k}"\n' for k in range(150000))
-        path = self.write("long.yaml", SMALL_RING + "source:\n" + lines)
-        codes = set()
-        least = 56  # that the program itself needs is more with other libraries
-        while self.run_program("--version", **within(least)).returncode == 127 and least < 4096:
-            least += 12
-        for mebibytes in range(least, least + 264, 12):
-            done = self.run_program(f"scanner show {path}", **within(mebibytes))
-            codes.add(done.returncode)
-            if done.returncode == 1:
-                self.assertIn("no memory", done.stderr)
-        self.assertIn(1, codes)
-        self.assertLessEqual(codes, {0, 1, 127}, "127: the system cannot even start it")
 
     @unittest.skipIf(IS_SANITIZED, "preloaded libraries come before the sanitizer's")
     def test_a_library_that_leaves(self):

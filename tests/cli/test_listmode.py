@@ -53,19 +53,6 @@ class Listmode(ProgramTest):
                 self.assertAlmostEqual(first["estimated_counts"] / first["measured_counts"], 1, 1)
                 self.assertLess(abs(first["log_likelihood"] - last["log_likelihood"]), 20 * first["measured_counts"])
 
-    def test_exact_elements_give_the_image_of_counts(self):
-        vista = f"--scanner {self.scanner} {GRID} --samples 2,2,2"
-        self.good(f"simulate {vista} --phantom point --counts 2e3 -o ev.petsird")
-        images = []
-        for family in ("listmode", "correspondence"):
-            kernel = ["--kernel exact"] if family == "listmode" else []
-            images.append(self.image(f"{vista} --events ev.petsird --iterations 3 --operator {family} --backend native",
-                                     *kernel)[1])
-        peak = max(images[1])
-        self.assertGreater(peak, 0)
-        for listed, counted in zip(*images):
-            self.assertAlmostEqual(listed / peak, counted / peak, 4)
-
     def test_blobs_give_an_image_of_voxels(self):
         """The source of a point is where the image of blobs is brightest."""
         common = f"--scanner {self.scanner} --grid 16,16,4 --voxel-mm 2,2,3"

@@ -6,7 +6,7 @@ import math
 import random
 from pathlib import Path
 
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows
+from program import GRID, ProgramTest, main, read_nifti, read_rows
 
 
 class Matrix(ProgramTest):
@@ -44,29 +44,12 @@ class Matrix(ProgramTest):
             self.good(f"matrix {self.on_ring} --at 0.5,1,-2 -o {name}")
         self.assertEqual(Path("a.tsv").read_bytes(), Path("b.tsv").read_bytes())
 
-    def test_rows_of_a_grid_sum_to_sensitivity(self):
-        found = self.json(f"matrix {self.on_ring} {GRID} -o m.tsv")
-        sums = {voxel: sum(row.values()) for voxel, row in read_rows("m.tsv").items()}
-        self.assertEqual(found["rows"], NUM_VOXELS)
-        self.good(f"sensitivity {self.on_ring} {GRID} -o s.nii")
-        values = read_nifti("s.nii")[3]
-        for voxel, value in enumerate(values):
-            self.assertLess(abs(value - sums.get(voxel, 0)), 1e-6 * sums.get(voxel, 0) + 1e-12)
-
     def test_hdf5(self):
         found = self.json(f"matrix {self.on_ring} {GRID} -o m.h5")
         self.assertEqual((found["format"], Path("m.h5").read_bytes()[:8]), ("hdf5", b"\x89HDF\r\n\x1a\n"))
         again = self.json(f"matrix {self.on_ring} {GRID} -o m --format tsv")
         self.assertEqual(found["elements"], again["elements"])
         self.assertAlmostEqual(found["sum"], again["sum"], places=12)
-
-    def test_exact(self):
-        """More rays come closer to the exact sum."""
-        exact = self.json(f"matrix {self.on_ring} --mode exact --at 1,2,3 -o e.tsv")["sum"]
-        error = [abs(self.json(f"matrix {self.on_ring} --mode sampled --rays {rays} --at 1,2,3 -o r.tsv")["sum"] /
-                     exact - 1) for rays in (1, 32)]
-        self.assertLess(error[1], 0.02)
-        self.assertLess(error[1], error[0])
 
     def test_absorption(self):
         """Every line through the centre of a 40 x 40 x 20 mm block has 40 to 58 mm in it; the map's edge takes up to a
@@ -161,17 +144,6 @@ class Project(ProgramTest):
         self.assertEqual((size, voxel, origin), ((6, 5, 3), (3, 3, 4), (-7.5, -6, -4)))
         self.assertLess(abs(sum(values) / sens["sum"] - 1), 1e-6)
 
-    def test_adjoint(self):
-        """1'A'(A x) = (A 1)'(A x) = x'(A'(A 1)): left by projecting x, right by projecting 1."""
-        weights = [0.1 * (k % 7) for k in range(NUM_VOXELS)]
-        self.good(f"project {self.on_ring} --image", self.image("x.nii", weights), "-o y.h5")
-        left = self.json(f"backproject {self.on_ring} {GRID} --data y.h5 -o b.nii")["sum"]
-        self.good(f"project {self.on_ring} --image", self.image("one.nii"), "-o one.h5")
-        self.good(f"backproject {self.on_ring} {GRID} --data one.h5 -o c.nii")
-        values = read_nifti("c.nii")[3]
-        right = sum(w * v for w, v in zip(weights, values))
-        self.assertLess(abs(left / right - 1), 1e-5)
-
     def test_like(self):
         image = self.image()
         one = self.json(f"sensitivity {self.on_ring} --like {image} -o a.nii")
@@ -185,11 +157,6 @@ class Project(ProgramTest):
         shifted = self.json(f"sensitivity {self.on_ring} --grid 6,5,3 --voxel-mm 3,3,4 --origin-mm -7.5,-6,-4 -o a.nii")
         centred = self.json(f"sensitivity {self.on_ring} {GRID} -o b.nii")
         self.assertEqual(shifted["sum"], centred["sum"])
-
-    def test_store_changes_nothing(self):
-        sums = [self.json(f"sensitivity {self.on_ring} {GRID} --store {store} -o s.nii")["sum"] for
-                store in ("yes", "no")]
-        self.assertLess(abs(sums[0] / sums[1] - 1), 1e-6)
 
     def test_samples(self):
         found = self.json(f"sensitivity {self.on_ring} {GRID} --samples 8 -o s.nii")

@@ -135,22 +135,6 @@ class Killed(OutputTest):
         self.kill(["m.h5"], "matrix", f"{self.on_ring} {GRID} -o m.h5")
         self.assertEqual(self.names(), {"ring.yaml", "m.h5"})
 
-    def test_nameless(self):
-        """While it writes there is nothing to leave."""
-        try:
-            os.close(os.open(self.folder, os.O_TMPFILE | os.O_RDWR))
-        except OSError:
-            self.skipTest("this file system has no files without names")
-        before = self.names()
-        for moment in range(12):
-            process = self.start("phantom spheres --grid 250,250,200 --voxel-mm 1 -o p.nii")
-            time.sleep(0.03 * moment)
-            seen = self.names()
-            process.kill()
-            process.communicate(timeout=60)
-            self.assertLessEqual(seen - before, {"p.nii"})
-            self.assertEqual(self.names() - before - {"p.nii"}, set())
-
 
 class Limits(OutputTest):
     def test_largest_file(self):
@@ -265,22 +249,6 @@ class Limits(OutputTest):
 
 class Links(OutputTest):
     """What has the name of something that is left for another run is neither followed nor emptied."""
-
-    def test_parts(self):
-        precious = self.folder / "thesis.tex"
-        precious.write_text("years of work\n" * 1000)
-        for ending in ("part", "part-rows"):
-            for make in (os.symlink, os.link):
-                make(precious, f"m.h5.{ending}")
-                self.refuse(1, [f"m.h5.{ending}", "a link"], f"matrix {self.on_ring} {GRID} -o m.h5")
-                self.assertEqual(precious.read_text(), "years of work\n" * 1000)
-                os.remove(f"m.h5.{ending}")
-            (self.folder / f"m.h5.{ending}").write_text("half of a download")
-            self.refuse(1, [f"m.h5.{ending}", "no run of this program has left it"], f"matrix {self.on_ring} {GRID}",
-                        "-o m.h5")
-            self.assertEqual((self.folder / f"m.h5.{ending}").read_text(), "half of a download")
-            os.remove(f"m.h5.{ending}")
-        self.good(f"matrix {self.on_ring} {GRID} -o m.h5")
 
     def test_benches_and_texts(self):
         """So are names beside other outputs, which once were written on the way."""

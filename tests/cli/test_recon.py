@@ -116,28 +116,6 @@ class ReconTest(ProgramTest):
 
 
 class Osem(ReconTest):
-    def test_the_first_image_gives_the_counts(self):
-        found = self.recon(f"--data {self.expected_counts()} --algorithm mlem --iterations 1")
-        first = found["iterations"][0]
-        self.assertAlmostEqual(first["estimated_counts"] / first["measured_counts"], 1, 4)
-
-    def test_one_subset_is_mlem(self):
-        data = self.expected_counts()
-        mlem = self.recon(f"--data {data} --iterations 4")
-        image = self.values()
-        osem = self.recon(f"--data {data} --iterations 4 --algorithm osem --subsets 1")
-        self.assertEqual((mlem["algorithm"], osem["algorithm"], osem["subsets"]), ("mlem", "osem", 1))
-        for a, b in zip(self.likelihoods(mlem), self.likelihoods(osem)):
-            self.assertLess(abs(a - b), 1e-5 * abs(a))
-        self.assert_near(self.values(), image, 1e-4)
-
-    def test_subsets_are_faster(self):
-        """Four subsets get in two iterations past where one gets in two."""
-        data = self.expected_counts()
-        one = self.recon(f"--data {data} --iterations 3")
-        four = self.recon(f"--data {data} --iterations 3 --algorithm osem --subsets 4")
-        self.assertGreater(self.likelihoods(four)[2], self.likelihoods(one)[2])
-
     def test_defaults(self):
         found = self.recon(f"--data {self.expected_counts()} --algorithm osem")
         self.assertEqual((len(found["iterations"]), found["subsets"]), (3, 7))
@@ -206,34 +184,6 @@ class Ramla(ReconTest):
         self.assertLess(off["own"][0], 0.2)
         self.assertLess(off["own"][1], 0.05)
         self.assertGreater(off["common"][0], 2 * off["own"][0])
-
-    def test_it_gets_near_to_what_em_finds(self):
-        """Of consistent data both approach the activity: as good a fit, in as many passes."""
-        data = self.expected_counts()
-        osem = self.recon(f"--data {data} --algorithm osem --subsets 4 --iterations 6")
-        ramla = self.recon(f"--data {data} {self.RAMLA} --iterations 6")
-        measured = ramla["iterations"][-1]["measured_counts"]
-        for found in (osem, ramla):
-            self.assertLess(abs(found["iterations"][-1]["estimated_counts"] / measured - 1), 0.02)
-
-    def test_backends_agree(self):
-        data = self.expected_counts()
-        images = []
-        for backend in ("cpu", "native", "compute"):
-            for store in ("yes", "no"):
-                self.good(f"recon --scanner {self.scanner} {GRID} --data {data} {self.RAMLA} --mode sampled",
-                          f"--fall 0.3 --backend {backend} --store {store} -o x.nii")
-                images.append(self.values())
-        for image in images:
-            self.assert_near(image, images[0], 1e-4)
-
-    def test_list_mode_is_data(self):
-        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 -o y.petsird")
-        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 -o y.h5")
-        self.recon(f"--events y.petsird {self.RAMLA}")
-        listed = self.values()
-        self.recon(f"--data y.h5 {self.RAMLA}")
-        self.assert_near(listed, self.values(), 1e-4)
 
     def test_a_checkpoint_is_an_image_to_begin_with(self):
         """By either ending of HDF5, and a --fall of 0 is the default one."""
@@ -331,13 +281,6 @@ class Bsrem(ReconTest):
         self.assertGreater(found["iterations"][-1]["penalty"], 0)
         self.assertGreaterEqual(min(self.values()), 0)
 
-    def test_it_goes_on_where_it_was(self):
-        more = [f"--data {self.expected_counts()} --algorithm bsrem --subsets 4", *self.RDP]
-        self.recon(*more, "--iterations 4 --save-every 2")
-        whole = self.values()
-        self.recon(*more, "--iterations 2 --initial x.iter2.nii --after 2")
-        self.assertEqual(self.values(), whole)
-
     def test_usage(self):
         bsrem = "--algorithm bsrem"
         rdp = f"{bsrem} --prior rdp"
@@ -392,13 +335,6 @@ class Siemens(ReconTest):
         share = last["sensitive_counts"] / all_counts["sensitive_counts"]
         self.assertTrue(0.7 < share < 0.95, share)
         self.assertEqual(last["left_out_counts"], 0)
-
-    def test_randoms_with_mlem(self):
-        events = self.events(self.random_events(3000, 600))
-        mlem = self.recon(f"--events {events} --iterations 3")
-        osem = self.recon(f"--events {events} --iterations 3 --algorithm osem --subsets 1")
-        self.assertEqual(self.likelihoods(mlem), self.likelihoods(osem))
-        self.assertEqual(mlem["randoms"]["sum"], osem["randoms"]["sum"])
 
     def test_log_tells_of_randoms(self):
         done = self.good(f"recon {self.on_ring} {GRID} --iterations 1 -o x.nii --events",
@@ -510,24 +446,6 @@ class Factors(ReconTest):
         self.assertLess(abs(half["emissions"] / plain["emissions"] / 4 - 1), 1e-4)
         self.assertEqual(half["emissions"], text["emissions"])
 
-    def test_efficiencies_explain_the_data(self):
-        """Data whose LORs were weighted by the same numbers are explained better with them."""
-        chance = random.Random(2)
-        efficiencies = [chance.choice((0.4, 1.0)) for _ in range(self.NUM_CRYSTALS)]
-        events = self.events([PROMPT | word for word, one, two in self.lines() if chance.random() < efficiencies[one] *
-                              efficiencies[two]])
-        without = self.recon(f"--events {events} --iterations 5")
-        using = self.recon(f"--events {events} --iterations 5 --efficiencies", self.npy("e.npy", efficiencies))
-        self.assertGreater(self.likelihoods(using)[-1], self.likelihoods(without)[-1] + 100)
-
-    def lines(self):
-        """Words of lines near the centre, several of each, with both crystals' numbers."""
-        crystals = Crystals()
-        for one, two in itertools.product(EVERY, EVERY):
-            if two[0] - one[0] == 4:
-                numbers = [m * ACROSS * RINGS + (RINGS - 1 - r) * ACROSS + p for m, p, r in (one, two)]
-                yield from 3 * [(crystals.word(one, two), *numbers)]
-
     def test_wrong_efficiencies(self):
         data = self.expected_counts()
         for name, words in [(self.write("few.txt", "1 1 1"), ["few.txt", "128 crystals"]),
@@ -549,15 +467,6 @@ class Factors(ReconTest):
         self.assertLess(abs(factors["emissions"] / lines["emissions"] - 1), 0.01)
         self.assertEqual(factors["operator"]["mu_steps"], 0)
         self.assertGreater(lines["operator"]["mu_steps"], 0)
-
-    def test_factors_multiply(self):
-        """Efficiencies and attenuation together are the product of either."""
-        mu = self.image("mu.nii", [0.0096] * NUM_VOXELS)
-        data = self.expected_counts()
-        half = self.npy("e.npy", [0.5] * self.NUM_CRYSTALS)
-        one = self.recon(f"--data {data} --iterations 2 --mu {mu}")
-        both = self.recon(f"--data {data} --iterations 2 --mu {mu} --efficiencies {half}")
-        self.assertLess(abs(both["emissions"] / one["emissions"] / 4 - 1), 1e-4)
 
 
 class Head(ReconTest):

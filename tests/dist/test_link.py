@@ -8,7 +8,6 @@ usage: test_link.py LORASTER RANKS TOPIC FOLDER
 import array
 import atexit
 import json
-import os
 import subprocess
 import sys
 import tempfile

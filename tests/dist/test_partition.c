@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Pairs of modules dealt to ranks: each once, evenly, within each subset too; and the LORs of some. */
-#include "fixtures.h"
-#include "test.h"
+#include "cases.h"
 
 #include <lr/comm.h>
 #include <stdlib.h>
@@ -84,8 +83,4 @@ static void test_part(void **state)
     assert_int_equal(sparse_taken->count, wanted);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_even), CASE(test_too_many), CASE(test_part)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("partition", CASE(test_even), CASE(test_too_many), CASE(test_part))

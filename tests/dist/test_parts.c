@@ -3,7 +3,7 @@
  *
  * The matrices of ranks, each of some pairs of modules alone, are together the matrix of all: element by
  * element, and in projections and sensitivities. Argument: the backend. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include <lr/comm.h>
 
@@ -58,20 +58,16 @@ static void check(enum fixture_kind kind)
     assert_true(largest_number(elements, num_voxels * all->count) <= 2e-6 * largest);
 }
 
-static void test_ring(void **state)
+/* The latter has a ring difference, and pairs that it leaves out. */
+static void parts_are_of_the_whole(void **state)
 {
     check(FIXTURE_RING);
-}
-
-/* With a ring difference, and pairs that it leaves out. */
-static void test_two_rings(void **state)
-{
     check(FIXTURE_TWO_RINGS);
 }
 
 int main(int argc, char **argv)
 {
     if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_ring), CASE(test_two_rings)};
+    const struct CMUnitTest tests[] = {CASE(parts_are_of_the_whole)};
     return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -676,8 +676,7 @@ def bench():
     assert "Residual: " in path("out/report.txt").read_text()
 
 
-topics = {topic.__name__: topic
-          for topic in (bench, own, memory, exact, families, compute, paper, distributed, resume, schemes, frames, kill,
-                        mistakes, faults)}
+topics = {topic.__name__: topic for topic in (bench, own, memory, exact, families, compute, paper, distributed, resume,
+                                              schemes, frames, kill, mistakes, faults)}
 if __name__ == "__main__":
     run_topics(topics)

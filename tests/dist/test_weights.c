@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Weights of guesses: the least squares with sum 1, by laws and by elimination in place of eigenvalues. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include "dist/weights.h"
 
@@ -130,8 +130,4 @@ static void test_dark(void **unused)
     assert_int_equal(lr_gram_weights(&sums, weights, &condition, NULL), LR_BAD_INPUT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_least_squares), CASE(test_identical), CASE(test_dark)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("weights", CASE(test_least_squares), CASE(test_identical), CASE(test_dark))

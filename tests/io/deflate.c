@@ -9,18 +9,7 @@
 
 enum { BLOCK = 1 << 17 }; /* as the writer has them, by the way: it is not in its interface */
 
-static char path[] = "/tmp/loraster_deflate_XXXXXX";
-
-static int setup(void **state)
-{
-    const int file = mkstemp(path);
-    return file >= 0 && close(file) == 0 ? 0 : 1;
-}
-
-static int teardown(void **state)
-{
-    return unlink(path);
-}
+static const char path[] = "./deflated";
 
 static void write_stream(const struct lr_piece *pieces, int num_pieces)
 {
@@ -95,5 +84,5 @@ static void blocks_know_those_before(void **state)
     free(bytes);
 }
 
-group_main("io deflate", setup, teardown, cmocka_unit_test(bytes_come_back), cmocka_unit_test(pieces_follow_each_other),
-           cmocka_unit_test(blocks_know_those_before))
+group_main("io deflate", NULL, NULL, FILES_CASE(bytes_come_back), FILES_CASE(pieces_follow_each_other),
+           FILES_CASE(blocks_know_those_before))

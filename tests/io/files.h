@@ -186,35 +186,6 @@ static inline void assert_same_bytes(const char *path_a, const char *path_b)
     assert_memory_equal(a, b, count_a);
 }
 
-/* Reads a file; false: it is refused. */
-typedef bool reads_function(const void *user, const char *path, struct test_log *log);
-
-/* A file, which is read by way of `path`, is cut at each step and its bytes are changed in so many rounds: it is read,
- * or a sentence says why not; where it `must_be_whole`, always if it is cut. */
-static inline void check_damage(const char *path, const char *file, size_t step, int rounds, bool must_be_whole,
-                                reads_function *reads, const void *user)
-{
-    size_t count;
-    uint64_t seed = test_seed();
-    unsigned char *bytes = bytes_read(file, &count);
-    for (size_t length = 0; length <= count; length += step) {
-        struct test_log log = TEST_LOG(log);
-        bytes_write(file, bytes, length);
-        const bool is_read = reads(user, path, &log), is_refused = !is_read && log.status == LR_BAD_INPUT;
-        if ((!is_read && !is_refused) || (must_be_whole && is_refused != (length < count)))
-            fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
-    }
-    for (int round = 0; round < rounds; round++) {
-        struct test_log log = TEST_LOG(log);
-        const size_t at = (size_t)(test_random(&seed) * (double)count);
-        const unsigned char kept = bytes[at];
-        bytes[at] = (unsigned char)(test_random(&seed) * 256);
-        bytes_write(file, bytes, count);
-        bytes[at] = kept;
-        assert_true(reads(user, path, &log) || log.status == LR_BAD_INPUT);
-    }
-}
-
 /* From here on no file of this process may grow beyond that many bytes: a disk that is full, as
  * far as a writer can tell, and without privileges. Give what it returns to disk_empty. */
 static inline struct rlimit disk_fill(size_t bytes)

@@ -58,6 +58,17 @@ static inline void write_scanner(const struct setup *s, const char *path)
     assert_int_equal(lr_scanner_write(path, s->ring->scanner, NULL), LR_OK);
 }
 
+/* Forms of YAML that write_scanner has no need of. */
+static inline void write_yaml(const struct setup *s, const char *path)
+{
+    (void)s;
+    text_write(path, "# a comment\nname: \"two rings\"\nring:\n  radius_mm: 59\n  modules: 18\n  rings: 2\n"
+                     "  ring_pitch_mm: 27.85\nmodule: {crystals: [[6, 6], 13], block_gap_mm: [0.1, 0],\n"
+                     "  pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15, layers: [{depth_mm: 4},\n"
+                     "  {depth_mm: 3, front_mm: 5, face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n"
+                     "coincidence: {max_ring_difference: 3}\nsource:\n  - 'it''s made up'\n");
+}
+
 /* One crystal a line; the second rings are counted on. */
 static inline void write_map(const struct setup *s, const char *path)
 {
@@ -235,6 +246,7 @@ static const struct format formats[] = {
     {"packed.h5", NULL, write_matrix, read_matrix},
     {"good.npz", NULL, write_matrix, read_matrix},
     {"good.yaml", NULL, write_scanner, read_scanner},
+    {"own.yaml", NULL, write_yaml, read_scanner},
     {"good.geom", NULL, write_scanner, read_scanner},
     {"good.hscan", NULL, write_scanner, read_scanner},
     {"good.hscan", "good.lut", write_scanner, read_scanner},

@@ -388,30 +388,6 @@ static void test_metaimage_refusals(void **state)
     refuse_each(file_in(&files.folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static bool reads_image(const void *user, const char *path, struct test_log *log)
-{
-    (void)user;
-    lr_image *image = lr_image_read(path, &log->log);
-    const bool is_read = image != NULL;
-    lr_image_destroy(image);
-    return is_read;
-}
-
-/* Header and data cut at any byte, and both replaced by noise: an image or a sentence, and for what
- * is cut from the data always a sentence. */
-static void test_damage(void **state)
-{
-    lr_image *image = make_image();
-    for (int n = 0; n < num_texts + num_formats; n++) {
-        const bool is_data = n >= num_texts;
-        const int k = is_data ? n - num_texts : n;
-        const char *path = file_in(&files.folder, formats[k].name);
-        assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        check_damage(path, is_data ? file_in(&files.folder, formats[k].voxels) : path, 1, 200, is_data, reads_image,
-                     NULL);
-    }
-}
-
 /* named: the file that is told to have no room. */
 static void assert_no_room(const char *path, const char *named, const lr_image *image, size_t bytes)
 {
@@ -467,4 +443,4 @@ static void test_recognition(void **state)
 group_main("io image formats", NULL, NULL, FILES_CASE(test_round_trip), FILES_CASE(test_npy), FILES_CASE(test_places),
            FILES_CASE(test_wrong_byte_order), FILES_CASE(test_cut_headers), FILES_CASE(test_metaimage_orientations),
            FILES_CASE(test_number_types), FILES_CASE(test_interfile_refusals), FILES_CASE(test_metaimage_refusals),
-           FILES_CASE(test_damage), FILES_CASE(test_disk_full), FILES_CASE(test_recognition))
+           FILES_CASE(test_disk_full), FILES_CASE(test_recognition))

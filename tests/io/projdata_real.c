@@ -77,32 +77,6 @@ static void test_refusals(void **state)
                  "full rings of equal modules");
 }
 
-static bool reads_counts(const void *lors, const char *path, struct test_log *log)
-{
-    lr_lor_data *data = lr_lor_data_read(path, lors, &log->log);
-    const bool is_read = data != NULL;
-    lr_lor_data_destroy(data);
-    return is_read;
-}
-
-/* Cut at any byte (the bins at each 64th) and with bytes replaced: data or a sentence. */
-static void test_damage(void **state)
-{
-    lr_lors *lors = top_ring();
-    lr_lor_data *data = numbered(lors);
-    const char *path = file_in(&files.folder, "a.hs"), *bins = file_in(&files.folder, "a.s");
-    assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
-    check_damage(path, path, 1, 300, false, reads_counts, lors);
-    assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
-    check_damage(path, bins, file_size(bins) / 64, 20, true, reads_counts, lors);
-    assert_int_equal(folder_visit(&files.folder, true), 2);
-    const struct rlimit before = disk_fill(20000);
-    assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_FAILED);
-    disk_empty(before);
-    assert_int_equal(files.log.status, LR_FAILED);
-    assert_int_equal(count_files(), 0);
-}
-
 /* --- real files --- */
 
 static lr_status try_header(const char *name, const lr_scanner *scanner, struct test_log *log,
@@ -257,6 +231,5 @@ static void test_generic_geometry(void **state)
     assert_same_counts(lors, expected, found);
 }
 
-group_main("io projdata real", NULL, NULL, FILES_CASE(test_refusals), FILES_CASE(test_damage),
-           FILES_CASE(test_mmr_headers), FILES_CASE(test_other_headers), FILES_CASE(test_real_bins),
-           FILES_CASE(test_generic_geometry))
+group_main("io projdata real", NULL, NULL, FILES_CASE(test_refusals), FILES_CASE(test_mmr_headers),
+           FILES_CASE(test_other_headers), FILES_CASE(test_real_bins), FILES_CASE(test_generic_geometry))

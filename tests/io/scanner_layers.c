@@ -55,20 +55,6 @@ static void impossible_layers_are_refused(void **state)
     }
 }
 
-/* Whatever is cut off, there is a sentence or a scanner. */
-static void truncated_layers_are_survived(void **state)
-{
-    static const char text[] =
-        HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, front_mm: 5, crystals: [5, [4]], pitch_mm: [2, 2], "
-                    "face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n";
-    for (size_t length = sizeof(HEAD) - 1; length < sizeof(text); length++) {
-        struct test_log log;
-        lr_scanner *scanner = parse(text, (int64_t)length, &log);
-        assert_true(scanner != NULL || (log.status == LR_BAD_INPUT && log.error[0] != '\0'));
-        lr_scanner_destroy(scanner);
-    }
-}
-
 static void assert_point(const double point[3], double x, double y, double z)
 {
     assert_true(fabs(point[0] - x) < 1e-12 && fabs(point[1] - y) < 1e-12 && fabs(point[2] - z) < 1e-12);
@@ -371,8 +357,8 @@ static void events_find_their_layer(void **state)
     check_events(centred_layers(), "a.Cdh", "a.hscan");
 }
 
-group_main("scanner layers", NULL, NULL, FILES_CASE(impossible_layers_are_refused),
-           FILES_CASE(truncated_layers_are_survived), FILES_CASE(layers_are_modules), FILES_CASE(layers_have_materials),
-           FILES_CASE(listed_modules_have_layers), FILES_CASE(rules_count_blocks), FILES_CASE(yaml_there_and_back),
-           FILES_CASE(castor_there_and_back), FILES_CASE(castor_depths_differ), FILES_CASE(maps_have_layers),
-           FILES_CASE(layers_are_found), FILES_CASE(hdf5_keeps_layers), FILES_CASE(events_find_their_layer))
+group_main("scanner layers", NULL, NULL, FILES_CASE(impossible_layers_are_refused), FILES_CASE(layers_are_modules),
+           FILES_CASE(layers_have_materials), FILES_CASE(listed_modules_have_layers), FILES_CASE(rules_count_blocks),
+           FILES_CASE(yaml_there_and_back), FILES_CASE(castor_there_and_back), FILES_CASE(castor_depths_differ),
+           FILES_CASE(maps_have_layers), FILES_CASE(layers_are_found), FILES_CASE(hdf5_keeps_layers),
+           FILES_CASE(events_find_their_layer))

@@ -263,44 +263,6 @@ static void json_and_other_line_ends_are_read(void **state)
     }
 }
 
-static const char whole_file[] =
-    "# a comment\nname: \"two rings\"\nring:\n  radius_mm: 59\n  modules: 18\n  rings: 2\n  ring_pitch_mm: 27.85\n"
-    "module: {crystals: [[6, 6], 13], block_gap_mm: [0.1, 0],\n  pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], "
-    "depth_mm: 15}\ncoincidence: {max_ring_difference: 3}\nsource:\n  - 'it''s made up'\n";
-
-/* Either a scanner, or one sentence about bad input that names the file. */
-static void check_any(const char *text, size_t bytes)
-{
-    struct test_log log = TEST_LOG(log);
-    lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("cut.yaml", text, (int64_t)bytes, &log.log));
-    if (scanner == NULL && (log.status != LR_BAD_INPUT || strncmp(log.error, "cut.yaml:", 9) != 0))
-        fail_msg("for %zu bytes\n%.*s\nfound '%s'", bytes, (int)bytes, text, log.error);
-    assert_true(scanner == NULL || log.error[0] == '\0');
-    lr_scanner_destroy(scanner);
-}
-
-static void any_truncation_is_survived(void **state)
-{
-    (void)scanner_of("%s", whole_file);
-    for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) check_any(whole_file, bytes);
-}
-
-static void any_damage_is_survived(void **state)
-{
-    static const char marks[] = "{}[]:,-#&*!|>'\"%@`\n\t 0.9e~?<\xff\x01";
-    uint64_t seed = test_seed();
-    for (int round = 0; round < 1500; round++) {
-        char text[sizeof(whole_file)];
-        memcpy(text, whole_file, sizeof(text));
-        const int changes = 1 + (int)(3 * test_random(&seed));
-        for (int k = 0; k < changes; k++) {
-            const size_t at = (size_t)(test_random(&seed) * (double)(sizeof(text) - 1));
-            text[at] = marks[(size_t)(test_random(&seed) * (double)(sizeof(marks) - 1))];
-        }
-        check_any(text, sizeof(text) - 1);
-    }
-}
-
 static void numbers_have_points_in_every_locale(void **state)
 {
     struct test_log log;
@@ -340,6 +302,5 @@ group_main("scanner YAML", NULL, remove_file, cmocka_unit_test(unknown_key_is_sp
            cmocka_unit_test(wrong_texts_are_refused), cmocka_unit_test(slightly_tilted_axes_are_straightened),
            cmocka_unit_test(long_and_deep_texts_are_refused), cmocka_unit_test(files_that_are_none),
            cmocka_unit_test(long_lines_are_cut_around_the_place), cmocka_unit_test(both_forms_are_read),
-           cmocka_unit_test(json_and_other_line_ends_are_read), cmocka_unit_test(any_truncation_is_survived),
-           cmocka_unit_test(any_damage_is_survived), cmocka_unit_test(numbers_have_points_in_every_locale),
+           cmocka_unit_test(json_and_other_line_ends_are_read), cmocka_unit_test(numbers_have_points_in_every_locale),
            cmocka_unit_test(nearest_words))

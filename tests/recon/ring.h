@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A small ring with Poisson counts, factors and an additive term, and its matrix in double, for tests of update
- * rules. Each test includes it once. */
+ * A small ring with the data of a phantom, with Poisson counts, factors and an additive term where they are wanted, and
+ * its matrix in double, for tests of update rules. Each test includes it once. */
 #ifndef LR_TESTS_RECON_RING_H
 #define LR_TESTS_RECON_RING_H
 
-#include "fixtures.h"
+#include "cases.h"
 
 enum { NX = 9, NY = 9, NZ = 5, NUM_VOXELS = NX * NY * NZ, MOST_SUBSETS = 4 };
 
@@ -14,59 +14,81 @@ static struct session {
     struct fixture fixture;
     struct test_log log;
     lr_operator *op;
-    float *factors, *additive; /* [LORs] */
-    lr_lor_data *data;         /* Poisson counts */
+    float *factors, *additive; /* [LORs], or NULL */
+    lr_lor_data *data;         /* what the phantom gives, or Poisson counts of it */
     const lr_lor_data *sparse; /* those above 0 */
     lr_vector counts, few;     /* values of data, and of sparse */
     lr_vector terms;           /* values of additive */
-    float image[NUM_VOXELS], other[NUM_VOXELS];
+    float phantom[NUM_VOXELS], image[NUM_VOXELS], other[NUM_VOXELS];
     lr_vector image_vector, other_vector;
     double plain[NUM_VOXELS];
 } s;
+
+static int threads = 2; /* of operators; 0 = all processors */
 
 static inline lr_operator *open_operator(const char *backend, lr_store store)
 {
     const lr_lor_source factors = source_of_values(s.factors);
     lr_operator_params params = fixture_params(&s.fixture, backend, &s.log.log);
     params.rays = 4;
-    params.factors = &factors;
+    params.factors = s.factors != NULL ? &factors : NULL;
     params.store = store;
+    params.threads = threads;
     return keep(lr_operator_create(&params));
+}
+
+static inline void make_sparse(void)
+{
+    s.sparse = kept_sparse(s.data);
+    s.few = lr_lor_data_vector(s.sparse);
 }
 
 static inline void draw_counts(double scale)
 {
-    float phantom[NUM_VOXELS];
+    float scaled[NUM_VOXELS];
+    for (int v = 0; v < NUM_VOXELS; v++) scaled[v] = (float)(scale * s.phantom[v]);
+    assert_ok(array_forward(s.op, scaled, s.data->values));
+    for (int64_t l = 0; l < s.data->count && s.additive != NULL; l++) s.data->values[l] += s.additive[l];
+    assert_ok(lr_poisson(s.data->values, s.data->count, test_seed(), NULL));
+    make_sparse();
+}
+
+/* A phantom with a spot, and no data yet. */
+static inline void session_begin(struct fixture fixture)
+{
+    s = (struct session){.fixture = fixture};
+    test_log_init(&s.log);
+    s.fixture.grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){2.5, 2.5, 3.0});
+    s.data = keep(lr_lor_data_create(s.fixture.lors, NULL));
+    s.counts = lr_lor_data_vector(s.data);
+    s.image_vector = lr_vector_of_floats(s.image, NUM_VOXELS);
+    s.other_vector = lr_vector_of_floats(s.other, NUM_VOXELS);
     for (int64_t v = 0; v < NUM_VOXELS; v++) {
         double p[3];
         lr_grid_voxel_centre(&s.fixture.grid, v, p);
-        const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
-        phantom[v] = (float)(scale * (spot < 4.5 ? 1000.0 : 50.0));
+        s.phantom[v] = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0) < 4.5 ? 1000.0f : 50.0f;
     }
-    assert_ok(array_forward(s.op, phantom, s.data->values));
-    for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] += s.additive[l];
-    assert_ok(lr_poisson(s.data->values, s.data->count, test_seed(), NULL));
-    s.sparse = kept_sparse(s.data);
-    s.few = lr_lor_data_vector(s.sparse);
+}
+
+/* What the phantom gives, without noise, factors and additive term. */
+static inline void session_without_noise(struct fixture fixture, lr_store store)
+{
+    session_begin(fixture);
+    s.op = open_operator(test_backend, store);
+    assert_ok(array_forward(s.op, s.phantom, s.data->values));
 }
 
 static inline void session_init(const char *backend)
 {
     uint64_t random = 5;
-    s = (struct session){.fixture = kept_fixture(FIXTURE_RING)};
-    test_log_init(&s.log);
-    s.fixture.grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){2.5, 2.5, 3.0});
-    s.data = keep(lr_lor_data_create(s.fixture.lors, NULL));
+    session_begin(kept_fixture(FIXTURE_RING));
     s.factors = kept_floats(s.data->count);
     s.additive = kept_floats(s.data->count);
     for (int64_t l = 0; l < s.data->count; l++) {
         s.factors[l] = (float)(0.3 + 0.7 * test_random(&random));
         s.additive[l] = (float)(0.05 * test_random(&random));
     }
-    s.counts = lr_lor_data_vector(s.data);
     s.terms = lr_vector_of_floats(s.additive, s.data->count);
-    s.image_vector = lr_vector_of_floats(s.image, NUM_VOXELS);
-    s.other_vector = lr_vector_of_floats(s.other, NUM_VOXELS);
     s.op = open_operator(backend, LR_STORE_NO);
     draw_counts(5.0);
 }
@@ -112,5 +134,14 @@ static inline struct matrix read_matrix(void)
 {
     return (struct matrix){s.data->count, kept_rows(s.op, 0, NUM_VOXELS)};
 }
+
+/* main of tests of the backend that argv[1] names, else of the usual one. */
+#define backend_cases(usual, ...)                                                                                      \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        if (!test_backend_is_usable(argc, argv, usual)) return 77;                                                     \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
+        return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);                                           \
+    }
 
 #endif

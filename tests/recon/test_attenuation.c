@@ -3,7 +3,7 @@
  *
  * Attenuation as a factor per LOR, compared with attenuation along the line of each element. Each LOR is within the
  * bound of docs/method/common.md, "Bound on the factor", for a smooth map and for a box with sharp edges. */
-#include "fixtures.h"
+#include "cases.h"
 
 enum { MU_STEPS = 60 };
 
@@ -163,18 +163,10 @@ static void check(bool is_smooth)
     }
 }
 
-static void smooth_map(void **state)
+static void maps_are_within_their_bounds(void **state)
 {
     check(true);
-}
-
-static void box_with_sharp_edges(void **state)
-{
     check(false);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(smooth_map), CASE(box_with_sharp_edges)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("attenuation", CASE(maps_are_within_their_bounds))

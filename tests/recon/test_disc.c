@@ -3,7 +3,7 @@
  *
  * The reconstruction of a disc without noise is flat after some 40 updates, for any number of subsets. A larger
  * deviation than with one subset would come from subsets that see the disc unevenly. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include <lr/recon.h>
 

@@ -2,38 +2,11 @@
  * Copyright The LORaster authors
  *
  * The laws of ML-EM on a small ring. Argument: the backend. */
-#include "fixtures.h"
+#include "ring.h"
 
-enum { NUM_VOXELS = 9 * 9 * 5 };
-
-static struct session {
-    struct fixture fixture;
-    struct test_log log;
-    lr_operator *op;
-    float phantom[NUM_VOXELS], image[NUM_VOXELS];
-    lr_lor_data *data; /* what the phantom gives, without noise */
-    lr_vector counts;  /* its values */
-} s;
-
-static int set_up(void **state)
+static int set_up_stored(void **state)
 {
-    s = (struct session){.fixture = kept_fixture(FIXTURE_RING)};
-    test_log_init(&s.log);
-    s.fixture.grid = lr_grid_centred((const int[3]){9, 9, 5}, (const double[3]){2.5, 2.5, 3.0});
-    lr_operator_params params = fixture_params(&s.fixture, test_backend, NULL);
-    params.rays = 4;
-    params.store = LR_STORE_YES;
-    s.op = keep(lr_operator_create(&params));
-    for (int64_t v = 0; v < NUM_VOXELS; v++) { /* two spots on a weak background */
-        double p[3];
-        lr_grid_voxel_centre(&s.fixture.grid, v, p);
-        const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
-        const double other = hypot(hypot(p[0] + 4.0, p[1] + 3.0), p[2] + 2.0);
-        s.phantom[v] = spot < 4.0 ? 1000.0f : other < 3.5 ? 600.0f : 50.0f;
-    }
-    s.data = keep(lr_lor_data_create(s.fixture.lors, NULL));
-    s.counts = lr_lor_data_vector(s.data);
-    assert_ok(array_forward(s.op, s.phantom, s.data->values));
+    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
     return 0;
 }
 
@@ -62,7 +35,7 @@ struct watch {
     bool has_additive;
     double log_likelihood, first_log_likelihood, last_distance;
     int64_t left_out_lors;
-    double left_out_counts, estimated_counts;
+    double estimated_counts;
 };
 
 static lr_status watch_iteration(void *user, const lr_iteration *done)
@@ -77,7 +50,6 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     if (!watch->has_additive) /* each update spreads exactly the counts that it explains */
         assert_close(done->sensitive_counts, done->measured_counts, 1e-5);
     watch->left_out_lors = done->left_out_lors;
-    watch->left_out_counts = done->left_out_counts;
     watch->estimated_counts = done->estimated_counts;
     float image[NUM_VOXELS];
     lr_vector host = lr_vector_of_floats(image, NUM_VOXELS);
@@ -85,12 +57,6 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     watch->last_distance = distance(image);
     assert_true(done->seconds >= 0.0);
     return LR_OK;
-}
-
-static void draw_counts(double scale)
-{
-    for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] *= (float)scale;
-    assert_ok(lr_poisson(s.data->values, s.data->count, test_seed(), NULL));
 }
 
 /* An additive term: so many of the mean value in each LOR, with or without those that are not in coincidence; adds it
@@ -143,12 +109,10 @@ static void test_sparse_data_is_dense_data(void **state)
 {
     float from_dense[NUM_VOXELS];
     draw_counts(1.0);
-    const lr_lor_data *list = kept_sparse(s.data);
     lr_mlem_params params = mlem_params(5);
     assert_ok(array_mlem(&params, from_dense));
-    const lr_vector listed = lr_lor_data_vector(list);
-    params.data = &listed;
-    params.data_lors = list->index;
+    params.data = &s.few;
+    params.data_lors = s.sparse->index;
     assert_ok(array_mlem(&params, s.image));
     assert_memory_equal(s.image, from_dense, sizeof(s.image));
 }
@@ -199,40 +163,6 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
     params.additive = &terms;
     assert_ok(array_mlem(&params, s.image));
     assert_says(s.log.warning, "the additive term adds up to");
-}
-
-/* --- LORs that the image cannot reach --- */
-
-static void test_left_out_lors_are_counted_once(void **state)
-{
-    int64_t unreachable = 0;
-    double unreachable_counts = 0.0;
-    for (int64_t l = 0; l < s.data->count && unreachable < 7; l++) {
-        if (s.data->values[l] == 0.0f) {
-            s.data->values[l] = (float)(2 + unreachable % 3);
-            unreachable_counts += s.data->values[l];
-            unreachable++;
-        }
-    }
-    assert_int_equal(unreachable, 7);
-    const struct watch watch = watch_mlem(mlem_params(4));
-    assert_int_equal(watch.left_out_lors, 7);
-    assert_close(watch.left_out_counts, unreachable_counts, 1e-12);
-    assert_int_equal(s.log.num_warnings, 1);
-    assert_says(s.log.warning, "7 LORs with 20 counts");
-}
-
-static void test_counts_that_nothing_reaches_are_refused(void **state)
-{
-    bool has_one = false;
-    for (int64_t l = 0; l < s.data->count; l++) {
-        const bool is_first = s.data->values[l] == 0.0f && !has_one;
-        has_one = has_one || is_first;
-        s.data->values[l] = is_first ? 5.0f : 0.0f;
-    }
-    assert_true(has_one);
-    const lr_mlem_params params = mlem_params(2);
-    assert_fails(array_mlem(&params, s.image), LR_BAD_INPUT, &s.log, "none of the 5 counts");
 }
 
 /* --- stopping --- */
@@ -360,21 +290,9 @@ static void test_bad_input(void **state)
     expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is -1");
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {
-        CASE_AFTER(set_up, test_noise_free_data_leads_to_the_phantom),
-        CASE_AFTER(set_up, test_noisy_data_keeps_the_laws),
-        CASE_AFTER(set_up, test_sparse_data_is_dense_data),
-        CASE_AFTER(set_up, test_additive_term_is_taken_out),
-        CASE_AFTER(set_up, test_start_beside_an_additive_term_has_the_size_of_the_counts),
-        CASE_AFTER(set_up, test_additive_term_above_the_counts_is_warned_of),
-        CASE_AFTER(set_up, test_left_out_lors_are_counted_once),
-        CASE_AFTER(set_up, test_counts_that_nothing_reaches_are_refused),
-        CASE_AFTER(set_up, test_stopping_leaves_the_last_iteration),
-        CASE_AFTER(set_up, test_going_on_from_an_image),
-        CASE_AFTER(set_up, test_unseen_voxels_stay_zero),
-        CASE_AFTER(set_up, test_bad_input)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+#define STORED(test) CASE_AFTER(set_up_stored, test)
+backend_cases("cpu", STORED(test_noise_free_data_leads_to_the_phantom), STORED(test_noisy_data_keeps_the_laws),
+              STORED(test_sparse_data_is_dense_data), STORED(test_additive_term_is_taken_out),
+              STORED(test_start_beside_an_additive_term_has_the_size_of_the_counts),
+              STORED(test_additive_term_above_the_counts_is_warned_of), STORED(test_stopping_leaves_the_last_iteration),
+              STORED(test_going_on_from_an_image), STORED(test_unseen_voxels_stay_zero), STORED(test_bad_input))

@@ -350,17 +350,8 @@ static void test_bad_input(void **state)
     assert_fails(array_osem(&params, s.image), LR_USAGE, &s.log, "lr_recon has the others");
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_it_is_the_papers_formula),
-                                       CASE_AFTER(set_up, test_one_block_is_the_plain_formula),
-                                       CASE_AFTER(set_up, test_no_voxel_becomes_negative),
-                                       CASE_AFTER(set_up, test_own_steps_go_as_far_everywhere),
-                                       CASE_AFTER(set_up, test_it_goes_on_where_it_was),
-                                       CASE_AFTER(set_up, test_native_gives_the_same),
-                                       CASE(test_the_default_is_bounded),
-                                       CASE_AFTER(set_up, test_what_explodes_ends),
-                                       CASE_AFTER(set_up, test_bad_input)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+#define RING(test) CASE_AFTER(set_up, test)
+backend_cases("cpu", RING(test_it_is_the_papers_formula), RING(test_one_block_is_the_plain_formula),
+              RING(test_no_voxel_becomes_negative), RING(test_own_steps_go_as_far_everywhere),
+              RING(test_it_goes_on_where_it_was), RING(test_native_gives_the_same), CASE(test_the_default_is_bounded),
+              RING(test_what_explodes_ends), RING(test_bad_input))

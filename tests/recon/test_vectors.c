@@ -35,6 +35,17 @@ static int give(void **state)
     return 0;
 }
 
+static lr_recon_params recon_params(int iterations, int subsets)
+{
+    return (lr_recon_params){.op = s.op,
+                             .data = &s.counts,
+                             .additive = &s.terms,
+                             .initial = &given.initial,
+                             .iterations = iterations,
+                             .subsets = subsets,
+                             .log = &s.log.log};
+}
+
 static lr_vector copy_to(const lr_vector *from, lr_place *place, lr_precision precision)
 {
     lr_vector copy = kept_vector(place, from->count, precision);
@@ -116,23 +127,12 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
     for (int way = 0; way < 8; way++) {
         const int shape = way % 4;
         const bool is_bsrem = way >= 4;
-        const lr_recon_params params = {.op = s.op,
-                                        .data = &s.counts,
-                                        .additive = &s.terms,
-                                        .initial = &given.initial,
-                                        .iterations = 2,
-                                        .subsets = shape == 0   ? 1
-                                                   : shape == 3 ? MOST_SUBSETS
-                                                                : 3,
-                                        .subset_of = shape == 1   ? subset_of[0]
-                                                     : shape == 2 ? subset_of[1]
-                                                                  : NULL,
-                                        .algorithm = is_bsrem ? LR_ALGORITHM_BSREM : LR_ALGORITHM_OSEM,
-                                        .relaxation = is_bsrem ? 0.5 : 0.0,
-                                        .prior = is_bsrem ? &prior : NULL,
-                                        .iteration = lr_operator_place(s.op) != NULL ? check_traffic : NULL,
-                                        .user = &given,
-                                        .log = &s.log.log};
+        lr_recon_params params = recon_params(2, shape == 0 ? 1 : shape == 3 ? MOST_SUBSETS : 3);
+        params.subset_of = shape == 1 ? subset_of[0] : shape == 2 ? subset_of[1] : NULL;
+        params.algorithm = is_bsrem ? LR_ALGORITHM_BSREM : LR_ALGORITHM_OSEM;
+        params.relaxation = is_bsrem ? 0.5 : 0.0;
+        params.prior = is_bsrem ? &prior : NULL;
+        params.iteration = lr_operator_place(s.op) != NULL ? check_traffic : NULL;
         assert_ok(lr_recon(&params, &s.image_vector));
         const lr_traffic found = reconstruct_from(params, given.place, LR_FLOAT32);
         check_image();
@@ -154,13 +154,7 @@ static void test_both_precisions_and_other_places(void **state)
 {
     lr_place *other = keep(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &s.log.log}));
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets += MOST_SUBSETS - 1) {
-        const lr_recon_params params = {.op = s.op,
-                                        .data = &s.counts,
-                                        .additive = &s.terms,
-                                        .initial = &given.initial,
-                                        .iterations = 2,
-                                        .subsets = subsets,
-                                        .log = &s.log.log};
+        const lr_recon_params params = recon_params(2, subsets);
         assert_ok(lr_recon(&params, &s.image_vector));
         (void)reconstruct_from(params, NULL, LR_FLOAT64);
         check_image();
@@ -180,13 +174,10 @@ static void test_sparse_data_at_a_place(void **state)
     for (int64_t l = 0; l < s.data->count; l++) sum += s.additive[l];
     const lr_vector few_terms = lr_vector_of_floats(listed, s.few.count);
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets += MOST_SUBSETS - 1) {
-        lr_recon_params params = {.op = s.op,
-                                  .data = &s.few,
-                                  .data_lors = s.sparse->index,
-                                  .additive = &s.terms,
-                                  .iterations = 2,
-                                  .subsets = subsets,
-                                  .log = &s.log.log};
+        lr_recon_params params = recon_params(2, subsets);
+        params.data = &s.few;
+        params.data_lors = s.sparse->index;
+        params.initial = NULL;
         assert_ok(lr_recon(&params, &s.image_vector));
         (void)reconstruct_from(params, given.place, LR_FLOAT32);
         check_image();
@@ -203,12 +194,7 @@ static void test_distributed_and_composed(void **state)
     lr_vector data = copy_to(&s.counts, given.place, LR_FLOAT32);
     lr_vector additive = copy_to(&s.terms, given.place, LR_FLOAT64);
     lr_vector initial = copy_to(&given.initial, given.place, LR_FLOAT32);
-    const lr_recon_params host = {.op = s.op,
-                                  .data = &s.counts,
-                                  .additive = &s.terms,
-                                  .initial = &given.initial,
-                                  .iterations = 3,
-                                  .log = &s.log.log};
+    const lr_recon_params host = recon_params(3, 0);
     lr_recon_params there = host;
     there.data = &data;
     there.additive = &additive;

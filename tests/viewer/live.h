@@ -92,13 +92,8 @@ static inline struct gl_context *window_context(void)
 /* Differences are over the largest. */
 static inline void assert_near(const float *got, const float *wanted, int count, double rounding)
 {
-    double largest = 0.0, off = 0.0;
-    for (int v = 0; v < count; v++) {
-        largest = fmax(largest, (double)wanted[v]);
-        off = fmax(off, fabs((double)got[v] - (double)wanted[v]));
-    }
-    assert_true(largest > 0.0);
-    if (!(off <= rounding * largest)) fail_msg("off by %g of %g", off, largest);
+    const double off = worst_apart(got, wanted, count);
+    if (!(off <= rounding)) fail_msg("off by %g of the largest", off);
 }
 
 #endif

@@ -27,10 +27,8 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
     float *image = kept(9 * 8 * 5, sizeof(*image));
     assert_ok(array_sensitivity(op, image));
     double sum = 0;
-    for (int v = 0; v < 9 * 8 * 5; v++) {
-        assert_true(fabs(image[v] - result->image->values[v]) <= 1e-5 * result->largest);
-        sum += image[v];
-    }
+    assert_true(worst_apart(image, result->image->values, 9 * 8 * 5) <= 1e-5);
+    for (int v = 0; v < 9 * 8 * 5; v++) sum += image[v];
     assert_close(result->mean, sum / (9 * 8 * 5), 1e-5);
     lr_operator_destroy(op);
     task_runner_finish(&runner);

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Reading scripts; test_view.py runs them. */
-#include "cases.h"
+#include "io/files.h"
 
 #include "viewer/app.h"
 
@@ -10,14 +10,9 @@ static const char path[] = "viewer_script.txt";
 
 static struct script *read_text(const char *text, size_t bytes, struct test_log *log)
 {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
-    assert_int_equal(fclose(file), 0);
+    bytes_write(path, text, bytes);
     test_log_init(log);
-    struct script *script = script_read(path, viewer_tools, &log->log);
-    remove(path);
-    return script;
+    return script_read(path, viewer_tools, &log->log);
 }
 
 static void good_texts(void **state)
@@ -95,5 +90,5 @@ static void steps_are_told(void **state)
     assert_null(command_find(viewer_tools, "Wait"));
 }
 
-test_main("viewer_script", cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts), cmocka_unit_test(no_text),
-          cmocka_unit_test(noise), cmocka_unit_test(steps_are_told))
+test_main("viewer_script", FILES_CASE(good_texts), FILES_CASE(bad_texts), FILES_CASE(no_text), FILES_CASE(noise),
+          FILES_CASE(steps_are_told))

@@ -4,10 +4,9 @@
  * What is open stays open until something else has been opened whole. */
 #include "opened.h"
 
+#include "io/files.h"
 #include "io/files/file_kind.h"
 #include "viewer/study/study.h"
-
-#include <unistd.h>
 
 static void open_well(struct study *study, const struct study_wish *wish)
 {
@@ -22,14 +21,6 @@ static void fail_to_open(struct study *study, const struct study_wish *wish, con
     assert_ok(study_open(study, wish));
     assert_int_equal(study_wait(study, &report), JOB_FAILED);
     assert_says(report.error, words);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 static void write_image(const char *path, float value)
@@ -89,8 +80,6 @@ static void parts_come_and_go(void **state)
     assert_true(second.image->values[7] == 5 && second.scanner->num_modules == 2);
     study_view_release(&first);
     study_view_release(&second);
-    unlink("study_a.nii");
-    unlink("study_mu.nii");
 }
 
 /* Data number LORs of their scanner. */
@@ -113,14 +102,13 @@ static void data_go_with_their_scanner(void **state)
     study_view_release(&view);
     fail_to_open(study, &(struct study_wish){.data = "study_data.h5"}, "study_data.h5");
     study_destroy(study);
-    unlink("study_data.h5");
 }
 
 /* Modules within each other: refused, with findings on the modules. */
 static void a_wrong_scanner_is_explained(void **state)
 {
     struct study *study = study_create(NULL);
-    write_text("study_bad.yaml", "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
+    text_write("study_bad.yaml", "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
                                  "module: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 20}\n");
     open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
     fail_to_open(study, &(struct study_wish){.scanner = "study_bad.yaml"}, "study_bad.yaml:");
@@ -137,7 +125,6 @@ static void a_wrong_scanner_is_explained(void **state)
     open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
     assert_null(study_refused(study, NULL));
     study_destroy(study);
-    unlink("study_bad.yaml");
 }
 
 /* However wishes come, what was named last is open in the end. */
@@ -162,7 +149,6 @@ static void the_last_wish_is_what_is_open(void **state)
     study_view_release(&view);
     assert_ok(study_open(study, &(struct study_wish){.scanner = "siemens-mmr"}));
     study_destroy(study); /* while it is being opened */
-    unlink("study_b.nii");
 }
 
 /* Every voxel centre lies before every face, and inside what the scanner says it sees. */
@@ -194,7 +180,7 @@ static void kinds_of_files(void **state)
     struct job_report report;
     struct study *study = study_create(NULL);
     write_image("study_kind.mha", 1);
-    write_text("study_kind.txt", "some words\n");
+    text_write("study_kind.txt", "some words\n");
     lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
     static const char *const scanners[] = {"study_kind.yaml", "study_kind.geom", "study_kind.hscan"};
     for (int k = 0; k < 3; k++) {
@@ -218,9 +204,6 @@ static void kinds_of_files(void **state)
     assert_int_equal(lr_file_kind_of("."), LR_FILE_UNKNOWN);
     study_destroy(study);
     lr_scanner_destroy(scanner);
-    static const char *const files[] = {"study_kind.yaml", "study_kind.geom",  "study_kind.hscan",  "study_kind.lut",
-                                        "study_kind.txt",  "study_kind.thing", "study_kind.petsird"};
-    for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) unlink(files[k]);
 }
 
 /* List mode as other programs write it. */
@@ -238,7 +221,7 @@ static void real_events(void **state)
     study_close(study, &view);
 }
 
-test_main("viewer_study", cmocka_unit_test(an_empty_study_has_nothing), cmocka_unit_test(a_failure_changes_nothing),
-          cmocka_unit_test(parts_come_and_go), cmocka_unit_test(data_go_with_their_scanner),
-          cmocka_unit_test(a_wrong_scanner_is_explained), cmocka_unit_test(the_last_wish_is_what_is_open),
-          cmocka_unit_test(default_grids_fit), cmocka_unit_test(kinds_of_files), cmocka_unit_test(real_events))
+test_main("viewer_study", FILES_CASE(an_empty_study_has_nothing), FILES_CASE(a_failure_changes_nothing),
+          FILES_CASE(parts_come_and_go), FILES_CASE(data_go_with_their_scanner),
+          FILES_CASE(a_wrong_scanner_is_explained), FILES_CASE(the_last_wish_is_what_is_open),
+          FILES_CASE(default_grids_fit), FILES_CASE(kinds_of_files), FILES_CASE(real_events))

@@ -146,13 +146,6 @@ class Frames(ListmodeTest):
                    "expect image.frame 3"])
         self.view([*READY, "open image v.nii:4", "wait"], code=3)
 
-    def test_slider(self):
-        self.make()
-        found = self.values([*READY, "open image f-1.nii", "wait", "frames 3", "drag 40 265 185 265", "wait",
-                             "frames 3", "print image.frame", "save s.yaml"])
-        self.assertEqual(found["image.frame"], "3")
-        self.view(["open session s.yaml", "wait", "expect image.frame 3", "expect image.frames 3"])
-
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))

@@ -10,7 +10,7 @@ import threading
 import time
 
 from eye import Eye, value_at
-from steps import HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, read_nifti
+from steps import HANG_S, SHEET, ViewTest, main, read_nifti
 
 XVFB_STOP_S = 10.0 # before it is killed
 
@@ -241,46 +241,9 @@ class Window(ViewTest):
         viewer.until("live.to_device", lambda text: text == "0")
         self.close(viewer)
 
-    def drag(self, viewer, a, b):
-        viewer.move(*a)
-        viewer.xdotool("sleep", 0.2, "mousedown", 1, "sleep", 0.2)
-        viewer.move(0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]))
-        viewer.move(*b)
-        viewer.xdotool("sleep", 0.2, "mouseup", 1)
-
     def press(self, viewer, x, y):
         viewer.move(x, y)
         viewer.xdotool("sleep", 0.3, "click", 1, "sleep", 0.3)
-
-    def test_list_mode(self):
-        """An event's kernel and time of flight, frames, and a reconstruction of events, by hand."""
-        self.write("tof.yaml", SMALL_RING + "tof: {resolution_ps: 100}\n")
-        grid = ["--scanner", self.path("tof.yaml"), "--grid", "12,12,6", "--voxel-mm", "2.4"]
-        self.good("simulate", *grid, "--phantom", "derenzo", "--counts", "4000", "--tof-ps", "100", "-o",
-                  self.path("ev.petsird"))
-        self.good("recon", "--operator", "listmode", *grid, "--events", self.path("ev.petsird"), "--kernel",
-                  "line", "--frames", "3x20", "-o", self.path("f.nii"))
-        asked = ["tube.kernel", "tube.tof_mm", "tube.peak_mm", "image.frame", "live.iterations"]
-        viewer = self.open(*asked, before=["open scanner tof.yaml", "wait", "open image f-1.nii", "wait",
-                                           "open data ev.petsird", "wait", "tool lor", "lor 0 1 1 4 2 1"])
-        self.press(viewer, 1010, 128)
-        self.press(viewer, 960, 184)
-        viewer.until("tube.kernel", lambda text: text == "line")
-        self.press(viewer, 896, 153)
-        viewer.until("tube.tof_mm", lambda text: text == "0")
-        self.drag(viewer, (1018, 177), (1058, 177))
-        viewer.until("tube.tof_mm", lambda text: 5 < float(text) < 14)
-        viewer.until("tube.peak_mm", lambda text: abs(float(text) - float(viewer.values["tube.tof_mm"])) < 2.5)
-        self.drag(viewer, (40, 265), (185, 265))
-        viewer.until("image.frame", lambda text: text == "3")
-        self.press(viewer, 1087, 38)  # the tool
-        self.press(viewer, 1010, 62)
-        self.press(viewer, 960, 118)  # its third family
-        self.press(viewer, 905, 248)
-        viewer.until("live.iterations", lambda text: int(text) > 2)
-        with Display(self.screen.env["DISPLAY"]) as display:
-            self.assertTrue(display.shows_something(int(viewer.window)))
-        self.close(viewer)
 
     def test_keys(self):
         viewer = self.open("help", "camera.height_deg", "camera.distance_mm", "tool", before=["camera 30 10 500"])
@@ -316,37 +279,24 @@ class Window(ViewTest):
         self.close(viewer)
 
     def test_value_under_the_mouse(self):
-        """What the window shows under the mouse is what a script shows there, and the matrix has."""
+        """What the window shows under the mouse is what a script shows there, which test_view.py compares with the
+        matrix."""
         at = ["set module -1", "set rays 4", "point 1.7 0.2 -3.8"]
         asked = ["touched", "touched.point_exact", "touched.point_sampled"]
-        viewer = self.open(*asked, "mouse", "frames", before=at)
-        point = ["--at", "1.7,0.2,-3.8"]
-        rows = {"touched.point_exact": self.rows(*point, "--mode", "exact"),
-                "touched.point_sampled": self.rows(*point, "--mode", "sampled", "--rays", "4")}
+        viewer, places, steps = self.open(*asked, "mouse", "frames", before=at), [], []
         left, top, right, bottom = SHEET
-        compared = 0
-        for k in range(64):
-            x = left + round((right - left) * ((k * 0.618034) % 1.0))
-            y = top + round((bottom - top) * ((k + 0.5) / 64))
-            there = dict(self.view(["open scanner ring.yaml", "wait", *at, "wait", f"move {x} {y}",
-                                    *(f"print {name}" for name in asked)])[0]) if k % 16 == 0 else None
+        for k in range(32):
+            places.append((left + round((right - left) * ((k * 0.618034) % 1.0)),
+                           top + round((bottom - top) * ((k + 0.5) / 32))))
+            steps += ["move {} {}".format(*places[-1]), *(f"print {name}" for name in asked)]
+        pairs, _ = self.view(["open scanner ring.yaml", "wait", *at, "wait", *steps])
+        for k, (x, y) in enumerate(places):
             viewer.hover(x, y)
-            if there is not None:
-                for name in asked:
-                    viewer.until(name, lambda text, want=there[name]: text == want)
-            touched = viewer.values["touched"]
-            if touched != "none" and "-1" not in touched:
-                self.compare(viewer, rows)
-                compared += 1
-        self.assertGreater(compared, 10)
+            for name, want in pairs[3 * k:3 * k + 3]:
+                viewer.until(name, lambda text, want=want: text == want)
+        touched = [want for _, want in pairs[::3] if want != "none" and "-1" not in want]
+        self.assertGreater(len(touched), 4, pairs)
         self.close(viewer)
-
-    def compare(self, viewer, rows):
-        key = crystals(viewer.values["touched"])
-        for name, row in rows.items():
-            wanted, found = row.get(key, 0.0), float(viewer.values[name])
-            bound = 1e-5 * wanted + 1e-6 * max(row.values())  # in single precision
-            self.assertLessEqual(abs(found - wanted), bound, (key, name))
 
     def test_value_on_slices(self):
         """Value, voxel and place under the mouse are the image file's, by a line of sight and a

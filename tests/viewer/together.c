@@ -68,18 +68,9 @@ static void contexts_do_not_get_in_each_others_way(void **state)
     study_close(study, &view);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    lr_device devices[8];
-    const int count = lr_device_list(devices, 8, NULL);
-    bool has_device = false;
-    for (int k = 0; k < count && k < 8; k++) has_device = has_device || devices[k].usable;
-    if (!has_device) {
-        printf("skipped: no OpenGL 4.5 device\n");
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {
-        CASE(contexts_do_not_get_in_each_others_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "raster")) return 77;
+    const struct CMUnitTest tests[] = {CASE(contexts_do_not_get_in_each_others_way)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }
