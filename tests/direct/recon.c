@@ -472,25 +472,9 @@ static void what_cannot_be_timed_is_refused(void **state)
     assert_int_equal(lr_direct_time(scene->op, &task, &timing), LR_USAGE);
 }
 
-int main(int argc, char **argv)
-{
-    if (!case_is_usable(argc, argv)) return 77;
-    const struct CMUnitTest tests[] = {
-        CASE(the_truth_stays),
-        CASE(images_come_nearer_to_the_truth),
-        CASE(ml_em_never_lowers_the_likelihood),
-        CASE(ml_em_keeps_the_counts),
-        CASE(ramla_is_its_formula),
-        CASE(ramla_stays_positive),
-        CASE(agrees_with_the_reference),
-        CASE(the_default_suits_many_subsets),
-        CASE(whole_updates_are_the_steps_of_the_loop),
-        CASE(subsets_without_counts_are_passed_over),
-        CASE(stopping_leaves_the_last_block),
-        CASE(bad_data_are_refused),
-        CASE(counts_out_of_reach_are_refused),
-        CASE(bad_calls_are_refused),
-        CASE(what_cannot_be_timed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+usable_main(case_is_usable(argc, argv), CASE(the_truth_stays), CASE(images_come_nearer_to_the_truth),
+            CASE(ml_em_never_lowers_the_likelihood), CASE(ml_em_keeps_the_counts), CASE(ramla_is_its_formula),
+            CASE(ramla_stays_positive), CASE(agrees_with_the_reference), CASE(the_default_suits_many_subsets),
+            CASE(whole_updates_are_the_steps_of_the_loop), CASE(subsets_without_counts_are_passed_over),
+            CASE(stopping_leaves_the_last_block), CASE(bad_data_are_refused), CASE(counts_out_of_reach_are_refused),
+            CASE(bad_calls_are_refused), CASE(what_cannot_be_timed_is_refused))

@@ -8,8 +8,7 @@
 
 static void every_listed_way_opens_or_says_why(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_device devices[EGL_WAY_MAX];
     const int count = lr_device_list(devices, EGL_WAY_MAX, &log.log);
     int usable = 0;
@@ -43,8 +42,7 @@ static void software_devices_come_after_hardware(void **state)
 
 static void each_way_draws(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct gl_context_params params = {.log = &log.log, .debug = true};
     struct egl_way ways[EGL_WAY_MAX];
     const int count = egl_ways_find(ways);
@@ -88,8 +86,7 @@ static void a_device_out_of_range_lists_what_exists(void **state)
 {
     const int wrong[] = {77, -1};
     for (int k = 0; k < 2; k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         const struct gl_context_params params = {.device = wrong[k], .log = &log.log};
         assert_null(gl_context_create(&params));
         assert_int_equal(log.status, LR_USAGE);
@@ -251,13 +248,11 @@ static void destroying_nothing_is_allowed(void **state)
     gl_program_destroy(NULL);
 }
 
-test_main("gl_context", cmocka_unit_test(every_listed_way_opens_or_says_why),
-          cmocka_unit_test(software_devices_come_after_hardware), cmocka_unit_test(each_way_draws),
-          gl_test_case(limits_are_at_least_what_the_standard_promises),
-          cmocka_unit_test(a_device_out_of_range_lists_what_exists),
-          cmocka_unit_test(the_last_usable_device_has_its_number),
+test_main("gl_context", CASE(every_listed_way_opens_or_says_why), CASE(software_devices_come_after_hardware),
+          CASE(each_way_draws), gl_test_case(limits_are_at_least_what_the_standard_promises),
+          CASE(a_device_out_of_range_lists_what_exists), CASE(the_last_usable_device_has_its_number),
           gl_test_case(two_contexts_on_one_display_outlive_each_other),
-          gl_test_case(destroying_a_current_context_brings_the_other_back),
-          cmocka_unit_test(a_foreign_context_is_undisturbed), gl_test_case(an_adopted_context_works_and_stays),
-          gl_test_case(nothing_current_cannot_be_adopted), gl_test_case(a_context_moves_between_threads),
-          gl_test_case(driver_errors_reach_the_log_and_are_remembered), cmocka_unit_test(destroying_nothing_is_allowed))
+          gl_test_case(destroying_a_current_context_brings_the_other_back), CASE(a_foreign_context_is_undisturbed),
+          gl_test_case(an_adopted_context_works_and_stays), gl_test_case(nothing_current_cannot_be_adopted),
+          gl_test_case(a_context_moves_between_threads), gl_test_case(driver_errors_reach_the_log_and_are_remembered),
+          CASE(destroying_nothing_is_allowed))

@@ -9,8 +9,7 @@
 
 static void a_pbuffer_context_draws(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct gl_context_params params = {.log = &log.log, .debug = true};
     struct egl_way ways[EGL_WAY_MAX];
     const int count = egl_ways_find(ways);

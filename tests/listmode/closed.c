@@ -618,6 +618,6 @@ static void test_misses(void **state)
     }
 }
 
-backend_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area),
+case_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area),
              CASE(test_direction), CASE(test_sum), CASE(test_width), CASE(test_far_from_the_middle),
              CASE(test_bins_add_up), CASE(test_faces), CASE(test_centres), CASE(test_diagonals), CASE(test_misses))

@@ -495,7 +495,7 @@ static void test_mistakes_are_told(void **state)
     assert_memory_equal(info->samples, usual, sizeof(usual));
 }
 
-backend_main("cpu", set_up, CASE(test_events_have_the_elements_of_their_lors),
+case_main("cpu", set_up, CASE(test_events_have_the_elements_of_their_lors),
              CASE(test_sensitivity_is_that_of_the_lors), CASE(test_back_is_the_transpose), CASE(test_sizes_of_values),
              CASE(test_streamed_events), CASE(test_slabs_have_the_sums_of_atomics),
              CASE(test_a_box_of_ones_is_its_solid_angle), CASE(test_bins_add_up_to_the_element),

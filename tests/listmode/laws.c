@@ -364,6 +364,6 @@ static void test_progress(void **state)
     assert_int_equal(reports.count, has_launches ? 1 : 2);
 }
 
-backend_main("cpu", set_up, CASE(test_adjoint), CASE(test_reference), CASE(test_threads), CASE(test_instruction_sets),
+case_main("cpu", set_up, CASE(test_adjoint), CASE(test_reference), CASE(test_threads), CASE(test_instruction_sets),
              CASE(test_order), CASE(test_parts), CASE(test_rows), CASE(test_progress), CASE(test_outlier),
              CASE(test_factors))

@@ -345,19 +345,10 @@ static void test_one_warning_beyond_the_detectors(void **state)
     lr_operator_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_bad_parameters_are_refused),
-                                       CASE_AFTER(set_up, test_bad_attenuation_is_refused),
-                                       CASE_AFTER(set_up, test_backend_names),
-                                       CASE_AFTER(set_up, test_auto_falls_back_without_a_device_only),
-                                       CASE_AFTER(set_up, test_defaults),
-                                       CASE_AFTER(set_up, test_precisions_meet),
-                                       CASE_AFTER(set_up, test_values_that_are_not_finite),
-                                       CASE_AFTER(set_up, test_memory_limit),
-                                       CASE_AFTER(set_up, test_a_matrix_larger_than_estimated),
-                                       CASE_AFTER(set_up, test_cancelling),
-                                       CASE_AFTER(set_up, test_rows_and_pictures_are_checked),
-                                       CASE_AFTER(set_up, test_one_warning_beyond_the_detectors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("operator_test_facade", CASE_AFTER(set_up, test_bad_parameters_are_refused),
+          CASE_AFTER(set_up, test_bad_attenuation_is_refused), CASE_AFTER(set_up, test_backend_names),
+          CASE_AFTER(set_up, test_auto_falls_back_without_a_device_only), CASE_AFTER(set_up, test_defaults),
+          CASE_AFTER(set_up, test_precisions_meet), CASE_AFTER(set_up, test_values_that_are_not_finite),
+          CASE_AFTER(set_up, test_memory_limit), CASE_AFTER(set_up, test_a_matrix_larger_than_estimated),
+          CASE_AFTER(set_up, test_cancelling), CASE_AFTER(set_up, test_rows_and_pictures_are_checked),
+          CASE_AFTER(set_up, test_one_warning_beyond_the_detectors))

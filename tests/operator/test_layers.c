@@ -271,11 +271,5 @@ static void modes_agree(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(ring_of_layers),  CASE(rings_of_layers), CASE(tilted_layers), CASE(layers_before_others),
-        CASE(not_layers_hide), CASE(modes_agree),     CASE(pictures)};
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
-}
+backend_main("cpu", CASE(ring_of_layers), CASE(rings_of_layers), CASE(tilted_layers), CASE(layers_before_others),
+             CASE(not_layers_hide), CASE(modes_agree), CASE(pictures))

@@ -233,9 +233,5 @@ static void test_long_row_and_tiny_values(void **state)
     lr_matrix_finish(&matrix);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_many_ranges), CASE(test_many_chunks), CASE(test_one_lor),
-                                       CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("operator_test_matrix", CASE(test_many_ranges), CASE(test_many_chunks), CASE(test_one_lor),
+          CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values))

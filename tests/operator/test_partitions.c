@@ -428,9 +428,4 @@ static void subsets_give_the_image_of_cpu(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE(parts_add_up_on_every_preset), CASE(subsets_give_the_image_of_cpu)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("cpu", CASE(parts_add_up_on_every_preset), CASE(subsets_give_the_image_of_cpu))

@@ -25,8 +25,7 @@ static void setting_close(void *self)
 static struct setting *setting_open(lr_scanner *scanner, int rays, int atlas_size)
 {
     struct setting *setting = kept(1, sizeof(*setting));
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     setting->scanner = keep(scanner);
     setting->lors = keep(lr_lors_create(scanner, NULL));
     setting->plan = lr_plan_create(
@@ -432,8 +431,7 @@ static void test_windows_plan_their_pairs(void **unused)
 
 static void test_small_atlas_is_refused(void **unused)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     /* 8 modules need 3 x 3 tiles of 12 */
     struct setting *setting = setting_open(create_ring_of_8(), 2, 36);
     assert_int_equal(setting->plan->tile[0], 12);

@@ -182,5 +182,5 @@ static void test_windows_cover_their_list(void **state)
     }
 }
 
-test_main("unit: selection", cmocka_unit_test(test_every_selection_is_its_flags),
-          cmocka_unit_test(test_windows_cover_their_list), cmocka_unit_test(test_faults_are_named))
+test_main("unit: selection", CASE(test_every_selection_is_its_flags), CASE(test_windows_cover_their_list),
+          CASE(test_faults_are_named))
