@@ -330,9 +330,9 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets)
     int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
     int32_t *of_lor = calloc((size_t)lors->count, sizeof(*of_lor));
     int interleave = 0;
-    assert_int_equal(lr_osem_interleave(lors, subsets, &interleave, NULL), LR_OK);
+    assert_ok(lr_osem_interleave(lors, subsets, &interleave, NULL));
     assert_true(of_pair != NULL && of_lor != NULL && interleave > 0);
-    assert_int_equal(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL), LR_OK);
+    assert_ok(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL));
     for (int64_t pair = 0; pair < lors->num_pairs; pair++)
         for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++)
             of_lor[l] = of_pair[pair] * interleave + lr_lors_turn(lors, l, interleave);
@@ -401,7 +401,7 @@ double *kept_rows(lr_operator *op, int64_t begin, int64_t end)
     const int64_t num_lors = lr_operator_get_info(op)->num_lors;
     double *values = kept_doubles((end - begin) * num_lors);
     struct dense_rows rows = {.num_lors = num_lors, .next_row = begin, .values = values - begin * num_lors};
-    assert_int_equal(lr_operator_rows(op, begin, end, &(lr_row_sink){dense_rows_take, &rows}), LR_OK);
+    assert_ok(lr_operator_rows(op, begin, end, &(lr_row_sink){dense_rows_take, &rows}));
     assert_int_equal(rows.next_row, end);
     return values;
 }
@@ -410,7 +410,7 @@ double *kept_point_rows(lr_operator *op, const double (*points_mm)[3], int num_p
 {
     struct dense_rows rows = {.num_lors = lr_operator_get_info(op)->num_lors};
     rows.values = kept_doubles(num_points * rows.num_lors);
-    assert_int_equal(lr_operator_point_rows(op, points_mm, num_points, &(lr_row_sink){dense_rows_take, &rows}), LR_OK);
+    assert_ok(lr_operator_point_rows(op, points_mm, num_points, &(lr_row_sink){dense_rows_take, &rows}));
     assert_int_equal(rows.next_row, num_points);
     return rows.values;
 }

@@ -81,4 +81,9 @@ static void every_question_may_fail(void **state)
     fails_at = 0;
 }
 
-test_main("cuda_interop_attributes", CASE(the_last_kernel_is_described), CASE(every_question_may_fail))
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_last_kernel_is_described),
+                                       cmocka_unit_test(every_question_may_fail)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -303,5 +303,10 @@ static void nothing_is_half_made(void **state)
     close_projector(projector);
 }
 
-test_main("cuda_interop_groups", CASE(next_views_come_along), CASE(calls_do_not_depend_on_the_number_of_views),
-          CASE(groups_are_cut_to_the_room), CASE(nothing_is_half_made))
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(next_views_come_along), cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
+        cmocka_unit_test(groups_are_cut_to_the_room), cmocka_unit_test(nothing_is_half_made)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

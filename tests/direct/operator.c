@@ -179,7 +179,7 @@ static void update(const lr_recon_params *params, int n, double *x)
     const double lambda = params->relaxation / fall / most;
     for (int v = 0; v < NUM_VOXELS; v++) {
         x[v] *= params->algorithm == LR_ALGORITHM_RAMLA ? fmax(1 + lambda * (ratios[v] - sensitivity[v]), 0)
-                                                       : ratios[v] / sensitivity[v];
+                                                        : ratios[v] / sensitivity[v];
     }
 }
 

@@ -126,7 +126,7 @@ static void test_nothing(void **state)
 {
     lr_listmode_params params = params_of("cuda");
     assert_null(early_sensitivity_of(&early)); /* none has begun */
-    assert_int_equal(early_sensitivity_wait(&early, NULL, NULL), LR_OK);
+    assert_ok(early_sensitivity_wait(&early, NULL, NULL));
 
     early_sensitivity_begin(&early, &params, true); /* its factors are not known */
     assert_null(early_sensitivity_of(&early));

@@ -698,7 +698,7 @@ static void test_mistakes_are_told(void **state)
 }
 
 case_main("cpu", set_up, CASE(test_axes), CASE(test_lengths), CASE(test_misses), CASE(test_bins_add_up),
-             CASE(test_resolutions), CASE(test_times), CASE(test_adjoint), CASE(test_reference),
-             CASE(test_lines_of_crystals_are_events), CASE(test_factors), CASE(test_columns_are_binned),
-             CASE(test_columns_in_blocks), CASE(test_ranges_add_up), CASE(test_sensitivity_of_others),
-             CASE(test_reconstruction), CASE(test_ends_on_a_device), CASE(test_mistakes_are_told))
+          CASE(test_resolutions), CASE(test_times), CASE(test_adjoint), CASE(test_reference),
+          CASE(test_lines_of_crystals_are_events), CASE(test_factors), CASE(test_columns_are_binned),
+          CASE(test_columns_in_blocks), CASE(test_ranges_add_up), CASE(test_sensitivity_of_others),
+          CASE(test_reconstruction), CASE(test_ends_on_a_device), CASE(test_mistakes_are_told))

@@ -104,10 +104,6 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
 static void list_mode(void **state)
 {
     each_layer(layered_ring(), check_listmode);
-}
-
-static void list_mode_before_others(void **state)
-{
     if (test_backend_is("cpu")) each_layer(layered_insert(), check_listmode);
 }
 
@@ -203,4 +199,4 @@ static void photons(void **state)
     }
 }
 
-backend_main("cpu", CASE(list_mode), CASE(list_mode_before_others), CASE(deposition), CASE(photons))
+backend_main("cpu", CASE(list_mode), CASE(deposition), CASE(photons))

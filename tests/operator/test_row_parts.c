@@ -158,24 +158,13 @@ static void for_all(const lr_operator_params *more)
     }
 }
 
+/* Plainly; stored; with factors; and where the memory limit is so low that there are many blocks of LORs, some of which
+ * drop their last LORs. */
 static void test_parts(void **state)
 {
     for_all(&(lr_operator_params){.store = LR_STORE_NO});
-}
-
-static void test_stored(void **state)
-{
     for_all(&(lr_operator_params){.store = LR_STORE_YES});
-}
-
-static void test_factors(void **state)
-{
     for_all(&(lr_operator_params){.store = LR_STORE_NO, .factors = &fixture_factors});
-}
-
-/* The memory limit is so low that there are many blocks of LORs, some of which drop their last LORs. */
-static void test_little_memory(void **state)
-{
     for_all(&(lr_operator_params){.store = LR_STORE_NO, .max_memory_bytes = 40000});
 }
 
@@ -205,5 +194,4 @@ static void test_faults(void **state)
     assert_int_equal(bench.num_rows, 3);
 }
 
-backend_main("cpu", CASE(test_parts), CASE(test_stored), CASE(test_factors), CASE(test_little_memory),
-             CASE(test_faults))
+backend_main("cpu", CASE(test_parts), CASE(test_faults))

@@ -219,9 +219,10 @@ static inline uint64_t alone_seed(void)
 static inline void end_alone(void *object)
 {
     struct alone *alone = object;
-    assert_false(gl_context_saw_error(alone->ctx));
+    const bool saw_error = gl_context_saw_error(alone->ctx);
     lr_image_destroy(alone->mu);
     free(alone);
+    assert_false(saw_error);
 }
 
 /* It is there until destroy_kept. */

@@ -259,6 +259,13 @@ static void a_direct_copy_waits_for_nobody(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, check_left)
 
-test_main("vector_cuda_faults", TEST(every_call_may_fail), TEST(no_device), TEST(a_device_that_is_not_there),
-          TEST(memory_of_another_device), TEST(no_memory_says_how_much), TEST(the_callers_stream),
-          TEST(wrapped_memory_is_left_alone), TEST(a_direct_copy_waits_for_nobody))
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_call_may_fail),          TEST(no_device),
+        TEST(a_device_that_is_not_there),   TEST(memory_of_another_device),
+        TEST(no_memory_says_how_much),      TEST(the_callers_stream),
+        TEST(wrapped_memory_is_left_alone), TEST(a_direct_copy_waits_for_nobody),
+    };
+    return cmocka_run_group_tests(tests, open_gl, close_gl);
+}
