@@ -161,6 +161,9 @@ static void test_the_first_is_taken(void **state)
 static void test_who_cannot_run_is_left_out(void **state)
 {
     racers[0].answer = LR_NO_DEVICE;
+    w.params.backend = "first"; /* who is named has no substitute */
+    assert_none(create_one(), LR_NO_DEVICE, &w.log, "first stays at home");
+    w.params.backend = NULL;
     expect("second");
     racers[1].answer = LR_USAGE; /* too many LORs, say */
     expect("rows");
