@@ -41,6 +41,16 @@ check_fn *given_check(void **state)
     return (check_fn *)(uintptr_t)*state;
 }
 
+int test_run(const char *only, const char *group, struct CMUnitTest *tests, size_t count, void *state)
+{
+    if (only != NULL) cmocka_set_test_filter(only);
+    for (size_t k = 0; k < count; k++) {
+        if (tests[k].teardown_func == NULL) tests[k].teardown_func = destroy_kept;
+        if (tests[k].initial_state == NULL) tests[k].initial_state = state;
+    }
+    return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
+}
+
 void *keep_object(void *object, void (*destroy)(void *object))
 {
     if (object == NULL) fail_msg("%s", lr_last_error(NULL));
@@ -69,6 +79,10 @@ DEFINE_KEEP(operator, lr_operator_destroy)
 DEFINE_KEEP(image, lr_image_destroy)
 DEFINE_KEEP(lor_data, lr_lor_data_destroy)
 DEFINE_KEEP(event_list, lr_event_list_destroy)
+DEFINE_KEEP(deposit, lr_deposit_destroy)
+DEFINE_KEEP(histo_images, lr_histo_images_destroy)
+DEFINE_KEEP(randoms, lr_randoms_destroy)
+DEFINE_KEEP(attenuation, lr_attenuation_destroy)
 DEFINE_KEEP(place, lr_place_close)
 
 void *kept(int64_t count, size_t size)
@@ -210,8 +224,7 @@ static lr_scanner *create_ring(enum fixture_kind kind, const lr_log *log)
 
 void fixture_init(struct fixture *fixture, enum fixture_kind kind)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     *fixture = (struct fixture){.name = names[kind]};
     fixture->scanner = kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind, &log.log);
     if (fixture->scanner == NULL) fail_msg("fixture %s: %s", names[kind], log.error);
@@ -265,8 +278,7 @@ lr_operator_params fixture_params(const struct fixture *fixture, const char *bac
 
 lr_operator *fixture_operator(const lr_operator_params *params)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_operator_params logged = *params;
     if (logged.log == NULL) logged.log = &log.log;
     lr_operator *op = lr_operator_create(&logged);
@@ -276,8 +288,7 @@ lr_operator *fixture_operator(const lr_operator_params *params)
 
 bool fixture_backend_is_usable(const char *backend)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_OPPOSED);
     const lr_operator_params params = fixture_params(&fixture, backend, &log.log);
@@ -319,9 +330,9 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets)
     int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
     int32_t *of_lor = calloc((size_t)lors->count, sizeof(*of_lor));
     int interleave = 0;
-    assert_int_equal(lr_osem_interleave(lors, subsets, &interleave, NULL), LR_OK);
+    assert_ok(lr_osem_interleave(lors, subsets, &interleave, NULL));
     assert_true(of_pair != NULL && of_lor != NULL && interleave > 0);
-    assert_int_equal(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL), LR_OK);
+    assert_ok(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL));
     for (int64_t pair = 0; pair < lors->num_pairs; pair++)
         for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++)
             of_lor[l] = of_pair[pair] * interleave + lr_lors_turn(lors, l, interleave);
@@ -341,6 +352,17 @@ lr_lor_source source_of_values(const float *values)
 {
     return (lr_lor_source){get_values, (void *)(uintptr_t)values};
 }
+
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    for (int64_t k = 0; k < span->count; k++) {
+        const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
+        values[k] = lor % 5 == 0 ? 0.0f : 0.25f + (float)(lor % 7);
+    }
+    return LR_OK;
+}
+
+const lr_lor_source fixture_factors = {get_factors, NULL};
 
 lr_lor_data *kept_sparse(const lr_lor_data *dense)
 {
@@ -379,7 +401,7 @@ double *kept_rows(lr_operator *op, int64_t begin, int64_t end)
     const int64_t num_lors = lr_operator_get_info(op)->num_lors;
     double *values = kept_doubles((end - begin) * num_lors);
     struct dense_rows rows = {.num_lors = num_lors, .next_row = begin, .values = values - begin * num_lors};
-    assert_int_equal(lr_operator_rows(op, begin, end, &(lr_row_sink){dense_rows_take, &rows}), LR_OK);
+    assert_ok(lr_operator_rows(op, begin, end, &(lr_row_sink){dense_rows_take, &rows}));
     assert_int_equal(rows.next_row, end);
     return values;
 }
@@ -388,7 +410,7 @@ double *kept_point_rows(lr_operator *op, const double (*points_mm)[3], int num_p
 {
     struct dense_rows rows = {.num_lors = lr_operator_get_info(op)->num_lors};
     rows.values = kept_doubles(num_points * rows.num_lors);
-    assert_int_equal(lr_operator_point_rows(op, points_mm, num_points, &(lr_row_sink){dense_rows_take, &rows}), LR_OK);
+    assert_ok(lr_operator_point_rows(op, points_mm, num_points, &(lr_row_sink){dense_rows_take, &rows}));
     assert_int_equal(rows.next_row, num_points);
     return rows.values;
 }

@@ -15,13 +15,36 @@
 #define CASE_AFTER(set_up, function) cmocka_unit_test_setup_teardown(function, set_up, destroy_kept)
 int destroy_kept(void **state);
 
-/* A case that is named after check, a void check(void). cmocka calls run(state), which calls given_check(state)(). */
+/* A case that is named after check. cmocka calls run(state), which calls given_check(state), cast to the type of check if
+ * that is not void check(void). */
 #define CASE_OF(run, check)                                                                                            \
     {                                                                                                                  \
 #check, run, NULL, destroy_kept, (void *)(uintptr_t)(check)                                                    \
     }
 typedef void check_fn(void);
 check_fn *given_check(void **state);
+
+/* Runs tests, each with this state unless it has its own, and destroys what they keep; `only` (or NULL) names those to
+ * run. */
+int test_run(const char *only, const char *group, struct CMUnitTest *tests, size_t count, void *state);
+
+/* main of tests without a state: of all, or those that argv[1] names; where `usable` is true, else 77; for the backend
+ * that argv[1] names, or the usual one. */
+#define test_main(group, ...)                                                                                          \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
+        return test_run(argc > 1 ? argv[1] : NULL, group, tests, sizeof(tests) / sizeof(tests[0]), NULL);              \
+    }
+#define usable_main(usable, ...)                                                                                       \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
+        (void)argc;                                                                                                    \
+        if (!(usable)) return 77;                                                                                      \
+        return test_run(NULL, argv[0], tests, sizeof(tests) / sizeof(tests[0]), NULL);                                 \
+    }
+#define backend_main(usual, ...) usable_main(test_backend_is_usable(argc, argv, usual), __VA_ARGS__)
 
 /* Destroys what was kept since num_kept() was that number, for loops that would keep too much. */
 int num_kept(void);
@@ -35,7 +58,11 @@ void destroy_kept_since(int number);
              : keep_operator, lr_image *                                                                               \
              : keep_image, lr_lor_data *                                                                               \
              : keep_lor_data, lr_event_list *                                                                          \
-             : keep_event_list, lr_place *                                                                             \
+             : keep_event_list, lr_deposit *                                                                           \
+             : keep_deposit, lr_histo_images *                                                                         \
+             : keep_histo_images, lr_randoms *                                                                         \
+             : keep_randoms, lr_attenuation *                                                                          \
+             : keep_attenuation, lr_place *                                                                            \
              : keep_place)(object)
 lr_scanner *keep_scanner(lr_scanner *scanner);
 lr_lors *keep_lors(lr_lors *lors);
@@ -43,6 +70,10 @@ lr_operator *keep_operator(lr_operator *op);
 lr_image *keep_image(lr_image *image);
 lr_lor_data *keep_lor_data(lr_lor_data *data);
 lr_event_list *keep_event_list(lr_event_list *list);
+lr_deposit *keep_deposit(lr_deposit *deposit);
+lr_histo_images *keep_histo_images(lr_histo_images *images);
+lr_randoms *keep_randoms(lr_randoms *randoms);
+lr_attenuation *keep_attenuation(lr_attenuation *attenuation);
 lr_place *keep_place(lr_place *place);
 void *keep_object(void *object, void (*destroy)(void *object));
 
@@ -111,6 +142,9 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets);
 
 /* Returns a source that reads an array with a number for each LOR. */
 lr_lor_source source_of_values(const float *values);
+
+/* Factors that every LOR has; those of one in five are 0. */
+extern const lr_lor_source fixture_factors;
 
 /* Copies the values above 0 of dense data. */
 lr_lor_data *kept_sparse(const lr_lor_data *dense);

@@ -11,11 +11,9 @@
 #include "analytic.h"
 
 #include "base/vec.h"
+#include "render/lines.h"
 
 #include <Random123/philox.h>
-
-/* A line within so many pitches of an edge may fall on either side of it in single precision. */
-#define BORDERLINE_PITCHES 1e-4
 
 /* --- arrangements --- */
 
@@ -104,10 +102,11 @@ struct hiding {
     lr_scanner *scanner;
     lr_lors *lors;
     int panels[MOST_MODULES];
-    double centres_mm[MOST_MODULES][3]; /* of detection planes */
+    struct eye *eye;
 };
 
-static inline void hiding_init(struct hiding *hiding, const struct arrangement *arrangement)
+/* rays: of the eye, along each edge of a crystal. */
+static inline void hiding_init(struct hiding *hiding, const struct arrangement *arrangement, int rays)
 {
     lr_module modules[MOST_MODULES];
     int num_modules = 0;
@@ -119,7 +118,7 @@ static inline void hiding_init(struct hiding *hiding, const struct arrangement *
         .coincidence.field_of_view_mm = arrangement->field_of_view_mm,
     }));
     hiding->lors = keep(lr_lors_create(hiding->scanner, NULL));
-    for (int m = 0; m < num_modules; m++) lr_scanner_detection_centre(hiding->scanner, m, hiding->centres_mm[m]);
+    hiding->eye = eye_create(hiding->scanner, rays);
 }
 
 /* --- the definition --- */
@@ -137,78 +136,37 @@ struct line {
     struct met met[2]; /* along the direction, and against it */
 };
 
-static inline void meet(const struct hiding *hiding, int m, const double place[2], struct met *met)
+/* Follows a line through the eye's point both ways. Modules stop it whichever side they show. */
+static inline struct line follow(const struct eye *eye, const double direction[3])
 {
-    const lr_module *module = &hiding->scanner->modules[m];
-    bool is_face = true;
-    for (int k = 0; k < 2; k++) {
-        const double cell = place[k] / module->pitch_mm[k] + 0.5 * module->crystals[k];
-        met->at[k] = (int)fmin(floor(cell), module->crystals[k] - 1);
-        is_face = is_face && fabs(cell - met->at[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
-    }
-    met->module = m;
-    met->crystal = is_face ? hiding->scanner->first_crystal[m] + met->at[1] * module->crystals[0] + met->at[0] : -1;
-}
-
-/* True if a place on a module's plane is near to an edge of its rectangle or of a face. */
-static inline bool is_near_edge(const lr_module *module, const double place[2])
-{
-    double edge = INFINITY;
-    for (int k = 0; k < 2; k++) {
-        const double cell = place[k] / module->pitch_mm[k] + 0.5 * module->crystals[k];
-        const double half_face = 0.5 * module->face_mm[k] / module->pitch_mm[k];
-        const double index = fmin(fmax(floor(cell), 0), module->crystals[k] - 1);
-        if (cell < -BORDERLINE_PITCHES || cell > module->crystals[k] + BORDERLINE_PITCHES) return false;
-        edge = fmin(edge, fabs(fabs(cell - index - 0.5) - half_face));
-        edge = fmin(edge, fmin(fabs(cell), fabs(cell - module->crystals[k])));
-    }
-    return edge <= BORDERLINE_PITCHES;
-}
-
-/* The place where a line crosses a module's plane. */
-struct crossing {
-    double height;   /* of the point over the plane */
-    double distance; /* along the direction; negative against it */
-    double place[2];
-};
-
-static inline struct crossing cross_plane(const struct hiding *hiding, int m, const double point[3],
-                                          const double direction[3])
-{
-    const lr_module *module = &hiding->scanner->modules[m];
-    double offset[3], hit[3];
-    vec_sub(point, hiding->centres_mm[m], offset);
-    const double height = vec_dot(module->normal, offset);
-    const double distance = -height / vec_dot(module->normal, direction);
-    vec_add_scaled(offset, distance, direction, hit);
-    return (struct crossing){height, distance, {vec_dot(hit, module->u), vec_dot(hit, module->v)}};
-}
-
-static inline struct line follow(const struct hiding *hiding, const double point[3], const double direction[3])
-{
-    struct line line = {.met = {{.module = -1, .distance = INFINITY, .crystal = -1},
-                                {.module = -1, .distance = INFINITY, .crystal = -1}}};
-    for (int m = 0; m < hiding->scanner->num_modules; m++) {
-        const lr_module *module = &hiding->scanner->modules[m];
-        const struct crossing at = cross_plane(hiding, m, point, direction);
-        struct met *met = &line.met[at.distance > 0 ? 0 : 1];
-        if (fabs(at.place[0]) <= 0.5 * module->crystals[0] * module->pitch_mm[0] &&
-            fabs(at.place[1]) <= 0.5 * module->crystals[1] * module->pitch_mm[1] && fabs(at.distance) < met->distance) {
-            met->distance = fabs(at.distance);
-            meet(hiding, m, at.place, met);
-            met->crystal = at.height > 0 ? met->crystal : -1;
+    struct line line = {.met = {{-1, INFINITY, -1, {0}}, {-1, INFINITY, -1, {0}}}};
+    for (int m = 0; m < eye->scanner->num_modules; m++) {
+        const lr_module *module = &eye->scanner->modules[m];
+        double s, cell[2];
+        if (!eye_cross(eye, m, direction, &s, cell) || !eye_on_module(module, cell, 0)) continue;
+        struct met *met = &line.met[s > 0 ? 0 : 1];
+        bool is_face = eye->modules[m].height > 0;
+        if (fabs(s) >= met->distance) continue;
+        *met = (struct met){m, fabs(s), -1, {0}};
+        for (int k = 0; k < 2; k++) {
+            met->at[k] = (int)fmin(floor(cell[k]), module->crystals[k] - 1);
+            is_face = is_face && fabs(cell[k] - met->at[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
         }
+        if (is_face) met->crystal = eye->scanner->first_crystal[m] + met->at[1] * module->crystals[0] + met->at[0];
     }
     return line;
 }
 
 /* True if a line passes so near to an edge of any module or face that single precision may have it on the other
  * side. */
-static inline bool is_borderline(const struct hiding *hiding, const double point[3], const double direction[3])
+static inline bool is_borderline(const struct eye *eye, const double direction[3])
 {
-    for (int m = 0; m < hiding->scanner->num_modules; m++) {
-        const struct crossing at = cross_plane(hiding, m, point, direction);
-        if (is_near_edge(&hiding->scanner->modules[m], at.place)) return true;
+    for (int m = 0; m < eye->scanner->num_modules; m++) {
+        const lr_module *module = &eye->scanner->modules[m];
+        double s, cell[2];
+        if (eye_cross(eye, m, direction, &s, cell) && eye_on_module(module, cell, BORDERLINE_PITCHES) &&
+            fmin(eye_edge_distance(module, 0, cell[0]), eye_edge_distance(module, 1, cell[1])) <= BORDERLINE_PITCHES)
+            return true;
     }
     return false;
 }
@@ -219,19 +177,6 @@ static inline int64_t line_lor(const struct hiding *hiding, const struct line *l
     const int a = line->met[0].crystal, b = line->met[1].crystal;
     const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(hiding->lors, a, b) : -1;
     return lor >= 0 && lr_lors_in_coincidence(hiding->lors, lor) ? lor : -1;
-}
-
-/* True if `primary` has its role in the pair. */
-static inline bool is_primary(const struct hiding *hiding, const double point[3], int primary, int other)
-{
-    double squares[2];
-    const int modules[2] = {primary, other};
-    for (int k = 0; k < 2; k++) {
-        double offset[3];
-        vec_sub(hiding->centres_mm[modules[k]], point, offset);
-        squares[k] = vec_dot(offset, offset);
-    }
-    return squares[0] != squares[1] ? squares[0] > squares[1] : primary < other;
 }
 
 static inline double to_unit(uint32_t low, uint32_t high)

@@ -63,10 +63,11 @@ static double *point_row(const struct hiding *hiding, lr_operator *op, int point
 static double *count_lines(const struct hiding *hiding, int point, uint64_t seed)
 {
     double *counts = kept_doubles(hiding->lors->count);
+    eye_place(hiding->eye, hiding->arrangement->points_mm[point]);
     for (uint32_t n = 0; n < NUM_LINES; n++) {
         double direction[3];
         draw_direction(seed, n, direction);
-        const struct line line = follow(hiding, hiding->arrangement->points_mm[point], direction);
+        const struct line line = follow(hiding->eye, direction);
         const int64_t lor = line_lor(hiding, &line);
         if (lor >= 0) counts[lor]++;
     }
@@ -156,42 +157,27 @@ static void check_sums(const struct hiding *hiding, int point, const double *cou
 
 /* --- elements --- */
 
-/* The line from the point to sample (x, y) of a module; its weight. */
-static double sample_line(const struct hiding *hiding, const double point[3], int m, const int sample[2], double ray[3])
+/* The line from the eye's point to a pixel of a module; its weight. */
+static double pixel_line(const struct eye *eye, int m, int pixel, double ray[3])
 {
-    const lr_module *module = &hiding->scanner->modules[m];
-    double area = 1;
-    lr_scanner_detection_centre(hiding->scanner, m, ray);
-    vec_sub(ray, point, ray);
-    const double height = -vec_dot(module->normal, ray);
-    for (int k = 0; k < 2; k++) {
-        const int cell = sample[k] / RAYS, within = sample[k] % RAYS;
-        const double at = (cell - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k] +
-                          ((within + 0.5) / RAYS - 0.5) * module->face_mm[k];
-        vec_add_scaled(ray, at, k == 0 ? module->u : module->v, ray);
-        area *= module->face_mm[k] / RAYS;
-    }
-    const double length = vec_length(ray);
-    return height > 0 ? area * height / (length * length * length) / (2 * TEST_PI) : 0;
+    eye_pixel_line(eye, m, pixel, ray);
+    return fmax(eye_weight(eye, m, ray), 0);
 }
 
 /* Elements by the definition, [num_lors]; *borderline: what lines near edges carry. */
 static double *sampled_row(const struct hiding *hiding, int point, double *borderline)
 {
-    const double *point_mm = hiding->arrangement->points_mm[point];
     double *row = kept_doubles(hiding->lors->count);
     *borderline = 0;
+    eye_place(hiding->eye, hiding->arrangement->points_mm[point]);
     for (int m = 0; m < hiding->scanner->num_modules; m++) {
-        const int *size = hiding->scanner->modules[m].crystals;
-        for (int n = 0; n < size[0] * size[1] * RAYS * RAYS; n++) {
+        for (int n = 0; n < eye_num_pixels(hiding->eye, m); n++) {
             double ray[3];
-            const int sample[2] = {n % (size[0] * RAYS), n / (size[0] * RAYS)};
-            const double weight = sample_line(hiding, point_mm, m, sample, ray);
-            const struct line line = follow(hiding, point_mm, ray);
+            const double weight = pixel_line(hiding->eye, m, n, ray);
+            const struct line line = follow(hiding->eye, ray);
             const int64_t lor = line_lor(hiding, &line);
-            *borderline += is_borderline(hiding, point_mm, ray) ? weight : 0;
-            if (weight > 0 && lor >= 0 && line.met[0].module == m &&
-                is_primary(hiding, point_mm, m, line.met[1].module))
+            *borderline += is_borderline(hiding->eye, ray) ? weight : 0;
+            if (weight > 0 && lor >= 0 && line.met[0].module == m && eye_is_primary(hiding->eye, m, line.met[1].module))
                 row[lor] += weight;
         }
     }
@@ -250,7 +236,7 @@ static void check_point(struct bench *bench, int point, lr_operator *const ops[3
 static void bench_init(struct bench *bench, const struct kind *kind, int arrangement)
 {
     *bench = (struct bench){.kind = kind};
-    hiding_init(&bench->hiding, &arrangements[arrangement]);
+    hiding_init(&bench->hiding, &arrangements[arrangement], RAYS);
     bench->grid = lr_grid_centred((int[3]){5, 4, 3}, (double[3]){19, 17, 7});
 }
 
@@ -285,19 +271,18 @@ static bool is_same_pixel(const lr_pixel *pixel, const struct line *line, bool i
 static void check_picture(struct hiding *hiding, lr_operator *op, int point, int module)
 {
     const double *point_mm = hiding->arrangement->points_mm[point];
-    const int *size = hiding->scanner->modules[module].crystals;
-    const int num_pixels = size[0] * size[1] * RAYS * RAYS;
+    const int num_pixels = eye_num_pixels(hiding->eye, module);
     lr_pixel *pixels = kept(num_pixels, sizeof(*pixels));
     assert_ok(lr_operator_picture(op, point_mm, module, pixels));
+    eye_place(hiding->eye, point_mm);
     for (int n = 0; n < num_pixels; n++) {
         double ray[3];
-        const int sample[2] = {n % (size[0] * RAYS), n / (size[0] * RAYS)};
-        const double weight = sample_line(hiding, point_mm, module, sample, ray);
-        const struct line line = follow(hiding, point_mm, ray);
+        const double weight = pixel_line(hiding->eye, module, n, ray);
+        const struct line line = follow(hiding->eye, ray);
         const bool is_seen = weight > 0 && line.met[0].module == module;
         const bool counts =
-            is_seen && line_lor(hiding, &line) >= 0 && is_primary(hiding, point_mm, module, line.met[1].module);
-        if (is_borderline(hiding, point_mm, ray)) continue;
+            is_seen && line_lor(hiding, &line) >= 0 && eye_is_primary(hiding->eye, module, line.met[1].module);
+        if (is_borderline(hiding->eye, ray)) continue;
         if (!is_same_pixel(&pixels[n], &line, is_seen) ||
             fabs((double)pixels[n].weight - (counts ? weight : 0)) > 1e-5 * weight) {
             fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines "

@@ -89,7 +89,7 @@ static void test_events(void **state)
     uint64_t seed = test_seed();
     for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
         struct hiding hiding;
-        hiding_init(&hiding, &arrangements[n]);
+        hiding_init(&hiding, &arrangements[n], 1);
         for (int point = 0; point < arrangements[n].num_points; point++) {
             /* The point as a voxel too small to be told from it. */
             lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});

@@ -356,12 +356,6 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
     expect_reference(pair, params);
 }
 
-int main(void)
-{
-    if (!fixture_backend_is_usable("compute")) return 77;
-    struct CMUnitTest tests[] = {CASE(whoever_has_an_image_it_is_the_right_one),
-                                 CASE(nothing_changes_hands_within_an_iteration),
-                                 CASE(a_reconstruction_moves_its_image_alone),
-                                 CASE(a_reconstruction_with_a_fit_stays_there), CASE(tables_are_timed_by_functions)};
-    return test_run(NULL, "functions", tests, sizeof(tests) / sizeof(tests[0]), NULL);
-}
+usable_main(fixture_backend_is_usable("compute"), CASE(whoever_has_an_image_it_is_the_right_one),
+            CASE(nothing_changes_hands_within_an_iteration), CASE(a_reconstruction_moves_its_image_alone),
+            CASE(a_reconstruction_with_a_fit_stays_there), CASE(tables_are_timed_by_functions))

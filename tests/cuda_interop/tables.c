@@ -123,12 +123,9 @@ static void tables_are_those_of_the_reference(void **state)
     for (int k = 0; k < 2 * NUM_MODELS; k++) {
         const struct group *group = kept_group(&grids[k % 2], k / 2, true);
         for (int view = 0; view < NUM_VIEWS; view++) {
-            lr_direct_tables *reference = lr_direct_tables_create(&(lr_direct_tables_params){
-                .grid = &group->backend.grid, .view = views[view], .kernel = group->backend.kernel});
-            assert_non_null(reference);
+            lr_direct_tables *reference = kept_tables(&group->backend.grid, views[view], &group->backend.kernel);
             check_map(group, view, reference);
             worst = fmax(worst, check_values(group, view, reference));
-            lr_direct_tables_destroy(reference);
         }
         destroy_kept_since(0);
     }
@@ -154,7 +151,9 @@ static double project_by_bands(const struct group *group, lr_operator *reference
         assert_ok(view_doubles(reference, forward, view, image, expected));
         assert_int_equal(on_cpu_filled_bands(forward, &group->bands[view][forward][way / 2], source, target), 0);
         reorder(layout, found, target, false);
-        worst = fmax(worst, l2_apart(found, expected, count));
+        const double apart = l2_apart(found, expected, count);
+        assert_true(isfinite(apart));
+        worst = fmax(worst, apart);
     }
     return worst;
 }
@@ -238,14 +237,22 @@ static void memory_is_that_which_was_counted(void **state)
 
 /* --- what the host prepares for bands --- */
 
+static void end_bands(void *plan)
+{
+    lr_cuda_band_plan_finish(plan);
+    free(plan);
+}
+
 /* rows: 1 where there is one kernel. */
-static void plan_bands(const lr_direct_tables_params *params, int rows, struct lr_cuda_band_plan *plan)
+static struct lr_cuda_band_plan *kept_bands(const lr_direct_tables_params *params, int rows)
 {
     struct lr_direct_shape shape;
+    struct lr_cuda_band_plan *plan = keep_object(calloc(1, sizeof(*plan)), end_bands);
     assert_ok(lr_direct_shape_init(&shape, params));
     const lr_cuda_layout layout = layout_of(params, &params->view, 1);
     assert_ok(lr_cuda_band_plan_init(plan, &shape, &layout, rows, NULL));
     lr_direct_shape_finish(&shape);
+    return plan;
 }
 
 /* Checks the places at which a device looks up the kernels of an octet of sources. */
@@ -272,27 +279,25 @@ static void long_kernels_stay_within_their_tables(void **state)
         const double mm = cases[k].voxel_mm;
         const lr_grid grid =
             lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3}, (const double[3]){mm, mm, mm});
-        struct lr_cuda_band_plan plan;
-        plan_bands(
+        const struct lr_cuda_band_plan *plan = kept_bands(
             &(lr_direct_tables_params){
                 .grid = &grid,
                 .view = {cases[k].azimuth, 0},
                 .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}},
-            5, &plan);
-        assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
-        for (int d = 0; d < plan.passes[0].num_lists; d++) {
-            for (int step = plan.lists[d][0]; step < plan.lists[d][1]; step++)
+            5);
+        assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
+        for (int d = 0; d < plan->passes[0].num_lists; d++) {
+            for (int step = plan->lists[d][0]; step < plan->lists[d][1]; step++)
                 for (int half = 0; half < 4; half++)
-                    assert_kernels_are_there(&plan, half / 2, d, plan.steps[step].kernel[half % 2]);
+                    assert_kernels_are_there(plan, half / 2, d, plan->steps[step].kernel[half % 2]);
         }
-        lr_cuda_band_plan_finish(&plan);
     }
 }
 
-static void plan_view(const lr_grid *grid, const lr_view *view, double axial_mm, struct lr_cuda_band_plan *plan)
+static struct lr_cuda_band_plan *kept_view(const lr_grid *grid, const lr_view *view, double axial_mm)
 {
     const lr_resolution resolution = {.tof_ps = 400, .radial_mm = 6, .axial_mm = axial_mm};
-    plan_bands(&(lr_direct_tables_params){.grid = grid, .view = *view, .kernel.resolution = resolution}, 1, plan);
+    return kept_bands(&(lr_direct_tables_params){.grid = grid, .view = *view, .kernel.resolution = resolution}, 1);
 }
 
 static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
@@ -304,25 +309,24 @@ static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
 static void views_along_a_lattice_sort_alike(void **state)
 {
     enum { VIEWS = 40 };
-    static struct lr_cuda_band_plan plans[VIEWS];
+    const struct lr_cuda_band_plan *plans[VIEWS];
     const lr_grid grid = lr_grid_centred((const int[3]){61, 44, 20}, (const double[3]){4, 4, 4});
     int alike = 0;
     for (int k = 0; k < VIEWS; k++) {
-        plan_view(&grid, &(lr_view){4.5 * k, k % 3 * 10 - 10}, 6, &plans[k]);
-        const lr_cuda_bands *pass = plans[k].passes;
+        plans[k] = kept_view(&grid, &(lr_view){4.5 * k, k % 3 * 10 - 10}, 6);
+        const lr_cuda_bands *pass = plans[k]->passes;
         for (int other = 0; other < k; other++) {
-            const lr_cuda_bands *of = plans[other].passes;
+            const lr_cuda_bands *of = plans[other]->passes;
             if (!has_lattice_of(pass, of)) continue;
             alike++;
             assert_int_equal(pass->pitch, of->pitch);
             assert_int_equal(pass->least_row, of->least_row);
             assert_int_equal(pass->num_lattice_rows, of->num_lattice_rows);
-            assert_memory_equal(plans[k].bases, plans[other].bases,
-                                (size_t)pass->num_lattice_rows * sizeof(*plans[k].bases));
+            assert_memory_equal(plans[k]->bases, plans[other]->bases,
+                                (size_t)pass->num_lattice_rows * sizeof(*plans[k]->bases));
         }
     }
     assert_true(alike > VIEWS);
-    for (int k = 0; k < VIEWS; k++) lr_cuda_band_plan_finish(&plans[k]);
 }
 
 /* Kernels that reach far along the axis: blocks are lower, so that one copy brings a slab. */
@@ -331,11 +335,9 @@ static void high_kernels_fit(void **state)
     static const double axial_mm[] = {28, 40};
     const lr_grid grid = lr_grid_centred((const int[3]){40, 40, 120}, (const double[3]){4, 4, 1});
     for (int k = 0; k < 2; k++) {
-        struct lr_cuda_band_plan plan;
-        plan_view(&grid, &(lr_view){36, 0}, axial_mm[k], &plan);
-        assert_true(-2 * plan.passes[0].low_slice + LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT > LR_CUDA_BAND_MOST);
-        assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
-        lr_cuda_band_plan_finish(&plan);
+        const struct lr_cuda_band_plan *plan = kept_view(&grid, &(lr_view){36, 0}, axial_mm[k]);
+        assert_true(-2 * plan->passes[0].low_slice + LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT > LR_CUDA_BAND_MOST);
+        assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
     }
 }
 
@@ -343,14 +345,12 @@ static void high_kernels_fit(void **state)
 static void blocks_of_both_shapes_fit(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 62}, (const double[3]){4, 4, 4});
-    struct lr_cuda_band_plan plan;
-    plan_view(&grid, &(lr_view){18, 10}, 5, &plan);
-    const int32_t alone = plan.passes[LR_CUDA_BANDS_ALONE].bytes;
-    const int32_t beside = plan.passes[LR_CUDA_BANDS_BESIDE].bytes;
+    const struct lr_cuda_band_plan *plan = kept_view(&grid, &(lr_view){18, 10}, 5);
+    const int32_t alone = plan->passes[LR_CUDA_BANDS_ALONE].bytes;
+    const int32_t beside = plan->passes[LR_CUDA_BANDS_BESIDE].bytes;
     assert_true(beside > alone);
-    assert_true(lr_cuda_band_plan_fits(&plan, beside));
-    assert_false(lr_cuda_band_plan_fits(&plan, beside - 1));
-    lr_cuda_band_plan_finish(&plan);
+    assert_true(lr_cuda_band_plan_fits(plan, beside));
+    assert_false(lr_cuda_band_plan_fits(plan, beside - 1));
 }
 
 /* If kernels vary, a third slab must not leave room for fewer than four blocks. */
@@ -361,13 +361,12 @@ static void third_slabs_cost_no_block(void **state)
     int depths[4] = {0};
     for (int k = 0; k < 5; k++) {
         const lr_resolution resolution = {.tof_ps = tof_ps[k], .radial_mm = 5, .axial_mm = 4};
-        struct lr_cuda_band_plan plan;
-        plan_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5, &plan);
-        const lr_cuda_bands *beside = &plan.passes[LR_CUDA_BANDS_BESIDE];
+        const struct lr_cuda_band_plan *plan =
+            kept_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5);
+        const lr_cuda_bands *beside = &plan->passes[LR_CUDA_BANDS_BESIDE];
         assert_true(beside->is_crowded);
         assert_true(beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);
         depths[beside->depth]++;
-        lr_cuda_band_plan_finish(&plan);
     }
     assert_true(depths[2] > 0 && depths[3] > 0);
 }

@@ -88,11 +88,6 @@ static inline lr_direct_tables *kept_tables(const lr_grid *grid, lr_view view, c
     return keep_object(lr_direct_tables_create(&params), end_tables);
 }
 
-static inline void end_histo_images(void *histo)
-{
-    lr_histo_images_destroy(histo);
-}
-
 /* Projections of one view, of arrays in either precision. */
 static inline lr_status view_project(lr_operator *op, bool is_forward, int view, const lr_vector *in, lr_vector *out)
 {

@@ -117,7 +117,6 @@ static void compute_that_is_named_is_taken(void **state)
     assert_int_equal(cuda_asked, 0);
 }
 
-test_main("direct: choose", cmocka_unit_test(auto_takes_cuda_on_a_graphics_processor),
-          cmocka_unit_test(auto_takes_compute_in_silence_without_cuda),
-          cmocka_unit_test(cuda_that_is_named_and_missing_is_warned_of),
-          cmocka_unit_test(auto_takes_the_processor_elsewhere), cmocka_unit_test(compute_that_is_named_is_taken))
+test_main("direct: choose", CASE(auto_takes_cuda_on_a_graphics_processor),
+          CASE(auto_takes_compute_in_silence_without_cuda), CASE(cuda_that_is_named_and_missing_is_warned_of),
+          CASE(auto_takes_the_processor_elsewhere), CASE(compute_that_is_named_is_taken))

@@ -21,23 +21,17 @@ static int fewer(int count)
     return test_backend_is("cpu") ? count : count / 10;
 }
 
-static void end_deposit(void *deposit)
-{
-    lr_deposit_destroy(deposit);
-}
-
 static lr_deposit *make_on(const char *name, const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule,
                            bool delayeds)
 {
     const lr_events_info info = {.has_tof = true, .tof_bin_mm = bin_mm};
-    return keep_object(lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
-                                                              .grid = grid,
-                                                              .set = set,
-                                                              .rule = rule,
-                                                              .delayeds = delayeds,
-                                                              .info = &info,
-                                                              .backend = name}),
-                       end_deposit);
+    return keep(lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
+                                                       .grid = grid,
+                                                       .set = set,
+                                                       .rule = rule,
+                                                       .delayeds = delayeds,
+                                                       .info = &info,
+                                                       .backend = name}));
 }
 
 static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule, bool delayeds)
@@ -248,12 +242,12 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
 {
     const lr_grid grid = wide_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 100, .duration_s = 60};
-    struct test_log log = TEST_LOG(log);
+    struct test_log *log = kept_log();
     lr_deposit *direct = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink sink = lr_deposit_sink(direct);
     assert_ok(lr_events_from_activity(photons, &sink, NULL));
     lr_events_writer *writer = lr_events_writer_create(
-        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log.log});
+        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log->log});
     assert_non_null(writer);
     const lr_event_sink to_file = lr_events_writer_sink(writer);
     assert_ok(lr_events_from_activity(photons, &to_file, NULL));
@@ -261,8 +255,8 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
     lr_deposit *read = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink from_file = lr_deposit_sink(read);
     lr_events_info found;
-    const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log.log};
-    if (lr_events_read(&source, &from_file, &found) != LR_OK) fail_msg("%s", log.error);
+    const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log->log};
+    if (lr_events_read(&source, &from_file, &found) != LR_OK) fail_msg("%s", log->error);
     assert_true(found.has_tof);
     assert_ok(lr_deposit_finish(direct));
     assert_ok(lr_deposit_finish(read));
@@ -440,7 +434,7 @@ static void all_buffers_of_sums_are_used(void **state)
                                           .set = {.acceptance_deg = 30},
                                           .info = &info,
                                           .backend = k == 0 ? "cpu" : test_backend};
-        deposits[k] = keep_object(lr_deposit_create(&params), end_deposit);
+        deposits[k] = keep(lr_deposit_create(&params));
         const lr_event_sink sink = lr_deposit_sink(deposits[k]);
         assert_ok(sink.take(sink.user, events, NUM_EVENTS));
         assert_ok(lr_deposit_finish(deposits[k]));
@@ -453,33 +447,26 @@ static void bad_events_are_refused(void **state)
 {
     const lr_grid grid = wide_grid();
     const lr_events_info without = {0}, with = {.has_tof = true};
-    struct test_log log = TEST_LOG(log);
+    struct test_log *log = kept_log();
     struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
-    lr_deposit_params params = {.scanner = fixture.scanner, .grid = &grid, .info = &without, .log = &log.log};
-    assert_none(lr_deposit_create(&params), LR_BAD_INPUT, &log, "without time of flight");
+    lr_deposit_params params = {.scanner = fixture.scanner, .grid = &grid, .info = &without, .log = &log->log};
+    assert_none(lr_deposit_create(&params), LR_BAD_INPUT, log, "without time of flight");
     params.info = &with;
     params.set.tilts = -1;
     assert_null(lr_deposit_create(&params));
     params.set.tilts = 0;
     params.backend = "quantum";
-    assert_none(lr_deposit_create(&params), LR_USAGE, &log, "");
+    assert_none(lr_deposit_create(&params), LR_USAGE, log, "");
     params.backend = test_backend;
-    lr_deposit *deposit = keep_object(lr_deposit_create(&params), end_deposit);
+    lr_deposit *deposit = keep(lr_deposit_create(&params));
     const lr_event event = {.crystals = {0, fixture.scanner->num_crystals}, .weight = 1};
     const lr_event_sink sink = lr_deposit_sink(deposit);
     assert_int_equal(sink.take(sink.user, &event, 1), LR_BAD_INPUT);
     lr_deposit_destroy(NULL);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {
-        CASE(events_lie_where_time_of_flight_says), CASE(events_are_spread_over_their_bins),
-        CASE(views_are_those_of_the_line),          CASE(files_with_time_of_flight_give_the_same),
-        CASE(prompts_and_delayeds_are_told_apart),  CASE(agrees_with_the_reference),
-        CASE(every_run_gives_the_same_bits),        CASE(sums_that_are_too_large_are_refused),
-        CASE(all_buffers_of_sums_are_used),         CASE(bad_events_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+backend_main("cpu", CASE(events_lie_where_time_of_flight_says), CASE(events_are_spread_over_their_bins),
+             CASE(views_are_those_of_the_line), CASE(files_with_time_of_flight_give_the_same),
+             CASE(prompts_and_delayeds_are_told_apart), CASE(agrees_with_the_reference),
+             CASE(every_run_gives_the_same_bits), CASE(sums_that_are_too_large_are_refused),
+             CASE(all_buffers_of_sums_are_used), CASE(bad_events_are_refused))

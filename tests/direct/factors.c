@@ -39,7 +39,7 @@ static lr_scanner *make_ring(const struct ring *ring)
 
 static lr_histo_images *make(const lr_direct_factors_params *params)
 {
-    return keep_object(lr_direct_factors_create(params), end_histo_images);
+    return keep(lr_direct_factors_create(params));
 }
 
 /* Mean over all views of the factors of one voxel. */
@@ -192,8 +192,7 @@ static lr_image *make_activity(const lr_grid *grid)
     const int size[3] = {grid->size[0] + 4, grid->size[1] + 4, grid->size[2] + 4};
     lr_grid wider = lr_grid_centred(size, grid->voxel_mm);
     for (int k = 0; k < 3; k++) wider.origin_mm[k] = grid->origin_mm[k] - 2 * grid->voxel_mm[k];
-    lr_image *activity = lr_image_create(&wider, NULL);
-    assert_non_null(activity);
+    lr_image *activity = keep(lr_image_create(&wider, NULL));
     for (int64_t v = 0; v < lr_grid_num_voxels(&wider); v++) activity->values[v] = 1;
     return activity;
 }
@@ -220,12 +219,11 @@ static void pairs_follow_the_factors(void **state)
     float *efficiencies = kept_floats(scanner->num_crystals);
     for (int c = 0; c < scanner->num_crystals; c++)
         efficiencies[c] = lr_scanner_module_of(scanner, c) % 3 == 0 ? 0.5f : 1;
-    lr_image *activity = keep(make_activity(&grid));
+    lr_image *activity = make_activity(&grid);
     lr_histo_images *factors = make(&(lr_direct_factors_params){
         .lors = lors, .grid = &grid, .set = set, .efficiencies = efficiencies, .directions = 128});
-    lr_deposit *deposit = lr_deposit_create(&(lr_deposit_params){
-        .scanner = scanner, .grid = &grid, .set = set, .info = &(lr_events_info){.has_tof = true}, .backend = "cpu"});
-    assert_non_null(deposit);
+    lr_deposit *deposit = keep(lr_deposit_create(&(lr_deposit_params){
+        .scanner = scanner, .grid = &grid, .set = set, .info = &(lr_events_info){.has_tof = true}, .backend = "cpu"}));
     const lr_event_sink to = lr_deposit_sink(deposit);
     struct thinning *thinning = kept(1, sizeof(*thinning));
     *thinning = (struct thinning){.to = &to, .efficiencies = efficiencies};
@@ -257,7 +255,6 @@ static void pairs_follow_the_factors(void **state)
     assert_true(cells > CELLS / 2);
     assert_true(chi2 < cells + 3 * sqrt(2.0 * cells));
     assert_true(worst < 4);
-    lr_deposit_destroy(deposit);
 }
 
 /* --- the rest --- */
@@ -316,6 +313,5 @@ static void bad_input_is_refused(void **state)
     assert_null(lr_direct_factors_create(&params));
 }
 
-test_main("direct: factors", cmocka_unit_test(axial_triangle), cmocka_unit_test(long_scanners_measure_all),
-          cmocka_unit_test(parts_multiply), cmocka_unit_test(pairs_follow_the_factors),
-          cmocka_unit_test(threads_do_not_matter), cmocka_unit_test(bad_input_is_refused))
+test_main("direct: factors", CASE(axial_triangle), CASE(long_scanners_measure_all), CASE(parts_multiply),
+          CASE(pairs_follow_the_factors), CASE(threads_do_not_matter), CASE(bad_input_is_refused))

@@ -143,12 +143,5 @@ static void is_the_whole_gaussian_nearly(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    if (!case_is_usable(argc, argv)) return 77;
-    const struct CMUnitTest tests[] = {
-        CASE(is_fftws_convolution_with_the_same_kernel),
-        CASE(is_the_whole_gaussian_nearly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+usable_main(case_is_usable(argc, argv), CASE(is_fftws_convolution_with_the_same_kernel),
+            CASE(is_the_whole_gaussian_nearly))

@@ -9,7 +9,7 @@
 static lr_histo_images *make(uint64_t *seed)
 {
     const lr_grid grid = case_grid();
-    lr_histo_images *histo = keep_object(lr_histo_images_create(&grid, case_views, NUM_ANGLES, NULL), end_histo_images);
+    lr_histo_images *histo = keep(lr_histo_images_create(&grid, case_views, NUM_ANGLES, NULL));
     for (int64_t k = 0; k < NUM_ANGLES * lr_grid_num_voxels(&grid); k++) histo->values[k] = (float)test_random(seed);
     return histo;
 }
@@ -43,7 +43,7 @@ static void files_read_back_the_same(void **state)
     uint64_t seed = test_seed();
     lr_histo_images *histo = make(&seed);
     assert_ok(lr_histo_images_write(path_of(path), histo, NULL));
-    lr_histo_images *again = keep_object(lr_histo_images_read(path, NULL), end_histo_images);
+    lr_histo_images *again = keep(lr_histo_images_read(path, NULL));
     const lr_grid *grid = &histo->grid;
     assert_int_equal(again->num_views, NUM_ANGLES);
     for (int k = 0; k < 3; k++) {
@@ -85,20 +85,20 @@ static void cut_files_are_refused(void **state)
 static void other_grids_and_views_are_refused(void **state)
 {
     uint64_t seed = 2;
-    struct test_log log = TEST_LOG(log);
+    struct test_log *log = kept_log();
     lr_histo_images *histo = make(&seed);
     lr_operator *direct = keep(lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
                                                                     .views = case_views,
                                                                     .num_views = NUM_ANGLES,
                                                                     .kernel = {.resolution = {.tof_ps = 150}},
                                                                     .backend = "cpu",
-                                                                    .log = &log.log}));
-    assert_ok(lr_histo_images_check(histo, direct, &log.log));
+                                                                    .log = &log->log}));
+    assert_ok(lr_histo_images_check(histo, direct, &log->log));
     histo->views[3].tilt_deg += 1;
-    assert_fails(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT, &log, "histo-image 3");
+    assert_fails(lr_histo_images_check(histo, direct, &log->log), LR_BAD_INPUT, log, "histo-image 3");
     histo->grid.origin_mm[1] += 1;
-    assert_fails(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT, &log, "along y");
+    assert_fails(lr_histo_images_check(histo, direct, &log->log), LR_BAD_INPUT, log, "along y");
 }
 
-test_main("direct: histo", cmocka_unit_test(files_read_back_the_same), cmocka_unit_test(cut_files_are_refused),
-          cmocka_unit_test(other_grids_and_views_are_refused))
+test_main("direct: histo", CASE(files_read_back_the_same), CASE(cut_files_are_refused),
+          CASE(other_grids_and_views_are_refused))

@@ -4,49 +4,49 @@
  * The family direct as an operator (lr/operator.h), for the backend that argv[1] names: calls that only this family
  * has, and images against formulas in double. Laws of all families are in tests/operator/laws.h. */
 #include "direct/cases.h"
+#include "model/lors/selection.h"
 
 #include <lr/recon.h>
 
 enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_DATA = NUM_VIEWS * NUM_VOXELS };
 
-struct session {
+static struct session {
     struct test_log log;
     float *factors, *additive, *counts; /* [NUM_DATA] */
     lr_operator *op, *plain;            /* with factors, and without */
-};
+} s;
 
-static void session_open(struct session *s)
+static int session_open(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
     uint64_t seed = test_seed();
-    *s = (struct session){0};
-    test_log_init(&s->log);
+    s = (struct session){0};
+    test_log_init(&s.log);
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
-    s->factors = kept_random_floats(NUM_DATA, 0.2, 1.2, &seed);
-    s->additive = kept_random_floats(NUM_DATA, 0, 1, &seed);
-    s->counts = kept_random_floats(NUM_DATA, 0, 1, &seed);
+    s.factors = kept_random_floats(NUM_DATA, 0.2, 1.2, &seed);
+    s.additive = kept_random_floats(NUM_DATA, 0, 1, &seed);
+    s.counts = kept_random_floats(NUM_DATA, 0, 1, &seed);
     for (int k = 0; k < NUM_DATA; k++) /* many voxels without any, as in a short scan */
-        s->counts[k] = floorf(2.2f * s->counts[k]);
-    const lr_lor_source factors = source_of_values(s->factors);
+        s.counts[k] = floorf(2.2f * s.counts[k]);
+    const lr_lor_source factors = source_of_values(s.factors);
     lr_direct_params params = {.grid = &grid,
                                .views = views,
                                .num_views = NUM_VIEWS,
                                .kernel = {.resolution = case_resolution(6)},
                                .backend = test_backend,
-                               .log = &s->log.log};
-    s->plain = kept_direct(params);
+                               .log = &s.log.log};
+    s.plain = kept_direct(params);
     params.factors = &factors;
-    s->op = kept_direct(params);
+    s.op = kept_direct(params);
+    return 0;
 }
 
 /* --- laws --- */
 
 static void it_says_what_it_is(void **state)
 {
-    struct session s;
-    session_open(&s);
     const lr_operator_info *info = lr_operator_get_info(s.op);
     assert_string_equal(info->backend, test_backend);
     assert_int_equal(info->num_voxels, NUM_VOXELS);
@@ -65,8 +65,6 @@ static void it_says_what_it_is(void **state)
 
 static void data_are_the_histo_images(void **state)
 {
-    struct session s;
-    session_open(&s);
     uint64_t seed = 3;
     float *x = kept_random_floats(NUM_VOXELS, 0, 1, &seed), *y = kept_random_floats(NUM_DATA, 0, 1, &seed);
     float one[NUM_VOXELS];
@@ -75,13 +73,6 @@ static void data_are_the_histo_images(void **state)
         assert_ok(view_floats(s.plain, true, view, x, one));
         assert_memory_equal(one, y + view * NUM_VOXELS, sizeof(one));
     }
-}
-
-static int64_t lor_at(const lr_selection *part, int64_t k)
-{
-    return part->lors != NULL    ? part->lors[k]
-           : part->pairs != NULL ? part->pairs[k / NUM_VOXELS] * NUM_VOXELS + k % NUM_VOXELS
-                                 : k;
 }
 
 struct column {
@@ -108,8 +99,6 @@ static lr_status check_row(void *user, const lr_row *row)
 static void rows_are_what_a_voxel_gives(void **state)
 {
     static const int64_t voxels[3] = {0, NUM_VOXELS / 2 + 7, NUM_VOXELS - 30};
-    struct session s;
-    session_open(&s);
     const double point_mm[1][3] = {{0, 0, 0}};
     float *expected = kept_floats(NUM_DATA);
     struct column column = {.expected = expected};
@@ -130,23 +119,23 @@ static void rows_are_what_a_voxel_gives(void **state)
 /* Forms of the data, and of the run. */
 enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 
-static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm algorithm, int subsets)
+static lr_recon_params recon_params(lr_recon_algorithm algorithm, int subsets)
 {
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
-    return (lr_recon_params){.op = s->op,
+    return (lr_recon_params){.op = s.op,
                              .iterations = 3,
                              .subsets = subsets,
                              .algorithm = algorithm,
                              .relaxation = is_ramla ? 0.6 : 0,
                              .relaxation_fall = is_ramla ? 0.4 : 0,
-                             .log = &s->log.log};
+                             .log = &s.log.log};
 }
 
-static void reconstruct(const struct session *s, lr_recon_params params, enum way way, float *image)
+static void reconstruct(lr_recon_params params, enum way way, float *image)
 {
-    const lr_lor_data dense = {.count = NUM_DATA, .values = s->counts};
+    const lr_lor_data dense = {.count = NUM_DATA, .values = s.counts};
     const lr_lor_data *data = way == SPARSE ? kept_sparse(&dense) : &dense;
-    const lr_vector counts = lr_lor_data_vector(data), additive = lr_vector_of_floats(s->additive, NUM_DATA);
+    const lr_vector counts = lr_lor_data_vector(data), additive = lr_vector_of_floats(s.additive, NUM_DATA);
     lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
     float ones[NUM_VOXELS];
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
@@ -160,31 +149,31 @@ static void reconstruct(const struct session *s, lr_recon_params params, enum wa
 }
 
 /* r = A^T (y / (A x + b)) and s = A^T 1 of some views, in double but for projections on compute. */
-static void project_block(const struct session *s, const lr_selection *part, const double *x, double *sums[2])
+static void project_block(const lr_selection *part, const double *x, double *sums[2])
 {
     const int64_t count = part->num_pairs * NUM_VOXELS;
     double *values = kept_doubles(count);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector data = lr_vector_of_doubles(values, count);
     lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
-    assert_ok(lr_operator_forward(s->op, part, &image, &data));
+    assert_ok(lr_operator_forward(s.op, part, &image, &data));
     for (int64_t k = 0; k < count; k++) {
-        const int64_t at = lor_at(part, k);
-        values[k] = (double)s->counts[at] / (values[k] + (double)s->additive[at]);
+        const int64_t at = lr_selection_lor(lr_operator_get_info(s.op)->lors, part, k);
+        values[k] = (double)s.counts[at] / (values[k] + (double)s.additive[at]);
     }
-    assert_ok(lr_operator_back(s->op, part, &data, &back[0]));
+    assert_ok(lr_operator_back(s.op, part, &data, &back[0]));
     for (int64_t k = 0; k < count; k++) values[k] = 1;
-    assert_ok(lr_operator_back(s->op, part, &data, &back[1]));
+    assert_ok(lr_operator_back(s.op, part, &data, &back[1]));
 }
 
-static void update(const struct session *s, const lr_recon_params *params, int n, double *x)
+static void update(const lr_recon_params *params, int n, double *x)
 {
     static double ratios[NUM_VOXELS], sensitivity[NUM_VOXELS];
     double *sums[2] = {ratios, sensitivity}, most = 0;
     int32_t views[NUM_VIEWS];
     lr_selection part = {.pairs = views};
     for (int view = n % params->subsets; view < NUM_VIEWS; view += params->subsets) views[part.num_pairs++] = view;
-    project_block(s, &part, x, sums);
+    project_block(&part, x, sums);
     for (int v = 0; v < NUM_VOXELS; v++) most = fmax(most, sensitivity[v]);
     const double fall = 1 + params->relaxation_fall * (n / params->subsets);
     const double lambda = params->relaxation / fall / most;
@@ -198,16 +187,14 @@ static void update(const struct session *s, const lr_recon_params *params, int n
  * them or in double. */
 static void check_recon(lr_recon_algorithm algorithm, int subsets)
 {
-    struct session s;
-    session_open(&s);
     double x[NUM_VOXELS];
     float image[NUM_VOXELS], expected[NUM_VOXELS];
-    const lr_recon_params params = recon_params(&s, algorithm, subsets);
+    const lr_recon_params params = recon_params(algorithm, subsets);
     for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1;
-    for (int n = 0; n < 3 * subsets; n++) update(&s, &params, n, x);
+    for (int n = 0; n < 3 * subsets; n++) update(&params, n, x);
     for (int v = 0; v < NUM_VOXELS; v++) expected[v] = (float)x[v];
     for (int way = DENSE; way < NUM_WAYS; way++) {
-        reconstruct(&s, params, (enum way)way, image);
+        reconstruct(params, (enum way)way, image);
         const double off = l2_apart(image, expected, NUM_VOXELS);
         print_message("%d subsets, way %d: %.2g\n", subsets, way, off);
         assert_true(off < 2e-6);
@@ -228,8 +215,6 @@ static void ramla_is_that_of_the_formula(void **state)
 
 static void bad_calls_are_refused(void **state)
 {
-    struct session s;
-    session_open(&s);
     float image[NUM_VOXELS];
     const lr_vector counts = lr_vector_of_floats(s.counts, NUM_DATA);
     lr_osem_params params = {.op = s.op, .data = &counts, .subsets = 7, .log = &s.log.log};
@@ -248,13 +233,7 @@ static void bad_calls_are_refused(void **state)
     assert_null(lr_direct_create(&(lr_direct_params){.log = &s.log.log}));
 }
 
-int main(int argc, char **argv)
-{
-    if (!case_is_usable(argc, argv)) return 77;
-    const struct CMUnitTest tests[] = {
-        CASE(it_says_what_it_is),           CASE(data_are_the_histo_images),
-        CASE(rows_are_what_a_voxel_gives),  CASE(images_are_those_of_the_formula),
-        CASE(ramla_is_that_of_the_formula), CASE(bad_calls_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+usable_main(case_is_usable(argc, argv), CASE_AFTER(session_open, it_says_what_it_is),
+            CASE_AFTER(session_open, data_are_the_histo_images), CASE_AFTER(session_open, rows_are_what_a_voxel_gives),
+            CASE_AFTER(session_open, images_are_those_of_the_formula),
+            CASE_AFTER(session_open, ramla_is_that_of_the_formula), CASE_AFTER(session_open, bad_calls_are_refused))

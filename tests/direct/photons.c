@@ -233,5 +233,5 @@ static void impossible_activities_are_refused(void **state)
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_USAGE);
 }
 
-test_main("direct: photons", cmocka_unit_test(pairs_follow_the_matrix), cmocka_unit_test(seeds_repeat),
-          cmocka_unit_test(blurred_lines_have_their_widths), cmocka_unit_test(impossible_activities_are_refused))
+test_main("direct: photons", CASE(pairs_follow_the_matrix), CASE(seeds_repeat), CASE(blurred_lines_have_their_widths),
+          CASE(impossible_activities_are_refused))

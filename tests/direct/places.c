@@ -16,27 +16,16 @@ enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_D
 /* Largest relative difference: the passes are the same, and the host adds up back-projections in double. */
 static const double rounding = 1e-6;
 
-struct session {
+static struct session {
     struct test_log log;
     struct gl_context *ctx; /* the caller's, current */
     lr_shared_context shared;
     lr_operator *op;
     uint64_t random;
-};
+} s;
 
-static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
+static lr_operator *create(const char *backend, bool has_factors)
 {
-    (void)user;
-    for (int64_t k = 0; k < span->count; k++) {
-        const int64_t at = span->numbers != NULL ? span->numbers[k] : span->first + k;
-        values[k] = 0.5f + 0.25f * (float)(at % 3);
-    }
-    return LR_OK;
-}
-
-static lr_operator *create(struct session *s, const char *backend, bool has_factors)
-{
-    static const lr_lor_source factors = {get_factor, NULL};
     const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
@@ -46,23 +35,23 @@ static lr_operator *create(struct session *s, const char *backend, bool has_fact
                                           .num_views = NUM_VIEWS,
                                           .kernel = {.resolution = case_resolution(6)},
                                           .backend = backend,
-                                          .shared = s->shared.context != NULL ? &s->shared : NULL,
-                                          .factors = has_factors ? &factors : NULL,
-                                          .log = &s->log.log});
+                                          .shared = s.shared.context != NULL ? &s.shared : NULL,
+                                          .factors = has_factors ? &fixture_factors : NULL,
+                                          .log = &s.log.log});
 }
 
-static void session_open(struct session *s, bool has_factors)
+static void session_open(bool has_factors)
 {
-    *s = (struct session){.random = test_seed()};
-    test_log_init(&s->log);
-    s->op = create(s, "compute", has_factors);
-    assert_non_null(lr_operator_place(s->op));
-    assert_int_equal(lr_place_get_info(lr_operator_place(s->op)).kind, LR_PLACE_GL);
+    s = (struct session){.random = test_seed()};
+    test_log_init(&s.log);
+    s.op = create("compute", has_factors);
+    assert_non_null(lr_operator_place(s.op));
+    assert_int_equal(lr_place_get_info(lr_operator_place(s.op)).kind, LR_PLACE_GL);
 }
 
-static void fill(struct session *s, float *values, int64_t count)
+static void fill(float *values, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) values[k] = 0.5f + (float)test_random(&s->random);
+    for (int64_t k = 0; k < count; k++) values[k] = 0.5f + (float)test_random(&s.random);
 }
 
 static void assert_same(const float *got, const float *wanted, int64_t count)
@@ -72,9 +61,9 @@ static void assert_same(const float *got, const float *wanted, int64_t count)
 }
 
 /* A part of a longer vector at the operator's place, from a number on that no driver aligns. */
-static lr_vector make(const struct session *s, int64_t count)
+static lr_vector make(int64_t count)
 {
-    const lr_vector whole = kept_vector(lr_operator_place(s->op), count + 9, LR_FLOAT32);
+    const lr_vector whole = kept_vector(lr_operator_place(s.op), count + 9, LR_FLOAT32);
     return lr_vector_part(&whole, 5, count);
 }
 
@@ -97,12 +86,11 @@ static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
 /* One of the two vectors of a projection is on the host. */
 static void places_may_differ(void **state)
 {
-    struct session s;
-    session_open(&s, false);
-    lr_vector image = make(&s, NUM_VOXELS), values = make(&s, NUM_DATA);
+    session_open(false);
+    lr_vector image = make(NUM_VOXELS), values = make(NUM_DATA);
     lr_vector host_image = lr_vector_of_floats(x, NUM_VOXELS);
     lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
-    fill(&s, x, NUM_VOXELS);
+    fill(x, NUM_VOXELS);
     put(x, &image);
     assert_ok(array_forward(s.op, x, on_host));
     assert_ok(lr_operator_forward(s.op, NULL, &image, &host_values));
@@ -149,11 +137,10 @@ static int64_t sums_bytes(int subsets)
 }
 
 /* data_place: where the counts y are given; NULL = on the host. Returns the bytes that went to the device. */
-static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_place, lr_recon_params params,
-                           float *image)
+static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_params params, float *image)
 {
     const lr_vector host = lr_vector_of_floats(y, NUM_DATA);
-    const lr_vector_params like = {.place = data_place, .name = "counts", .log = &s->log.log};
+    const lr_vector_params like = {.place = data_place, .name = "counts", .log = &s.log.log};
     lr_vector data;
     assert_ok(lr_vector_bring(&host, &like, &data));
     const lr_traffic before = lr_place_get_info(lr_operator_place(op)).traffic;
@@ -164,7 +151,7 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
     params.iterations = 4;
     params.iteration = look;
     params.user = &watch;
-    params.log = &s->log.log;
+    params.log = &s.log.log;
     assert_ok(lr_recon(&params, &to));
     assert_int_equal(watch.iterations, 4);
     assert_int_equal(watch.during.to_device, 0);
@@ -180,9 +167,8 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
 static void an_iteration_stays_there(void **state)
 {
     static float images[2][NUM_VOXELS];
-    struct session s;
-    session_open(&s, true);
-    lr_operator *reference = create(&s, "cpu", true), *plain = create(&s, "compute", false);
+    session_open(true);
+    lr_operator *reference = create("cpu", true), *plain = create("compute", false);
     for (int k = 0; k < NUM_VOXELS; k++) x[k] = k % NX > 4 && k % NX < 9 ? 20.0f : 2.0f;
     assert_ok(array_forward(reference, x, y));
     for (int way = 0; way < 8; way++) {
@@ -192,12 +178,12 @@ static void an_iteration_stays_there(void **state)
                                         .relaxation_fall = is_ramla ? 0.4 : 0,
                                         .subsets = way & 2 ? NUM_VIEWS : 2,
                                         .without_fit = way & 4};
-        const int64_t from_host = reconstruct(&s, s.op, NULL, params, images[0]);
-        const int64_t from_place = reconstruct(&s, s.op, lr_operator_place(s.op), params, images[1]);
+        const int64_t from_host = reconstruct(s.op, NULL, params, images[0]);
+        const int64_t from_place = reconstruct(s.op, lr_operator_place(s.op), params, images[1]);
         assert_true(from_place <= from_host - NUM_DATA * (int64_t)sizeof(float));
         assert_memory_equal(images[0], images[1], sizeof(images[0]));
-        assert_int_equal(reconstruct(&s, plain, lr_operator_place(plain), params, images[1]), 0);
-        reconstruct(&s, reference, NULL, params, images[1]);
+        assert_int_equal(reconstruct(plain, lr_operator_place(plain), params, images[1]), 0);
+        reconstruct(reference, NULL, params, images[1]);
         const double off = l2_apart(images[0], images[1], NUM_VOXELS);
         print_message("way %d: %.2g\n", way, off);
         assert_true(off < 1e-5); /* not a number where the image is 0 */
@@ -209,13 +195,13 @@ static void an_iteration_stays_there(void **state)
 /* The caller's buffer as the image, written in place. */
 static void a_callers_buffer_is_the_image(void **state)
 {
-    struct session s = {.random = test_seed()};
+    s = (struct session){.random = test_seed()};
     test_log_init(&s.log);
     s.ctx = gl_context_create(&(struct gl_context_params){.log = &s.log.log});
     assert_non_null(s.ctx);
     assert_ok(gl_context_make_current(s.ctx));
     assert_true(gl_context_share(&s.shared));
-    s.op = create(&s, "compute", false);
+    s.op = create("compute", false);
     struct gl_buffer *buffer =
         gl_buffer_create(s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)});
     assert_non_null(buffer);
@@ -224,7 +210,7 @@ static void a_callers_buffer_is_the_image(void **state)
     lr_vector image;
     assert_ok(lr_vector_wrap_gl(
         &(lr_vector_params){.place = lr_operator_place(s.op), .count = NUM_VOXELS, .log = &s.log.log}, &name, &image));
-    fill(&s, y, NUM_DATA);
+    fill(y, NUM_DATA);
     const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
     void *done;
     assert_ok(lr_operator_back(s.op, NULL, &values, &image));
@@ -242,13 +228,5 @@ static void a_callers_buffer_is_the_image(void **state)
     gl_context_destroy(s.ctx);
 }
 
-int main(int argc, char **argv)
-{
-    if (!case_is_usable(argc, argv)) return 77;
-    const struct CMUnitTest tests[] = {
-        CASE(places_may_differ),
-        CASE(an_iteration_stays_there),
-        CASE(a_callers_buffer_is_the_image),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+usable_main(case_is_usable(argc, argv), CASE(places_may_differ), CASE(an_iteration_stays_there),
+            CASE(a_callers_buffer_is_the_image))

@@ -121,5 +121,5 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
     }
 }
 
-test_main("direct: profiles", cmocka_unit_test(files_are_read), cmocka_unit_test(bad_files_are_refused),
-          cmocka_unit_test(profiles_without_a_kernel_are_refused), cmocka_unit_test(a_measured_gaussian_is_a_gaussian))
+test_main("direct: profiles", CASE(files_are_read), CASE(bad_files_are_refused),
+          CASE(profiles_without_a_kernel_are_refused), CASE(a_measured_gaussian_is_a_gaussian))

@@ -300,8 +300,7 @@ static void nonsense_is_refused(void **state)
     refuse(&good, (lr_view){NAN, 0}, "azimuth");
 }
 
-test_main("direct: tables", cmocka_unit_test(identifiers_are_intervals_of_the_distance),
-          cmocka_unit_test(offsets_fill_the_ellipsoid), cmocka_unit_test(offsets_fill_any_ellipsoid),
-          cmocka_unit_test(sizes_are_those_of_the_papers), cmocka_unit_test(values_are_a_normalised_gaussian),
-          cmocka_unit_test(models_have_the_widths_of_the_paper), cmocka_unit_test(supports_hold_what_they_should),
-          cmocka_unit_test(asymmetric_kernels_lean_towards_the_axis), cmocka_unit_test(nonsense_is_refused))
+test_main("direct: tables", CASE(identifiers_are_intervals_of_the_distance), CASE(offsets_fill_the_ellipsoid),
+          CASE(offsets_fill_any_ellipsoid), CASE(sizes_are_those_of_the_papers), CASE(values_are_a_normalised_gaussian),
+          CASE(models_have_the_widths_of_the_paper), CASE(supports_hold_what_they_should),
+          CASE(asymmetric_kernels_lean_towards_the_axis), CASE(nonsense_is_refused))

@@ -64,8 +64,8 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
     const lr_direct_kernel kernel = {.resolution = *resolution};
     test_log_init(log);
     lr_direct_tables *tables = kept_tables(&grid, case_views[5], &kernel);
-    lr_operator *direct = kept_direct((lr_direct_params){
-        .grid = &grid, .views = &case_views[5], .num_views = 1, .kernel = kernel, .backend = "cpu", .log = &log->log});
+    lr_operator *direct = kept_direct(
+        (lr_direct_params){.grid = &grid, .views = &case_views[5], .num_views = 1, .kernel = kernel, .backend = "cpu"});
     const int64_t count = lr_operator_get_info(direct)->num_voxels;
     float *image = kept_floats(count);
     float *projected = kept_floats(count);

@@ -120,7 +120,6 @@ static void impossible_sets_are_refused(void **state)
     }
 }
 
-test_main("direct: views", cmocka_unit_test(axes_are_a_right_handed_frame), cmocka_unit_test(right_angles_are_exact),
-          cmocka_unit_test(defaults_are_those_of_the_paper), cmocka_unit_test(directions_find_their_view),
-          cmocka_unit_test(lines_on_a_border_belong_above), cmocka_unit_test(order_is_a_far_reaching_permutation),
-          cmocka_unit_test(impossible_sets_are_refused))
+test_main("direct: views", CASE(axes_are_a_right_handed_frame), CASE(right_angles_are_exact),
+          CASE(defaults_are_those_of_the_paper), CASE(directions_find_their_view), CASE(lines_on_a_border_belong_above),
+          CASE(order_is_a_far_reaching_permutation), CASE(impossible_sets_are_refused))

@@ -8,8 +8,7 @@
 
 static void every_listed_way_opens_or_says_why(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_device devices[EGL_WAY_MAX];
     const int count = lr_device_list(devices, EGL_WAY_MAX, &log.log);
     int usable = 0;
@@ -43,8 +42,7 @@ static void software_devices_come_after_hardware(void **state)
 
 static void each_way_draws(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct gl_context_params params = {.log = &log.log, .debug = true};
     struct egl_way ways[EGL_WAY_MAX];
     const int count = egl_ways_find(ways);
@@ -52,13 +50,13 @@ static void each_way_draws(void **state)
         lr_device found;
         struct gl_context *ctx;
         if (gl_context_try(&ways[k], &params, &found, &ctx) != LR_OK) continue;
-        assert_int_equal(gl_context_make_current(ctx), LR_OK);
+        assert_ok(gl_context_make_current(ctx));
         struct gl_target *target = gl_target_create(
             ctx, &(struct gl_target_params){.label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}});
         assert_non_null(target);
         gl_target_clear(target, &(struct gl_clear){.colours[0].f = {0.25f}});
         float pixels[6];
-        assert_int_equal(gl_texture_read(target->colours[0], NULL, pixels), LR_OK);
+        assert_ok(gl_texture_read(target->colours[0], NULL, pixels));
         assert_true(pixels[0] == 0.25f && pixels[5] == 0.25f);
         gl_target_destroy(target);
         assert_false(ctx->saw_error);
@@ -70,7 +68,6 @@ static void each_way_draws(void **state)
 
 static void limits_are_at_least_what_the_standard_promises(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_limits *limits = gl_context_limits(test->ctx);
     assert_true(limits->max_texture_size >= 16384);
     assert_true(limits->max_3d_texture_size >= 2048);
@@ -88,15 +85,14 @@ static void a_device_out_of_range_lists_what_exists(void **state)
 {
     const int wrong[] = {77, -1};
     for (int k = 0; k < 2; k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         const struct gl_context_params params = {.device = wrong[k], .log = &log.log};
         assert_null(gl_context_create(&params));
         assert_int_equal(log.status, LR_USAGE);
         char wanted[32];
         snprintf(wanted, sizeof(wanted), "device %d does not exist", wrong[k]);
-        assert_non_null(strstr(log.error, wanted));
-        assert_non_null(strstr(log.error, "choose one of 0 = "));
+        assert_says(log.error, wanted);
+        assert_says(log.error, "choose one of 0 = ");
     }
 }
 
@@ -120,19 +116,18 @@ static void assert_works(struct gl_context *ctx, uint32_t number)
     struct gl_buffer *buffer =
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number});
     assert_non_null(buffer);
-    assert_int_equal(gl_buffer_read(buffer, 0, 4, &back), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, 4, &back));
     assert_int_equal(back, number);
     gl_buffer_destroy(buffer);
 }
 
 static void two_contexts_on_one_display_outlive_each_other(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_context_params params = {.log = &test->log.log};
     struct gl_context *second = gl_context_create(&params);
     assert_non_null(second);
     assert_works(test->ctx, 1); /* still current after the other was made */
-    assert_int_equal(gl_context_make_current(second), LR_OK);
+    assert_ok(gl_context_make_current(second));
     assert_works(second, 2);
     gl_context_release(second);
     assert_works(test->ctx, 3);
@@ -146,10 +141,9 @@ static void two_contexts_on_one_display_outlive_each_other(void **state)
 
 static void destroying_a_current_context_brings_the_other_back(void **state)
 {
-    struct gl_test *test = *state;
     struct gl_context *second = gl_context_create(&(struct gl_context_params){0});
-    assert_int_equal(gl_context_make_current(second), LR_OK);
-    assert_int_equal(gl_context_make_current(second), LR_OK);
+    assert_ok(gl_context_make_current(second));
+    assert_ok(gl_context_make_current(second));
     gl_context_destroy(second);
     assert_works(test->ctx, 6);
 }
@@ -168,7 +162,7 @@ static void a_foreign_context_is_undisturbed(void **state)
     assert_true(eglMakeCurrent(foreign.display, foreign.surface, foreign.surface, foreign.context));
     eglBindAPI(EGL_OPENGL_ES_API);
     struct gl_context *ctx = gl_context_create(&(struct gl_context_params){0});
-    assert_int_equal(gl_context_make_current(ctx), LR_OK);
+    assert_ok(gl_context_make_current(ctx));
     assert_ptr_not_equal(eglGetCurrentContext(), foreign.context);
     assert_works(ctx, 7);
     gl_context_release(ctx);
@@ -183,12 +177,11 @@ static void a_foreign_context_is_undisturbed(void **state)
 
 static void an_adopted_context_works_and_stays(void **state)
 {
-    struct gl_test *test = *state;
     glEnable(GL_BLEND);
     const struct gl_context_params params = {.log = &test->log.log};
     struct gl_context *adopted = gl_context_adopt(&params);
     assert_non_null(adopted);
-    assert_int_equal(gl_context_make_current(adopted), LR_OK);
+    assert_ok(gl_context_make_current(adopted));
     assert_false(glIsEnabled(GL_BLEND));
     assert_works(adopted, 8);
     gl_context_release(adopted);
@@ -198,11 +191,10 @@ static void an_adopted_context_works_and_stays(void **state)
 
 static void nothing_current_cannot_be_adopted(void **state)
 {
-    struct gl_test *test = *state;
     gl_context_release(test->ctx);
     const struct gl_context_params params = {.log = &test->log.log};
     struct gl_context *adopted = gl_context_adopt(&params);
-    assert_int_equal(gl_context_make_current(test->ctx), LR_OK);
+    assert_ok(gl_context_make_current(test->ctx));
     assert_null(adopted);
     assert_int_equal(test->log.status, LR_NO_DEVICE);
 }
@@ -218,14 +210,13 @@ static void *try_elsewhere(void *user)
 
 static void a_context_moves_between_threads(void **state)
 {
-    struct gl_test *test = *state;
     gl_context_release(test->ctx);
     pthread_t thread;
     void *status = NULL;
     assert_int_equal(pthread_create(&thread, NULL, try_elsewhere, test->ctx), 0);
     pthread_join(thread, &status);
-    assert_int_equal(gl_context_make_current(test->ctx), LR_OK);
-    assert_int_equal(*(lr_status *)status, LR_OK);
+    assert_ok(gl_context_make_current(test->ctx));
+    assert_ok(*(lr_status *)status);
     assert_works(test->ctx, 10);
 }
 
@@ -235,11 +226,11 @@ static void driver_errors_reach_the_log_and_are_remembered(void **state)
     assert_false(test->ctx->saw_error);
     glBindBuffer(GL_TEXTURE_2D, 0);
     assert_true(test->ctx->saw_error);
-    assert_non_null(strstr(test->log.error, "OpenGL error"));
+    assert_says(test->log.error, "OpenGL error");
     assert_int_equal(gl_context_check(test->ctx, "a test"), LR_FAILED);
-    assert_non_null(strstr(test->log.error, "a test: "));
-    assert_non_null(strstr(test->log.error, "GL_INVALID_ENUM"));
-    assert_int_equal(gl_context_check(test->ctx, "a test"), LR_OK);
+    assert_says(test->log.error, "a test: ");
+    assert_says(test->log.error, "GL_INVALID_ENUM");
+    assert_ok(gl_context_check(test->ctx, "a test"));
 }
 
 static void destroying_nothing_is_allowed(void **state)
@@ -251,13 +242,11 @@ static void destroying_nothing_is_allowed(void **state)
     gl_program_destroy(NULL);
 }
 
-test_main("gl_context", cmocka_unit_test(every_listed_way_opens_or_says_why),
-          cmocka_unit_test(software_devices_come_after_hardware), cmocka_unit_test(each_way_draws),
-          gl_test_case(limits_are_at_least_what_the_standard_promises),
-          cmocka_unit_test(a_device_out_of_range_lists_what_exists),
-          cmocka_unit_test(the_last_usable_device_has_its_number),
+test_main("gl_context", CASE(every_listed_way_opens_or_says_why), CASE(software_devices_come_after_hardware),
+          CASE(each_way_draws), gl_test_case(limits_are_at_least_what_the_standard_promises),
+          CASE(a_device_out_of_range_lists_what_exists), CASE(the_last_usable_device_has_its_number),
           gl_test_case(two_contexts_on_one_display_outlive_each_other),
-          gl_test_case(destroying_a_current_context_brings_the_other_back),
-          cmocka_unit_test(a_foreign_context_is_undisturbed), gl_test_case(an_adopted_context_works_and_stays),
-          gl_test_case(nothing_current_cannot_be_adopted), gl_test_case(a_context_moves_between_threads),
-          gl_test_case(driver_errors_reach_the_log_and_are_remembered), cmocka_unit_test(destroying_nothing_is_allowed))
+          gl_test_case(destroying_a_current_context_brings_the_other_back), CASE(a_foreign_context_is_undisturbed),
+          gl_test_case(an_adopted_context_works_and_stays), gl_test_case(nothing_current_cannot_be_adopted),
+          gl_test_case(a_context_moves_between_threads), gl_test_case(driver_errors_reach_the_log_and_are_remembered),
+          CASE(destroying_nothing_is_allowed))

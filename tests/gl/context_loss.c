@@ -29,7 +29,7 @@ static void lose_after(int queries)
     glGetGraphicsResetStatus = answer_reset;
 }
 
-static void expect_loss(struct gl_test *test, lr_status status, const char *what)
+static void expect_loss(lr_status status, const char *what)
 {
     assert_int_equal(status, LR_NO_DEVICE);
     assert_int_equal(test->log.status, LR_NO_DEVICE); /* logged once, so that the log keeps it */
@@ -41,7 +41,6 @@ static void expect_loss(struct gl_test *test, lr_status status, const char *what
 
 static void the_context_tells_of_resets(void **state)
 {
-    struct gl_test *test = *state;
     GLint strategy = 0;
     (void)test;
     glGetIntegerv(GL_RESET_NOTIFICATION_STRATEGY, &strategy);
@@ -54,49 +53,45 @@ static void the_context_tells_of_resets(void **state)
 
 static void reading_a_buffer_finds_the_loss(void **state)
 {
-    struct gl_test *test = *state;
     const float numbers[4] = {1, 2, 3, 4};
     float back[4] = {0};
-    struct gl_buffer *buffer = make_buffer(test, "the numbers", 64, NULL);
-    assert_int_equal(gl_buffer_upload(buffer, 0, sizeof(numbers), numbers), LR_OK);
-    assert_int_equal(gl_buffer_read(buffer, 0, sizeof(back), back), LR_OK);
+    struct gl_buffer *buffer = make_buffer("the numbers", 64, NULL);
+    assert_ok(gl_buffer_upload(buffer, 0, sizeof(numbers), numbers));
+    assert_ok(gl_buffer_read(buffer, 0, sizeof(back), back));
     assert_memory_equal(numbers, back, sizeof(numbers));
     assert_false(test->ctx->saw_error);
     lose_after(0);
-    expect_loss(test, gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers");
-    expect_loss(test, gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers"); /* for ever */
+    expect_loss(gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers");
+    expect_loss(gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers"); /* for ever */
     glGetGraphicsResetStatus = own;
 }
 
 static void reading_a_texture_finds_the_loss(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_texture *texture = make_texture(test, "the strip", GL_R32UI, 16, 1);
+    struct gl_texture *texture = make_texture("the strip", GL_R32UI, 16, 1);
     uint32_t texels[16];
     lose_after(1);
-    assert_int_equal(gl_context_check(test->ctx, "before"), LR_OK);
-    expect_loss(test, gl_texture_read(texture, NULL, texels), "the strip");
+    assert_ok(gl_context_check(test->ctx, "before"));
+    expect_loss(gl_texture_read(texture, NULL, texels), "the strip");
     glGetGraphicsResetStatus = own;
 }
 
 /* A debugging context asks after each pass. */
 static void a_pass_finds_the_loss(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_program *program =
-        make_program(test, &(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
-    struct gl_buffer *buffer = make_buffer(test, "the numbers", 64, NULL);
-    struct gl_texture *source = make_texture(test, "the strip", GL_R32UI, 16, 1),
-                      *image = make_texture(test, "the strip", GL_R32UI, 16, 1);
+    struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
+    struct gl_buffer *buffer = make_buffer("the numbers", 64, NULL);
+    struct gl_texture *source = make_texture("the strip", GL_R32UI, 16, 1),
+                      *image = make_texture("the strip", GL_R32UI, 16, 1);
     const struct gl_pass pass = {.label = "scaling",
                                  .program = program,
                                  .buffers[POINTS_BINDING] = {.buffer = buffer},
                                  .textures[SOURCE_UNIT] = source,
                                  .images[0] = {.texture = image},
                                  .groups = {2, 1, 1}};
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     lose_after(0);
-    expect_loss(test, gl_pass_run(test->ctx, &pass), "scaling");
+    expect_loss(gl_pass_run(test->ctx, &pass), "scaling");
     glGetGraphicsResetStatus = own;
 }
 

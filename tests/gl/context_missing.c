@@ -7,8 +7,7 @@
 
 static void no_driver_is_one_sentence_with_a_remedy(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct gl_context_params params = {.log = &log.log};
     assert_null(gl_context_create(&params));
     print_message("%s\n", log.error);
@@ -20,13 +19,12 @@ static void no_driver_is_one_sentence_with_a_remedy(void **state)
 static void the_list_has_refusals_only(void **state)
 {
     lr_device devices[8];
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const int count = lr_device_list(devices, 8, &log.log);
     assert_int_equal(log.num_warnings, 0); /* nothing works that could have been passed over */
     assert_int_equal(count, 3);
     assert_string_equal(devices[0].way, "egl devices");
-    assert_non_null(strstr(devices[0].reason, "EGL does not list them: "));
+    assert_says(devices[0].reason, "EGL does not list them: ");
     for (int k = 0; k < count; k++) {
         assert_false(devices[k].usable);
         assert_true(devices[k].reason[0] != '\0');

@@ -9,8 +9,7 @@
 
 static void a_pbuffer_context_draws(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct gl_context_params params = {.log = &log.log, .debug = true};
     struct egl_way ways[EGL_WAY_MAX];
     const int count = egl_ways_find(ways);
@@ -23,13 +22,13 @@ static void a_pbuffer_context_draws(void **state)
         skip();
     }
     assert_ptr_not_equal(ctx->egl.surface, EGL_NO_SURFACE);
-    assert_int_equal(gl_context_make_current(ctx), LR_OK);
+    assert_ok(gl_context_make_current(ctx));
     const struct gl_texture_params four = {.label = "four", .format = GL_R32F, .width = 2, .height = 2};
     struct gl_texture *texture = gl_texture_create(ctx, &four);
     const float eighth = 0.125f;
     float values[4] = {0};
     gl_texture_clear(texture, &eighth);
-    assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
+    assert_ok(gl_texture_read(texture, NULL, values));
     assert_true(values[3] == 0.125f);
     gl_texture_destroy(texture);
     gl_context_release(ctx);

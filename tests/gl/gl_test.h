@@ -10,29 +10,25 @@
 
 #include "gl/pass.h"
 
-struct gl_test {
+static struct gl_test {
     struct test_log log;
     struct gl_context *ctx;
-};
+} gl_tested, *const test = &gl_tested;
 
 static inline int gl_test_begin(void **state)
 {
-    struct gl_test *test = calloc(1, sizeof(*test));
     test_log_init(&test->log);
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 0);
     const struct gl_context_params params = {.log = &test->log.log, .debug = true};
     test->ctx = gl_context_create(&params);
-    *state = test;
     return test->ctx != NULL && gl_context_make_current(test->ctx) == LR_OK ? 0 : -1;
 }
 
 static inline int gl_test_end(void **state)
 {
-    struct gl_test *test = *state;
     destroy_kept(NULL);
     gl_context_release(test->ctx);
     gl_context_destroy(test->ctx);
-    free(test);
     return 0;
 }
 
@@ -59,27 +55,26 @@ static inline void gl_test_destroy_program(void *program)
 }
 
 /* data NULL: zeros. */
-static inline struct gl_buffer *make_buffer(struct gl_test *test, const char *label, int64_t bytes, const void *data)
+static inline struct gl_buffer *make_buffer(const char *label, int64_t bytes, const void *data)
 {
     const struct gl_buffer_params params = {.label = label, .size_bytes = bytes, .data = data};
     return keep_object(gl_buffer_create(test->ctx, &params), gl_test_destroy_buffer);
 }
 
-static inline struct gl_texture *make_texture(struct gl_test *test, const char *label, GLenum format, int width,
-                                              int height)
+static inline struct gl_texture *make_texture(const char *label, GLenum format, int width, int height)
 {
     const struct gl_texture_params params = {.label = label, .format = format, .width = width, .height = height};
     return keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
 }
 
-static inline struct gl_target *make_target(struct gl_test *test, const struct gl_target_params *params)
+static inline struct gl_target *make_target(const struct gl_target_params *params)
 {
     struct gl_target *target = keep_object(gl_target_create(test->ctx, params), gl_test_destroy_target);
     gl_target_clear(target, NULL);
     return target;
 }
 
-static inline struct gl_program *make_program(struct gl_test *test, const struct gl_program_params *params)
+static inline struct gl_program *make_program(const struct gl_program_params *params)
 {
     return keep_object(gl_program_create(test->ctx, params), gl_test_destroy_program);
 }

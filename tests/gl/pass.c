@@ -14,21 +14,19 @@ struct block {
     uint32_t number[4];
 };
 
-static struct gl_program *make_cover(struct gl_test *test, const char *define, const char *value)
+static struct gl_program *make_cover(const char *define, const char *value)
 {
     const struct gl_define defines[] = {{define, value}, {NULL, NULL}};
-    return make_program(test, &(struct gl_program_params){.vertex = "cover.vert",
-                                                          .fragment = "colour.frag",
-                                                          .defines = define != NULL ? defines : NULL,
-                                                          .label = "colour.frag"});
+    return make_program(&(struct gl_program_params){.vertex = "cover.vert",
+                                                    .fragment = "colour.frag",
+                                                    .defines = define != NULL ? defines : NULL,
+                                                    .label = "colour.frag"});
 }
 
-static struct gl_target *make_square(struct gl_test *test, int side, bool depth)
+static struct gl_target *make_square(int side, bool depth)
 {
-    return make_target(
-        test,
-        &(struct gl_target_params){
-            .label = "image", .width = side, .height = side, .colour_formats = {GL_R32F, GL_R32UI}, .depth = depth});
+    return make_target(&(struct gl_target_params){
+        .label = "image", .width = side, .height = side, .colour_formats = {GL_R32F, GL_R32UI}, .depth = depth});
 }
 
 /* A triangle over the whole target. */
@@ -45,7 +43,7 @@ static struct gl_pass cover(const char *label, struct gl_program *program, struc
                             .instances = 1};
 }
 
-static void assert_quiet(const struct gl_test *test)
+static void assert_quiet(void)
 {
     assert_string_equal(test->log.error, "");
     assert_string_equal(test->log.warning, "");
@@ -84,30 +82,28 @@ static void assert_baseline(void)
 
 static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_target *target = make_square(test, 8, false);
+    struct gl_target *target = make_square(8, false);
     const struct block block = {{0.75f}, {42}};
-    struct gl_pass pass = cover("cover", make_cover(test, "FACTOR", "2.0"), target, &block);
+    struct gl_pass pass = cover("cover", make_cover("FACTOR", "2.0"), target, &block);
     memcpy(pass.viewport, (const int[4]){2, 1, 3, 4}, sizeof(pass.viewport));
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     float values[64];
     uint32_t numbers[64];
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
-    assert_int_equal(gl_texture_read(target->colours[1], NULL, numbers), LR_OK);
+    assert_ok(gl_texture_read(target->colours[0], NULL, values));
+    assert_ok(gl_texture_read(target->colours[1], NULL, numbers));
     for (int k = 0; k < 64; k++) {
         const int x = k % 8, y = k / 8;
         const bool inside = x >= 2 && x < 5 && y >= 1 && y < 5;
         assert_true(values[k] == (inside ? 1.5f : 0.0f) && numbers[k] == (inside ? 42u : 0u));
     }
     assert_baseline();
-    assert_quiet(test);
+    assert_quiet();
 }
 
 /* Sums of multiples of 1/8 below 2^20 are exact in single precision, in any order. */
 static void blended_points_add_exactly(void **state)
 {
     enum { NUM_POINTS = 5000 };
-    struct gl_test *test = *state;
     uint64_t seed = test_seed();
     static float points[NUM_POINTS][4];
     float wanted[256] = {0};
@@ -118,11 +114,11 @@ static void blended_points_add_exactly(void **state)
         points[k][2] = floorf((float)(test_random(&seed) * 1000)) / 8;
         wanted[x + 16 * y] += points[k][2];
     }
-    struct gl_program *program = make_program(
-        test, &(struct gl_program_params){.vertex = "points.vert", .fragment = "add.frag", .label = "add.frag"});
-    struct gl_target *target = make_target(
-        test, &(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
-    struct gl_buffer *buffer = make_buffer(test, "points", sizeof(points), points);
+    struct gl_program *program =
+        make_program(&(struct gl_program_params){.vertex = "points.vert", .fragment = "add.frag", .label = "add.frag"});
+    struct gl_target *target =
+        make_target(&(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
+    struct gl_buffer *buffer = make_buffer("points", sizeof(points), points);
     const struct gl_pass pass = {.label = "add points",
                                  .program = program,
                                  .target = target,
@@ -130,76 +126,72 @@ static void blended_points_add_exactly(void **state)
                                  .blending = GL_BLENDING_ADD,
                                  .vertices = NUM_POINTS,
                                  .instances = 1};
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     float values[256];
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    assert_ok(gl_texture_read(target->colours[0], NULL, values));
     assert_memory_equal(values, wanted, sizeof(wanted));
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
+    assert_ok(gl_texture_read(target->colours[0], NULL, values));
     for (int k = 0; k < 256; k++) assert_true(values[k] == 2 * wanted[k]);
     assert_baseline();
-    assert_quiet(test);
+    assert_quiet();
 }
 
 static float first_value(const struct gl_texture *texture)
 {
     float value = NAN;
-    assert_int_equal(gl_texture_read(texture, &(struct gl_box){0, 0, 0, 1, 1, 1}, &value), LR_OK);
+    assert_ok(gl_texture_read(texture, &(struct gl_box){0, 0, 0, 1, 1, 1}, &value));
     return value;
 }
 
 /* Instances are half a unit of z apart, from -1/4. */
 static void the_nearer_wins_with_a_depth_test(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_target *target = make_square(test, 4, true);
+    struct gl_target *target = make_square(4, true);
     struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("near", make_cover(test, NULL, NULL), target, &block);
+    struct gl_pass pass = cover("near", make_cover(NULL, NULL), target, &block);
     pass.depth_test = true;
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->depth) == 0.375f);
     block.colour[0] = 2;
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->colours[0]) == 1.0f);
     pass.depth_test = false;
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->colours[0]) == 2.0f);
     gl_target_clear(target, NULL);
     pass.depth_test = pass.depth_zero_to_one = true;
     pass.instances = 2; /* the first is in front of the near plane now */
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->depth) == 0.25f);
     assert_baseline();
-    assert_quiet(test);
+    assert_quiet();
 }
 
 static void clip_distances_cut(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_target *target = make_square(test, 8, false);
+    struct gl_target *target = make_square(8, false);
     const struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("cut", make_cover(test, "HALF", NULL), target, &block);
+    struct gl_pass pass = cover("cut", make_cover("HALF", NULL), target, &block);
     pass.clip_distances = 1;
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     float values[64];
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    assert_ok(gl_texture_read(target->colours[0], NULL, values));
     for (int k = 0; k < 64; k++) assert_true(values[k] == (k % 8 >= 4 ? 1.0f : 0.0f));
     assert_baseline();
-    assert_quiet(test);
+    assert_quiet();
 }
 
 static void compute_reads_textures_and_writes_buffers_and_images(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_program *program =
-        make_program(test, &(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
-    struct gl_texture *source = make_texture(test, "strip", GL_R32UI, 16, 1);
-    struct gl_texture *image = make_texture(test, "strip", GL_R32UI, 16, 1);
+    struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
+    struct gl_texture *source = make_texture("strip", GL_R32UI, 16, 1);
+    struct gl_texture *image = make_texture("strip", GL_R32UI, 16, 1);
     const int64_t offset = gl_context_limits(test->ctx)->storage_alignment;
-    struct gl_buffer *buffer = make_buffer(test, "numbers", offset + 64, NULL);
+    struct gl_buffer *buffer = make_buffer("numbers", offset + 64, NULL);
     uint32_t sent[16], numbers[16], stored[16];
     for (uint32_t k = 0; k < 16; k++) sent[k] = k * k;
-    assert_int_equal(gl_texture_upload(source, sent), LR_OK);
+    assert_ok(gl_texture_upload(source, sent));
     const struct gl_pass pass = {.label = "scale",
                                  .program = program,
                                  .buffers[POINTS_BINDING] = {buffer, offset, 64},
@@ -207,61 +199,58 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
                                  .images[0] = {.texture = image},
                                  .groups = {2, 1, 1},
                                  .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
-    assert_int_equal(gl_buffer_read(buffer, offset, 64, numbers), LR_OK);
-    assert_int_equal(gl_texture_read(image, NULL, stored), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
+    assert_ok(gl_pass_run(test->ctx, &pass));
+    assert_ok(gl_buffer_read(buffer, offset, 64, numbers));
+    assert_ok(gl_texture_read(image, NULL, stored));
     for (uint32_t k = 0; k < 16; k++) {
         assert_int_equal(numbers[k], 4 * k * k);
         assert_int_equal(stored[k], 4 * k * k + 1);
     }
     assert_baseline();
-    assert_quiet(test);
+    assert_quiet();
 }
 
 /* More passes than the uniform ring holds: each must see its own block. */
 static void uniforms_survive_the_ring(void **state)
 {
     enum { NUM_PASSES = 5000, SIDE = 8 };
-    struct gl_test *test = *state;
-    struct gl_program *program = make_cover(test, NULL, NULL);
+    struct gl_program *program = make_cover(NULL, NULL);
     struct gl_target *target = make_target(
-        test, &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
+        &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
     double sum[SIDE] = {0};
     for (int k = 0; k < NUM_PASSES; k++) {
         const struct block block = {{(float)(k % 97)}, {0}};
         struct gl_pass pass = cover("ring", program, target, &block);
         memcpy(pass.viewport, (const int[4]){k % SIDE, 0, 1, 1}, sizeof(pass.viewport));
         pass.blending = GL_BLENDING_ADD;
-        assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+        assert_ok(gl_pass_run(test->ctx, &pass));
         sum[k % SIDE] += k % 97;
     }
     float values[SIDE * SIDE];
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    assert_ok(gl_texture_read(target->colours[0], NULL, values));
     for (int k = 0; k < SIDE; k++) assert_true(values[k] == (float)sum[k] && sum[k] > 0);
-    assert_quiet(test);
+    assert_quiet();
 }
 
 static void nothing_to_draw_draws_nothing(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_target *target = make_square(test, 4, false);
+    struct gl_target *target = make_square(4, false);
     const struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("nothing", make_cover(test, NULL, NULL), target, &block);
+    struct gl_pass pass = cover("nothing", make_cover(NULL, NULL), target, &block);
     pass.instances = 0;
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     pass.vertices = 0;
     pass.instances = 1;
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->colours[0]) == 0.0f);
 }
 
 static void passes_that_make_no_sense_are_refused(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_target *target = make_square(test, 4, false);
-    struct gl_buffer *buffer = make_buffer(test, "short", 16, NULL);
-    const struct gl_pass good = cover("good", make_cover(test, NULL, NULL), target, NULL);
+    struct gl_target *target = make_square(4, false);
+    struct gl_buffer *buffer = make_buffer("short", 16, NULL);
+    const struct gl_pass good = cover("good", make_cover(NULL, NULL), target, NULL);
     struct gl_pass bad[] = {good, good, good, good, good, good, good};
     bad[0].target = NULL;
     bad[1].viewport[2] = 5;
@@ -281,9 +270,8 @@ static void passes_that_make_no_sense_are_refused(void **state)
 
 static void timers_time(void **state)
 {
-    struct gl_test *test = *state;
     struct gl_stopwatch *timer = gl_stopwatch_create(test->ctx, "clearing");
-    struct gl_target *target = make_square(test, 512, false);
+    struct gl_target *target = make_square(512, false);
     assert_true(gl_stopwatch_seconds(timer) == 0.0);
     const double start = lr_clock_seconds();
     gl_stopwatch_begin(timer);
@@ -292,16 +280,15 @@ static void timers_time(void **state)
     const double seconds = gl_stopwatch_seconds(timer);
     assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
     gl_stopwatch_destroy(timer);
-    assert_quiet(test);
+    assert_quiet();
 }
 
 /* More laps than are in flight at once: the sum is of all of them, and what lies between two laps
  * does not count. Software renderers stamp times as they please, so bounds are wide. */
 static void stopwatches_add_laps(void **state)
 {
-    struct gl_test *test = *state;
     struct gl_stopwatch *watch = gl_stopwatch_create(test->ctx, "laps");
-    struct gl_target *target = make_square(test, 256, false);
+    struct gl_target *target = make_square(256, false);
     const double start = lr_clock_seconds();
     assert_non_null(watch);
     assert_true(gl_stopwatch_seconds(watch) == 0.0);
@@ -316,7 +303,7 @@ static void stopwatches_add_laps(void **state)
     gl_stopwatch_reset(watch);
     assert_true(gl_stopwatch_seconds(watch) == 0.0);
     gl_stopwatch_destroy(watch);
-    assert_quiet(test);
+    assert_quiet();
 }
 
 static void no_stopwatch_measures_nothing(void **state)
@@ -355,15 +342,14 @@ static void assert_labelled(GLenum kind, GLuint name, const char *begins)
 
 static void passes_and_objects_bear_names(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_target *target = make_square(test, 8, true);
-    struct gl_buffer *buffer = make_buffer(test, "numbers", 16, NULL);
+    struct gl_target *target = make_square(8, true);
+    struct gl_buffer *buffer = make_buffer("numbers", 16, NULL);
     const struct block block = {{1.0f}, {1}};
-    const struct gl_pass pass = cover("cover it all", make_cover(test, NULL, NULL), target, &block);
+    const struct gl_pass pass = cover("cover it all", make_cover(NULL, NULL), target, &block);
     struct groups groups = {0};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageCallback(note_group, &groups);
-    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_ok(gl_pass_run(test->ctx, &pass));
     glDebugMessageCallback(NULL, NULL);
     assert_string_equal(groups.opened, "cover it all");
     assert_int_equal(groups.num_opened, 1);
@@ -373,7 +359,7 @@ static void passes_and_objects_bear_names(void **state)
     assert_labelled(GL_TEXTURE, target->depth->name, "image");
     assert_labelled(GL_BUFFER, buffer->name, "numbers");
     destroy_kept(NULL);
-    assert_quiet(test);
+    assert_quiet();
 }
 
 test_main("gl_pass", gl_test_case(a_draw_covers_its_viewport_with_its_uniforms),

@@ -4,7 +4,7 @@
 
 #include "gl/program.h"
 
-static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment)
+static struct gl_program *make(const char *vertex, const char *fragment)
 {
     return gl_program_create(
         test->ctx, &(struct gl_program_params){.vertex = vertex, .fragment = fragment, .label = "under test"});
@@ -12,8 +12,7 @@ static struct gl_program *make(struct gl_test *test, const char *vertex, const c
 
 static void a_program_links_and_has_its_label(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_program *program = keep_object(make(test, "cover.vert", "colour.frag"), gl_test_destroy_program);
+    struct gl_program *program = keep_object(make("cover.vert", "colour.frag"), gl_test_destroy_program);
     char label[64] = "";
     glGetObjectLabel(GL_PROGRAM, gl_program_name(program), sizeof(label), NULL, label);
     assert_string_equal(label, "under test");
@@ -26,9 +25,8 @@ static void a_program_links_and_has_its_label(void **state)
 
 static void a_compute_program_knows_its_group_size(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
-    struct gl_program *program = make_program(test, &params);
+    struct gl_program *program = make_program(&params);
     int size[3];
     gl_program_group_size(program, size);
     assert_int_equal(size[0], 8);
@@ -37,8 +35,7 @@ static void a_compute_program_knows_its_group_size(void **state)
 
 static void compile_errors_name_file_line_and_text(void **state)
 {
-    struct gl_test *test = *state;
-    assert_null(make(test, "cover.vert", "broken.frag"));
+    assert_null(make("cover.vert", "broken.frag"));
     print_message("%s\n", test->log.error);
     assert_error(&test->log, LR_FAILED, "/shaders/broken.frag:9: error", "nonsense", "`value = nonsense; // line 9`",
                  "under test");
@@ -46,60 +43,53 @@ static void compile_errors_name_file_line_and_text(void **state)
 
 static void compile_errors_name_the_include(void **state)
 {
-    struct gl_test *test = *state;
-    assert_null(make(test, "cover.vert", "broken_include.frag"));
+    assert_null(make("cover.vert", "broken_include.frag"));
     assert_error(&test->log, test->log.status, "/shaders/common/broken.glsl:5: error",
                  "`return 0.5 * missing_number; // line 5`");
 }
 
 static void defines_do_not_move_lines(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_define defines[] = {{"FIRST", "1"}, {"SECOND", NULL}, {NULL, NULL}};
     const struct gl_program_params params = {
         .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "defined"};
     assert_null(gl_program_create(test->ctx, &params));
-    assert_non_null(strstr(test->log.error, "/shaders/broken.frag:9: error"));
+    assert_says(test->log.error, "/shaders/broken.frag:9: error");
 }
 
 static void defines_reach_the_shader(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_define defines[] = {{"nonsense", "0.5"}, {NULL, NULL}};
     const struct gl_program_params params = {
         .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"};
-    make_program(test, &params);
+    make_program(&params);
 }
 
 static void a_lost_include_names_the_line_that_asks(void **state)
 {
-    struct gl_test *test = *state;
-    assert_null(make(test, "cover.vert", "lost_include.frag"));
+    assert_null(make("cover.vert", "lost_include.frag"));
     assert_error(&test->log, LR_BAD_INPUT, "/shaders/lost_include.frag:4: ", "common/not_there.glsl");
 }
 
 static void a_shader_that_is_nowhere_is_named(void **state)
 {
-    struct gl_test *test = *state;
-    assert_null(make(test, "cover.vert", "nowhere.frag"));
+    assert_null(make("cover.vert", "nowhere.frag"));
     assert_error(&test->log, test->log.status, "nowhere.frag", "LORASTER_SHADER_DIR");
     unsetenv("LORASTER_SHADER_DIR");
-    assert_null(make(test, "nowhere.vert", "nowhere.frag"));
+    assert_null(make("nowhere.vert", "nowhere.frag"));
     assert_error(&test->log, LR_USAGE, "nowhere.vert");
 }
 
 static void stages_that_do_not_fit_are_one_sentence(void **state)
 {
-    struct gl_test *test = *state;
-    assert_null(make(test, "points.vert", "mismatch.frag"));
+    assert_null(make("points.vert", "mismatch.frag"));
     assert_null(strchr(test->log.error, '\n'));
     assert_error(&test->log, LR_FAILED, "program under test");
 }
 
 static void stages_must_make_sense(void **state)
 {
-    struct gl_test *test = *state;
-    assert_null(make(test, "points.vert", NULL));
+    assert_null(make("points.vert", NULL));
     assert_int_equal(test->log.status, LR_USAGE);
     const struct gl_program_params both = {.vertex = "points.vert", .compute = "scale.comp", .label = "both"};
     assert_null(gl_program_create(test->ctx, &both));
@@ -125,7 +115,7 @@ static void each_file_is_included_once_with_its_lines(void **state)
 {
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     struct gl_shader_source source;
-    assert_int_equal(gl_shader_source_init(&source, "colour.frag", NULL), LR_OK);
+    assert_ok(gl_shader_source_init(&source, "colour.frag", NULL));
     assert_string_equal(source.files[0], "colour.frag");
     assert_string_equal(source.files[1], "common/numbers.h");
     assert_string_equal(source.files[2], "common/block.glsl");
@@ -154,7 +144,7 @@ static void embedded_shaders_equal_those_of_the_folder(void **state)
     int count = 0;
     for (const struct gl_embedded_shader *shader = gl_embedded_test_shaders; shader->name != NULL; shader++, count++) {
         struct gl_shader_source source;
-        assert_int_equal(gl_shader_source_init(&source, shader->name, NULL), LR_OK);
+        assert_ok(gl_shader_source_init(&source, shader->name, NULL));
         assert_string_equal(source.text, shader->text);
         for (int k = 0; source.files[k] != NULL || shader->files[k] != NULL; k++)
             assert_string_equal(source.files[k], shader->files[k]);
@@ -174,7 +164,7 @@ static void every_driver_form_is_understood(void **state)
     };
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     struct gl_shader_source source;
-    assert_int_equal(gl_shader_source_init(&source, "broken_include.frag", NULL), LR_OK);
+    assert_ok(gl_shader_source_init(&source, "broken_include.frag", NULL));
     int flat_line = 1;
     for (const char *at = source.text; at < strstr(source.text, "return 0.5"); at++) flat_line += *at == '\n';
     for (int k = 0; k < 4; k++) {
@@ -186,7 +176,7 @@ static void every_driver_form_is_understood(void **state)
         assert_int_equal(log.status, LR_FAILED);
         assert_non_null(
             strstr(log.error, k < 3 ? "/common/broken.glsl:5: error" : "/common/broken.glsl:5: preprocessor error"));
-        assert_non_null(strstr(log.error, "x"));
+        assert_says(log.error, "x");
         assert_non_null(strstr(log.error, "`return 0.5 * missing_number; // line 5`"));
     }
     gl_shader_source_finish(&source);
@@ -197,6 +187,5 @@ test_main("gl_program", gl_test_case(a_program_links_and_has_its_label),
           gl_test_case(compile_errors_name_the_include), gl_test_case(defines_do_not_move_lines),
           gl_test_case(defines_reach_the_shader), gl_test_case(a_lost_include_names_the_line_that_asks),
           gl_test_case(a_shader_that_is_nowhere_is_named), gl_test_case(stages_that_do_not_fit_are_one_sentence),
-          gl_test_case(stages_must_make_sense), cmocka_unit_test(each_file_is_included_once_with_its_lines),
-          cmocka_unit_test(embedded_shaders_equal_those_of_the_folder),
-          cmocka_unit_test(every_driver_form_is_understood))
+          gl_test_case(stages_must_make_sense), CASE(each_file_is_included_once_with_its_lines),
+          CASE(embedded_shaders_equal_those_of_the_folder), CASE(every_driver_form_is_understood))

@@ -39,19 +39,18 @@ static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
 /* Storage comes again in a buffer of the same size, and begins with zeros all the same. */
 static void storage_comes_again(void **state)
 {
-    struct gl_test *test = *state;
     const int64_t bytes = 1 << 20;
     const struct gl_buffer_params params = {.label = "used again", .size_bytes = bytes};
     unsigned char *sent = kept(bytes, 1), *back = kept(bytes, 1);
     memset(sent, 0x5a, (size_t)bytes);
     struct gl_buffer *buffer = gl_buffer_create(test->ctx, &params);
     const GLuint name = buffer->name;
-    assert_int_equal(gl_buffer_upload(buffer, 0, bytes, sent), LR_OK);
+    assert_ok(gl_buffer_upload(buffer, 0, bytes, sent));
     gl_buffer_destroy(buffer);
-    assert_int_not_equal(make_buffer(test, "larger", 2 * bytes, NULL)->name, name);
-    buffer = make_buffer(test, "used again", bytes, NULL);
+    assert_int_not_equal(make_buffer("larger", 2 * bytes, NULL)->name, name);
+    buffer = make_buffer("used again", bytes, NULL);
     assert_int_equal(buffer->name, name);
-    assert_int_equal(gl_buffer_read(buffer, 0, bytes, back), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, bytes, back));
     memset(sent, 0, (size_t)bytes);
     assert_memory_equal(sent, back, (size_t)bytes);
 }
@@ -60,7 +59,6 @@ static void storage_comes_again(void **state)
 static void many_buffers_come_and_go(void **state)
 {
     enum { COUNT = GL_POOL_MOST + 24 };
-    struct gl_test *test = *state;
     for (int round = 0; round < 3; round++) {
         struct gl_buffer *buffers[COUNT];
         for (uint32_t k = 0; k < COUNT; k++) {
@@ -70,7 +68,7 @@ static void many_buffers_come_and_go(void **state)
         }
         for (uint32_t k = 0; k < COUNT; k++) {
             uint32_t word;
-            assert_int_equal(gl_buffer_read(buffers[k], 8188, 4, &word), LR_OK);
+            assert_ok(gl_buffer_read(buffers[k], 8188, 4, &word));
             assert_int_equal(word, k + 1);
             gl_buffer_destroy(buffers[k]);
         }
@@ -80,26 +78,25 @@ static void many_buffers_come_and_go(void **state)
 /* What is uploaded right after creation stays: nothing clears it later. */
 static void uploads_follow_clears(void **state)
 {
-    struct gl_test *test = *state;
     const int sides[] = {16, 128, 129, 512, 2048};
     for (int n = 0; n < 5; n++) {
         const int64_t count = (int64_t)sides[n] * sides[n];
         uint32_t *sent = kept(count, 4), *back = kept(count, 4);
         for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k + 1;
-        struct gl_buffer *buffer = make_buffer(test, "cleared", 8 * count, NULL);
-        assert_int_equal(gl_buffer_upload(buffer, 0, 4 * count, sent), LR_OK);
-        assert_int_equal(gl_buffer_read(buffer, 0, 4 * count, back), LR_OK);
+        struct gl_buffer *buffer = make_buffer("cleared", 8 * count, NULL);
+        assert_ok(gl_buffer_upload(buffer, 0, 4 * count, sent));
+        assert_ok(gl_buffer_read(buffer, 0, 4 * count, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
-        struct gl_texture *texture = make_texture(test, "cleared", GL_R32UI, sides[n], sides[n] + 1);
+        struct gl_texture *texture = make_texture("cleared", GL_R32UI, sides[n], sides[n] + 1);
         const struct gl_box box = {.width = sides[n], .height = sides[n]};
-        assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
-        assert_int_equal(gl_texture_read(texture, &box, back), LR_OK);
+        assert_ok(gl_texture_upload_rect(texture, &box, sent));
+        assert_ok(gl_texture_read(texture, &box, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
         destroy_kept(NULL);
     }
 }
 
-static void assert_round_trip(struct gl_test *test, GLenum target, int form, uint64_t *seed)
+static void assert_round_trip(GLenum target, int form, uint64_t *seed)
 {
     const struct gl_texture_params params = {.label = "round trip",
                                              .target = target,
@@ -111,57 +108,54 @@ static void assert_round_trip(struct gl_test *test, GLenum target, int form, uin
     const int64_t bytes = gl_texture_bytes(texture);
     assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
     unsigned char *sent = kept(bytes, 1), *back = kept(bytes, 1);
-    assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
+    assert_ok(gl_texture_read(texture, NULL, back));
     for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
-    assert_int_equal(gl_texture_upload(texture, sent), LR_OK);
-    assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
+    assert_ok(gl_texture_upload(texture, sent));
+    assert_ok(gl_texture_read(texture, NULL, back));
     assert_memory_equal(sent, back, (size_t)bytes);
 }
 
 static void textures_give_back_what_they_got(void **state)
 {
-    struct gl_test *test = *state;
     uint64_t seed = test_seed();
     for (int form = 0; form < (int)(sizeof(formats) / sizeof(formats[0])); form++) {
-        assert_round_trip(test, GL_TEXTURE_2D, form, &seed);
-        assert_round_trip(test, GL_TEXTURE_2D_ARRAY, form, &seed);
-        if (formats[form].format != GL_DEPTH_COMPONENT32F) assert_round_trip(test, GL_TEXTURE_3D, form, &seed);
+        assert_round_trip(GL_TEXTURE_2D, form, &seed);
+        assert_round_trip(GL_TEXTURE_2D_ARRAY, form, &seed);
+        if (formats[form].format != GL_DEPTH_COMPONENT32F) assert_round_trip(GL_TEXTURE_3D, form, &seed);
     }
     assert_string_equal(test->log.error, "");
 }
 
 static void boxes_reach_their_texels_only(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_texture_params params = {
         .label = "boxes", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32UI, .width = 6, .height = 4, .depth = 3};
     struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t all[72], part[12];
-    assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
-    assert_int_equal(gl_texture_read(texture, NULL, all), LR_OK);
+    assert_ok(gl_texture_upload_rect(texture, &box, sent));
+    assert_ok(gl_texture_read(texture, NULL, all));
     for (int k = 0; k < 72; k++) {
         const int x = k % 6 - 2, y = k / 6 % 4 - 1, z = k / 24 - 1;
         const bool inside = x >= 0 && x < 3 && y >= 0 && y < 2 && z >= 0 && z < 2;
         assert_int_equal(all[k], inside ? sent[x + 3 * (y + 2 * z)] : 0);
     }
-    assert_int_equal(gl_texture_read(texture, &box, part), LR_OK);
+    assert_ok(gl_texture_read(texture, &box, part));
     assert_memory_equal(part, sent, sizeof(sent));
     const struct gl_box outside = {4, 0, 0, 3, 1, 1}, behind = {0, 0, 3, 1, 1, 0};
     assert_int_equal(gl_texture_read(texture, &outside, part), LR_USAGE);
     assert_int_equal(gl_texture_upload_rect(texture, &behind, sent), LR_USAGE);
-    assert_non_null(strstr(test->log.error, "boxes: the box of 1 x 1 x 1 texels at 0, 0, 3"));
+    assert_says(test->log.error, "boxes: the box of 1 x 1 x 1 texels at 0, 0, 3");
     const uint32_t seven = 7;
     gl_texture_clear(texture, &seven);
-    assert_int_equal(gl_texture_read(texture, NULL, all), LR_OK);
+    assert_ok(gl_texture_read(texture, NULL, all));
     assert_true(all[0] == 7 && all[71] == 7);
 }
 
 static void impossible_textures_are_refused(void **state)
 {
-    struct gl_test *test = *state;
     struct gl_texture_params params = {.label = "flat", .format = GL_R32F, .width = 0, .height = 1};
     assert_null(gl_texture_create(test->ctx, &params));
     assert_int_equal(test->log.status, LR_USAGE);
@@ -177,21 +171,20 @@ static void impossible_textures_are_refused(void **state)
 
 static void buffers_give_back_what_they_got(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_buffer *buffer = make_buffer(test, "seven bytes", 7, NULL);
+    struct gl_buffer *buffer = make_buffer("seven bytes", 7, NULL);
     unsigned char back[7];
-    assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\0\0\0\0\0\0\0", 7);
-    assert_int_equal(gl_buffer_upload(buffer, 2, 3, "abc"), LR_OK);
-    assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
+    assert_ok(gl_buffer_upload(buffer, 2, 3, "abc"));
+    assert_ok(gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\0\0abc\0\0", 7);
     assert_int_equal(gl_buffer_upload(buffer, 5, 3, "abc"), LR_USAGE);
-    assert_non_null(strstr(test->log.error, "seven bytes: 3 bytes at 5 are not inside its 7"));
+    assert_says(test->log.error, "seven bytes: 3 bytes at 5 are not inside its 7");
     assert_int_equal(gl_buffer_read(buffer, INT64_MAX, 1, back), LR_USAGE);
     gl_buffer_clear(buffer, 0x01010101);
-    assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\1\1\1\1\1\1\1", 7);
-    make_buffer(test, "empty", 0, NULL);
+    make_buffer("empty", 0, NULL);
 }
 
 /* In a context that takes the device for a large one, where a shader fills what is large. */
@@ -212,8 +205,8 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
     const uint32_t pair[2] = {0xabcd0001u, 0x1234fffeu};
     const struct gl_buffer_range range = {.to = buffer, .to_offset = 4 * words[0], .bytes = 4 * (words[1] - words[0])};
     gl_buffer_clear(buffer, 7);
-    assert_int_equal(gl_buffer_fill_range(&range, pair, count), LR_OK);
-    assert_int_equal(gl_buffer_read(buffer, 0, sizeof(back), back), LR_OK);
+    assert_ok(gl_buffer_fill_range(&range, pair, count));
+    assert_ok(gl_buffer_read(buffer, 0, sizeof(back), back));
     for (int64_t k = 0; k < FILLED_WORDS; k++) {
         const bool is_inside = k >= words[0] && k < words[1];
         assert_int_equal(back[k], is_inside ? pair[(k - words[0]) % count] : 7);
@@ -222,8 +215,7 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
 
 static void fills_reach_their_words_only(void **state)
 {
-    struct gl_test *test = *state;
-    struct gl_buffer *buffer = make_buffer(test, "words", 4 * FILLED_WORDS, NULL);
+    struct gl_buffer *buffer = make_buffer("words", 4 * FILLED_WORDS, NULL);
     const int64_t ranges[][2] = {{0, FILLED_WORDS}, {1, FILLED_WORDS}, {6, 90001}, {77, 50000}};
     for (int k = 0; k < 4; k++) check_fill(buffer, ranges[k], 1);
     check_fill(buffer, (const int64_t[]){6, 90000}, 2);
@@ -233,19 +225,17 @@ static void fills_reach_their_words_only(void **state)
 /* More than one staging buffer's worth, from an odd place. */
 static void long_reads_are_whole(void **state)
 {
-    struct gl_test *test = *state;
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
     uint32_t *sent = kept(count, 4), *back = kept(count, 4);
     for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k * 2654435761u;
-    struct gl_buffer *buffer = make_buffer(test, "long", count * 4, sent);
-    assert_int_equal(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back), LR_OK);
+    struct gl_buffer *buffer = make_buffer("long", count * 4, sent);
+    assert_ok(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back));
     assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
     assert_int_equal(back[count - skipped], 0);
 }
 
 static void no_memory_is_a_sentence_with_the_size(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_buffer_params params = {.label = "huge", .size_bytes = (int64_t)1 << 46};
     assert_null(gl_buffer_create(test->ctx, &params));
     assert_error(&test->log, LR_FAILED, "huge: 64.0 TiB do not fit into the ");
@@ -264,7 +254,6 @@ static void no_memory_is_a_sentence_with_the_size(void **state)
 /* The driver's own refusal, below the memory of the machine: Mesa's buffers end at 4 GiB. */
 static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
 {
-    struct gl_test *test = *state;
     const int64_t bytes = ((int64_t)4 << 30) + 4096;
     if (!gl_context_limits(test->ctx)->software || lr_physical_memory() < bytes) {
         print_message("skipped: this driver or machine has no such limit to test\n");
@@ -277,11 +266,10 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
 
 static void everything_has_its_label(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_target_params params = {
         .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true};
-    struct gl_target *target = make_target(test, &params);
-    struct gl_buffer *buffer = make_buffer(test, "store", 4, NULL);
+    struct gl_target *target = make_target(&params);
+    struct gl_buffer *buffer = make_buffer("store", 4, NULL);
     const struct {
         GLenum kind;
         GLuint name;
@@ -299,13 +287,12 @@ static void everything_has_its_label(void **state)
 
 static void targets_clear_each_kind_of_colour(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_target_params params = {.label = "mixed",
                                             .width = 4,
                                             .height = 3,
                                             .depth = true,
                                             .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
-    struct gl_target *target = make_target(test, &params);
+    struct gl_target *target = make_target(&params);
     assert_int_equal(target->num_colours, 4);
     const struct gl_clear clear = {
         .colours = {{.f = {0.5f, -2}}, {.u = {4000000000u}}, {.i = {-1, 2, -3, 4}}, {.u = {1, 2, 3, 65535}}},
@@ -316,11 +303,11 @@ static void targets_clear_each_kind_of_colour(void **state)
     uint32_t numbers[12];
     int32_t fours[12][4];
     uint16_t shorts[12][4];
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, pairs), LR_OK);
-    assert_int_equal(gl_texture_read(target->colours[1], NULL, numbers), LR_OK);
-    assert_int_equal(gl_texture_read(target->colours[2], NULL, fours), LR_OK);
-    assert_int_equal(gl_texture_read(target->colours[3], NULL, shorts), LR_OK);
-    assert_int_equal(gl_texture_read(target->depth, NULL, depth), LR_OK);
+    assert_ok(gl_texture_read(target->colours[0], NULL, pairs));
+    assert_ok(gl_texture_read(target->colours[1], NULL, numbers));
+    assert_ok(gl_texture_read(target->colours[2], NULL, fours));
+    assert_ok(gl_texture_read(target->colours[3], NULL, shorts));
+    assert_ok(gl_texture_read(target->depth, NULL, depth));
     for (int k = 0; k < 12; k++) {
         const bool in = k / 4 == 1 && (k % 4 == 1 || k % 4 == 2);
         assert_true(pairs[k][1] == (in ? -2.0f : 0.0f) && depth[k] == (in ? 0.25f : 1.0f));
@@ -333,7 +320,6 @@ static void targets_clear_each_kind_of_colour(void **state)
 
 static void borrowed_layers_are_drawn_alone(void **state)
 {
-    struct gl_test *test = *state;
     const struct gl_texture_params layers = {
         .label = "layers", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32F, .width = 2, .height = 2, .depth = 3};
     struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &layers), gl_test_destroy_texture);
@@ -341,14 +327,14 @@ static void borrowed_layers_are_drawn_alone(void **state)
     struct gl_target *target = keep_object(gl_target_create(test->ctx, &params), gl_test_destroy_target);
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {3}});
     float values[12];
-    assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
+    assert_ok(gl_texture_read(texture, NULL, values));
     for (int k = 0; k < 12; k++) assert_true(values[k] == (k / 4 == 1 ? 3.0f : 0.0f));
     params.layer = -1;
     params.depth = true;
     target = keep_object(gl_target_create(test->ctx, &params), gl_test_destroy_target);
     assert_int_equal(target->depth->size[2], 3);
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {5}});
-    assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
+    assert_ok(gl_texture_read(texture, NULL, values));
     assert_true(values[0] == 5.0f && values[11] == 5.0f);
     params.layer = 3;
     params.depth = false;
@@ -368,42 +354,41 @@ static void count_end(struct gl_loan *loan)
     ((struct test_loan *)loan)->times_ended++;
 }
 
-static void assert_refused(struct gl_test *test, lr_status status)
+static void assert_refused(lr_status status)
 {
     assert_int_equal(status, LR_USAGE);
-    assert_non_null(strstr(test->log.error, "lent is out on a loan"));
+    assert_says(test->log.error, "lent is out on a loan");
     test->log.error[0] = '\0';
 }
 
 static void what_is_out_on_a_loan_is_refused(void **state)
 {
-    struct gl_test *test = *state;
     struct test_loan loan = {.loan = {.is_out = true, .end = count_end}};
     uint32_t word = 7;
-    struct gl_texture *texture = make_texture(test, "lent", GL_R32UI, 1, 1);
-    struct gl_buffer *buffer = make_buffer(test, "lent", 4, &word);
-    assert_int_equal(gl_texture_upload(texture, &word), LR_OK);
+    struct gl_texture *texture = make_texture("lent", GL_R32UI, 1, 1);
+    struct gl_buffer *buffer = make_buffer("lent", 4, &word);
+    assert_ok(gl_texture_upload(texture, &word));
     texture->loan = buffer->loan = &loan.loan;
-    assert_refused(test, gl_texture_upload(texture, &word));
-    assert_refused(test, gl_texture_read(texture, NULL, &word));
-    assert_refused(test, gl_buffer_upload(buffer, 0, 4, &word));
-    assert_refused(test, gl_buffer_read(buffer, 0, 4, &word));
+    assert_refused(gl_texture_upload(texture, &word));
+    assert_refused(gl_texture_read(texture, NULL, &word));
+    assert_refused(gl_buffer_upload(buffer, 0, 4, &word));
+    assert_refused(gl_buffer_read(buffer, 0, 4, &word));
     gl_texture_clear(texture, NULL);
     gl_buffer_clear(buffer, 0);
     struct gl_pass pass = {.label = "a pass"};
     pass.textures[0] = texture;
-    assert_refused(test, gl_pass_run(test->ctx, &pass));
+    assert_refused(gl_pass_run(test->ctx, &pass));
     pass.textures[0] = NULL;
     pass.images[0].texture = texture;
-    assert_refused(test, gl_pass_run(test->ctx, &pass));
+    assert_refused(gl_pass_run(test->ctx, &pass));
     pass.images[0].texture = NULL;
     pass.buffers[0].buffer = buffer;
-    assert_refused(test, gl_pass_run(test->ctx, &pass));
+    assert_refused(gl_pass_run(test->ctx, &pass));
     loan.loan.is_out = false;
     word = 0;
-    assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, 4, &word));
     assert_int_equal(word, 7); /* clearing was refused */
-    assert_int_equal(gl_texture_read(texture, NULL, &word), LR_OK);
+    assert_ok(gl_texture_read(texture, NULL, &word));
     assert_int_equal(word, 7);
     destroy_kept(NULL);
     assert_int_equal(loan.times_ended, 2);
@@ -413,29 +398,28 @@ static void what_is_out_on_a_loan_is_refused(void **state)
  * refused. */
 static void readbacks_have_what_was_sent(void **state)
 {
-    struct gl_test *test = *state;
     enum { WORDS = 40000 };
     uint64_t seed = 5;
     unsigned char *bytes = kept(WORDS, 4);
     draw_bytes(&seed, bytes, 4 * WORDS);
-    struct gl_buffer *buffer = make_buffer(test, "sent", 4 * WORDS, bytes);
+    struct gl_buffer *buffer = make_buffer("sent", 4 * WORDS, bytes);
     struct gl_readback readbacks[2] = {{.ctx = test->ctx, .label = "one"}, {.ctx = test->ctx, .label = "other"}};
     const struct gl_buffer_range ranges[2] = {
         {.from = buffer, .from_offset = 400, .to_offset = 256, .bytes = 4 * WORDS - 400},
         {.from = buffer, .bytes = 4 * WORDS}};
     for (int k = 0; k < 2; k++) {
         const int64_t bytes_there = ranges[k].to_offset + ranges[k].bytes;
-        assert_int_equal(gl_readback_reserve(&readbacks[k], 16), LR_OK);
+        assert_ok(gl_readback_reserve(&readbacks[k], 16));
         assert_int_equal(gl_readback_copy(&readbacks[k], &ranges[k]), LR_USAGE);
-        assert_int_equal(gl_readback_reserve(&readbacks[k], bytes_there), LR_OK);
-        assert_int_equal(gl_readback_copy(&readbacks[k], &ranges[k]), LR_OK);
+        assert_ok(gl_readback_reserve(&readbacks[k], bytes_there));
+        assert_ok(gl_readback_copy(&readbacks[k], &ranges[k]));
         gl_readback_send(&readbacks[k]);
         gl_buffer_clear(buffer, (uint32_t)k);
     }
-    for (int k = 0; k < 2; k++) assert_int_equal(gl_readback_wait(&readbacks[k]), LR_OK);
+    for (int k = 0; k < 2; k++) assert_ok(gl_readback_wait(&readbacks[k]));
     assert_memory_equal(readbacks[0].mapped + 256, bytes + 400, 4 * WORDS - 400);
     for (int n = 0; n < 4 * WORDS; n++) assert_int_equal(readbacks[1].mapped[n], 0);
-    assert_int_equal(gl_readback_wait(&readbacks[1]), LR_OK); /* there is nothing to wait for */
+    assert_ok(gl_readback_wait(&readbacks[1])); /* there is nothing to wait for */
     gl_readback_finish(&readbacks[0]);
     gl_readback_finish(&readbacks[1]);
 }
@@ -443,7 +427,6 @@ static void readbacks_have_what_was_sent(void **state)
 /* What failed before an object is made is told then: it is not the object's, and not forgotten. */
 static void work_before_a_new_object_is_checked(void **state)
 {
-    struct gl_test *test = *state;
     uint32_t word = 7;
     const struct gl_buffer_params four = {.label = "four", .size_bytes = 4, .data = &word};
     const struct gl_texture_params texel = {.label = "texel", .format = GL_R32F, .width = 1, .height = 1};

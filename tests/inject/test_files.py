@@ -20,15 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from program import SMALL_RING, ProgramTest, main, preloadable, write_nifti  # noqa: E402
+from cases import DIRECT_GRID, GRID, KERNEL, VIEWS, Inputs  # noqa: E402
+from program import ProgramTest, main, preloadable  # noqa: E402
 
 FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 SPREAD = 4  # calls of each run that fail where not all do
-SIZE, EDGES = (3, 3, 2), (6, 5, 6)
-GRID = ["--grid", "3,3,2", "--voxel-mm", "6,5,6"]
-DIRECT_GRID = ["--grid", "8,7,4", "--voxel-mm", "4"]
-VIEWS = ["--azimuths", "2", "--tilts", "1", "--acceptance-deg", "16"]
-KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
 # Calls that can only be about what is read, or by which files come to be open at all.
 OF_READING = ("read", "open", "close")
 
@@ -75,27 +71,13 @@ class FailingFiles(ProgramTest):
     @classmethod
     def make_inputs(cls):
         """What the runs read."""
-        values = [0.5 + (7 * k % 11) / 11 for k in range(SIZE[0] * SIZE[1] * SIZE[2])]
-        (cls.inputs / "ring.yaml").write_text(SMALL_RING)
-        write_nifti(cls.input("x.nii.gz"), SIZE, EDGES, values)
-        write_nifti(cls.input("mu.nii"), SIZE, EDGES, [0.01 * v for v in values])
-        write_nifti(cls.input("a.nii"), (8, 7, 4), (4, 4, 4), [1.0 + k % 3 for k in range(224)])
-        text = "\n".join(str(0.8 + 0.01 * (k % 30)) for k in range(8 * 16))
-        (cls.inputs / "e.txt").write_text(text)
-        counts = ["simulate", *cls.on, "--phantom", "spheres", *GRID, "--counts"]
-        cls.make(*counts, "5000", "-o", "y.h5")
-        cls.make(*counts, "5000", "-o", "y.hs")
-        cls.make(*counts, "500", "-o", "l.petsird")
-        cls.make("events", "convert", "l.petsird", "c.Cdh", "--scanner", cls.ring)
+        Inputs(cls.inputs, cls.make)
+        cls.make("simulate", *cls.on, "--phantom", "spheres", *GRID, "--counts", "5000", "-o", "y.hs")
         cls.make("scanner", "convert", cls.ring, "c.hscan")
         cls.make("scanner", "convert", cls.ring, "g.geom")
         for name in ("i.hv", "i.mha", "i.npy"):
             cls.make("phantom", "spheres", *GRID, "-o", name)
-        cls.make("matrix", *cls.on, *GRID, "-o", "m.h5")
         cls.make("matrix", *cls.on, *GRID, "-o", "m.npz")
-        cls.make("direct", "deposit", "--activity", "a.nii", "--scanner", cls.ring, "--tof-ps",
-                  "60", *VIEWS, "--count", "500", "--threads", "1", "--backend", "cpu", "-o",
-                  "h.h5")
 
     def digest(self):
         digest = hashlib.sha256()

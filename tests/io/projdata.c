@@ -279,7 +279,7 @@ static void test_advice(void **state)
     lr_scanner *narrow = even_ring(16, 90 + 1.5 * 360 / 64);
     narrow->coincidence.field_of_view_mm = atof(advice + 22);
     lr_lors *fewer = lors_of(narrow);
-    (void)read_good(path, fewer, 1); /* that of compressed data */
+    (void)read_good(path, fewer, 1); /* the segments are those of compressed data */
     struct lr_projdata projdata;
     assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
     assert_int_equal(projdata.num_t, 39); /* -19 to 19 of the file's -20 to 19 */

@@ -206,7 +206,7 @@ static void test_values_are_integrals_of_blobs(void **state)
     check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3}, COUNT);
 }
 
-/* Within a share of each number, and an error of all. */
+/* The error of a number is at most a share of it, and an error that all have. */
 static void expect_numbers(const lr_vector *vector, const double *expected, double share, double error)
 {
     double *found = kept_doubles(vector->count);
@@ -346,7 +346,7 @@ static void test_mistakes_are_told(void **state)
     }
 }
 
-backend_main("cpu", set_up, CASE(test_a_footprint_is_a_line_integral), CASE(test_a_constant_image_has_the_known_ripple),
-             CASE(test_values_are_integrals_of_blobs), CASE(test_vectors_stay_where_they_are),
-             CASE(test_back_is_the_transpose), CASE(test_bins_add_up_to_the_integral),
-             CASE(test_sensitivity_is_that_of_all_lines), CASE(test_sensitivity_is_taken), CASE(test_mistakes_are_told))
+case_main("cpu", set_up, CASE(test_a_footprint_is_a_line_integral), CASE(test_a_constant_image_has_the_known_ripple),
+          CASE(test_values_are_integrals_of_blobs), CASE(test_vectors_stay_where_they_are),
+          CASE(test_back_is_the_transpose), CASE(test_bins_add_up_to_the_integral),
+          CASE(test_sensitivity_is_that_of_all_lines), CASE(test_sensitivity_is_taken), CASE(test_mistakes_are_told))

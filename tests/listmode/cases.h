@@ -305,7 +305,7 @@ static inline int case_run(int argc, char **argv, const char *usual, CMFixtureFu
     return test_run(argc > 2 ? argv[2] : NULL, "listmode", tests, count, NULL);
 }
 
-#define backend_main(usual, set_up, ...)                                                                               \
+#define case_main(usual, set_up, ...)                                                                                  \
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \

@@ -492,27 +492,6 @@ static void test_bins_add_up(void **state)
     }
 }
 
-/* Over places a millimetre apart the values add up to the one without time of flight. */
-static void test_sum(void **state)
-{
-    uint64_t seed = 21;
-    const lr_grid grid = case_grid();
-    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
-    for (int k = 0; k < 6; k++) {
-        struct trial trial = {.grid = grid, .model = normalised[k % 2]};
-        trial.event = across(k / 2, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0);
-        const double whole = value_on(&trial, image);
-        double sum = 0;
-        trial.resolution_ps = 300;
-        for (int place = -150; place <= 150; place++) {
-            trial.event.tof_mm = (float)place;
-            sum += value_on(&trial, image);
-        }
-        assert_true(whole > 10);
-        assert_close(sum, whole, 1e-4);
-    }
-}
-
 /* --- lines that broke other programs --- */
 
 static int64_t row_of(const lr_grid *grid, const int at[3])
@@ -618,6 +597,6 @@ static void test_misses(void **state)
     }
 }
 
-backend_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area),
-             CASE(test_direction), CASE(test_sum), CASE(test_width), CASE(test_far_from_the_middle),
-             CASE(test_bins_add_up), CASE(test_faces), CASE(test_centres), CASE(test_diagonals), CASE(test_misses))
+case_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area), CASE(test_direction),
+          CASE(test_width), CASE(test_far_from_the_middle), CASE(test_bins_add_up), CASE(test_faces),
+          CASE(test_centres), CASE(test_diagonals), CASE(test_misses))

@@ -339,7 +339,7 @@ static void test_vectors_stay(void **state)
     expect_same(&y, both.values);
 }
 
-backend_main("compute", set_up, CASE(test_sizes_of_slices), CASE(test_any_memory), CASE(test_sizes_of_values),
-             CASE(test_sums_do_not_overflow), CASE(test_few_large_values_leave_the_others),
-             CASE(test_small_values_are_kept), CASE(test_lines_with_and_without_times), CASE(test_streamed_events),
-             CASE(test_arranged), CASE(test_variants), CASE(test_variants_need_room), CASE(test_vectors_stay))
+case_main("compute", set_up, CASE(test_sizes_of_slices), CASE(test_any_memory), CASE(test_sizes_of_values),
+          CASE(test_sums_do_not_overflow), CASE(test_few_large_values_leave_the_others),
+          CASE(test_small_values_are_kept), CASE(test_lines_with_and_without_times), CASE(test_streamed_events),
+          CASE(test_arranged), CASE(test_variants), CASE(test_variants_need_room), CASE(test_vectors_stay))

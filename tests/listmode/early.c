@@ -126,7 +126,7 @@ static void test_nothing(void **state)
 {
     lr_listmode_params params = params_of("cuda");
     assert_null(early_sensitivity_of(&early)); /* none has begun */
-    assert_int_equal(early_sensitivity_wait(&early, NULL, NULL), LR_OK);
+    assert_ok(early_sensitivity_wait(&early, NULL, NULL));
 
     early_sensitivity_begin(&early, &params, true); /* its factors are not known */
     assert_null(early_sensitivity_of(&early));
@@ -142,4 +142,4 @@ static void test_nothing(void **state)
     assert_false(early.has_begun);
 }
 
-backend_main("cuda", set_up, CASE(test_taken), CASE(test_stopped), CASE(test_given_up), CASE(test_nothing))
+case_main("cuda", set_up, CASE(test_taken), CASE(test_stopped), CASE(test_given_up), CASE(test_nothing))

@@ -174,8 +174,8 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
 
 static void test_back_is_the_transpose(void **state)
 {
-    /* Voxels that are small compared with crystals, on oblique lines to the leaning panel. Elements at one place
-     * along the line are in many slices. */
+    /* Voxels are small compared with crystals, and lines to the leaning panel are oblique, so that elements at one
+     * place along the line are in many slices. */
     const lr_grid fine =
         shifted_grid((const int[3]){22, 24, 12}, (const double[3]){1, 1.1, 1.2}, (const double[3]){-38, 45, 0});
     const lr_events_info info = tof_info(120), sharp = tof_info(10);
@@ -495,8 +495,8 @@ static void test_mistakes_are_told(void **state)
     assert_memory_equal(info->samples, usual, sizeof(usual));
 }
 
-backend_main("cpu", set_up, CASE(test_events_have_the_elements_of_their_lors),
-             CASE(test_sensitivity_is_that_of_the_lors), CASE(test_back_is_the_transpose), CASE(test_sizes_of_values),
-             CASE(test_streamed_events), CASE(test_slabs_have_the_sums_of_atomics),
-             CASE(test_a_box_of_ones_is_its_solid_angle), CASE(test_bins_add_up_to_the_element),
-             CASE(test_a_weight_is_the_mean_of_the_gaussian), CASE(test_factors_multiply), CASE(test_mistakes_are_told))
+case_main("cpu", set_up, CASE(test_events_have_the_elements_of_their_lors), CASE(test_sensitivity_is_that_of_the_lors),
+          CASE(test_back_is_the_transpose), CASE(test_sizes_of_values), CASE(test_streamed_events),
+          CASE(test_slabs_have_the_sums_of_atomics), CASE(test_a_box_of_ones_is_its_solid_angle),
+          CASE(test_bins_add_up_to_the_element), CASE(test_a_weight_is_the_mean_of_the_gaussian),
+          CASE(test_factors_multiply), CASE(test_mistakes_are_told))

@@ -32,8 +32,9 @@ static lr_listmode_params params_of(int model, const lr_events_info *info)
 typedef void case_fn(const lr_listmode_params *params);
 
 /* Every kernel, without time of flight and with a resolution of 400 ps. */
-static void each_case(case_fn *check)
+static void each_case(void **state)
 {
+    case_fn *check = (case_fn *)given_check(state);
     const lr_events_info info = tof_info(400);
     for (int k = 0; k < 2 * NUM_CASES; k++) {
         const lr_listmode_params params = params_of(k / 2, k % 2 ? &info : NULL);
@@ -64,15 +65,10 @@ static double rounding(void)
 
 /* --- back is the transpose of forward --- */
 
-static void check_adjoint(const lr_listmode_params *params)
+static void test_adjoint(const lr_listmode_params *params)
 {
     const struct both both = case_both(params, test_backend, NULL);
     expect_adjoint(&both, allowed());
-}
-
-static void test_adjoint(void **state)
-{
-    each_case(check_adjoint);
 }
 
 /* --- other backends have the elements of the reference --- */
@@ -90,7 +86,7 @@ static void test_reference(void **state)
     /* FWHM and bins in mm: slices short against either one, and long against both. */
     static const double widths_mm[4][2] = {{60, 12}, {60, 240}, {6, 24}, {1, 2}};
     if (test_backend_is("cpu")) return;
-    each_case(check_reference);
+    each_case(&(void *){(void *)(uintptr_t)check_reference});
     for (int k = 0; k < 4 * NUM_CASES; k++) {
         lr_events_info info = tof_info(widths_mm[k / NUM_CASES][0] / 0.149896229);
         info.tof_bin_mm = widths_mm[k / NUM_CASES][1];
@@ -107,7 +103,7 @@ static void expect_same_bits(const struct both *a, const struct both *b)
     if (is_ordered()) assert_memory_equal(a->image, b->image, (size_t)a->num_voxels * sizeof(double));
 }
 
-static void check_threads(const lr_listmode_params *params)
+static void test_threads(const lr_listmode_params *params)
 {
     lr_listmode_params more = *params;
     more.threads = 5;
@@ -116,11 +112,6 @@ static void check_threads(const lr_listmode_params *params)
     const struct both alone = case_both(&more, test_backend, NULL);
     expect_same_bits(&together, &alone);
     assert_true(l2_apart(together.image, alone.image, alone.num_voxels) <= rounding());
-}
-
-static void test_threads(void **state)
-{
-    each_case(check_threads);
 }
 
 static void check_kernels(const lr_listmode_params *params)
@@ -142,12 +133,12 @@ static void test_instruction_sets(void **state)
         print_message("one instruction set only\n");
         skip();
     }
-    each_case(check_kernels);
+    each_case(&(void *){(void *)(uintptr_t)check_kernels});
 }
 
 /* --- the order of events changes nothing but rounding --- */
 
-static void check_order(const lr_listmode_params *params)
+static void test_order(const lr_listmode_params *params)
 {
     uint64_t seed = 11;
     lr_event *shuffled = kept(COUNT, sizeof(*shuffled));
@@ -173,15 +164,10 @@ static void check_order(const lr_listmode_params *params)
     assert_true(l2_apart(mixed.image, plain.image, plain.num_voxels) < rounding());
 }
 
-static void test_order(void **state)
-{
-    each_case(check_order);
-}
-
 /* --- values of all sizes --- */
 
 /* An event that hardly sees the image has a nearly infinite ratio. The contributions of other events are not lost. */
-static void check_outlier(const lr_listmode_params *params)
+static void test_outlier(const lr_listmode_params *params)
 {
     enum { ALONE, OTHERS, ALL, NUM };
     const struct case_backend *open = case_open(params, test_backend);
@@ -195,11 +181,6 @@ static void check_outlier(const lr_listmode_params *params)
     const double most = largest_number(images[OTHERS], num_voxels);
     for (int64_t v = 0; v < num_voxels; v++)
         if (images[ALONE][v] == 0) assert_true(fabs(images[ALL][v] - images[OTHERS][v]) < 1e-5 * most);
-}
-
-static void test_outlier(void **state)
-{
-    each_case(check_outlier);
 }
 
 /* Back-projects by the reference, with a tube whose width is changed by this share. */
@@ -220,7 +201,7 @@ static double *back_of_reference(const lr_listmode_params *params, double change
 /* Factors from 1 down to 1e-4, as attenuation has them, of few events a voxel and of many: sums lose no more than
  * floats do. At the rim of a tube, where shares fall to 0, a rounding error of the distance counts for much: values lie
  * between those of a slightly thinner and a slightly wider tube. A table's shares are less right there. */
-static void check_factors(const lr_listmode_params *params)
+static void test_factors(const lr_listmode_params *params)
 {
     if (params->tube.table != NULL) return;
     for (int few = 0; few < 2; few++) {
@@ -248,11 +229,6 @@ static void check_factors(const lr_listmode_params *params)
     }
 }
 
-static void test_factors(void **state)
-{
-    each_case(check_factors);
-}
-
 /* --- parts: ranges, and single events --- */
 
 /* Checks that a part's values equal those of all events, event by event, and checks the part's back-projection.
@@ -275,7 +251,7 @@ static void check_part(const struct case_backend *open, const lr_selection *part
     assert_true(l2_apart(some.image, image, some.num_voxels) < rounding());
 }
 
-static void check_parts(const lr_listmode_params *params)
+static void test_parts(const lr_listmode_params *params)
 {
     static const int64_t uneven[6] = {0, 700, 700, 1100, 2999, COUNT};
     static const int32_t ranges[3] = {0, 1, 3};
@@ -290,11 +266,6 @@ static void check_parts(const lr_listmode_params *params)
     count = 0;
     for (int64_t k = 690; k < COUNT; k += 3) numbers[count++] = k;
     check_part(open, &(lr_selection){.lors = numbers, .num_lors = count}, numbers);
-}
-
-static void test_parts(void **state)
-{
-    each_case(check_parts);
 }
 
 /* --- rows: the events that see a voxel --- */
@@ -321,7 +292,7 @@ static void test_rows(void **state)
     const double point[1][3] = {{0}};
     const struct lr_rows wanted = {.points_mm = point, .end = 1};
     const lr_listmode_params params = params_of(CASE_LINE, NULL);
-    each_case(check_rows);
+    each_case(&(void *){(void *)(uintptr_t)check_rows});
     const struct case_backend *open = case_open(&params, test_backend);
     assert_int_equal(open->backend.fns->rows(open->backend.self, &wanted, &(lr_row_sink){see_row, NULL}), LR_USAGE);
 }
@@ -364,6 +335,6 @@ static void test_progress(void **state)
     assert_int_equal(reports.count, has_launches ? 1 : 2);
 }
 
-backend_main("cpu", set_up, CASE(test_adjoint), CASE(test_reference), CASE(test_threads), CASE(test_instruction_sets),
-             CASE(test_order), CASE(test_parts), CASE(test_rows), CASE(test_progress), CASE(test_outlier),
-             CASE(test_factors))
+case_main("cpu", set_up, CASE_OF(each_case, test_adjoint), CASE(test_reference), CASE_OF(each_case, test_threads),
+          CASE(test_instruction_sets), CASE_OF(each_case, test_order), CASE_OF(each_case, test_parts), CASE(test_rows),
+          CASE(test_progress), CASE_OF(each_case, test_outlier), CASE_OF(each_case, test_factors))

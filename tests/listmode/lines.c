@@ -283,20 +283,7 @@ static lr_listmode_params variant(struct lines *lines, int number)
     return params_of(lines, kernels[number / 3]);
 }
 
-static void test_adjoint(void **state)
-{
-    uint64_t seed = test_seed();
-    struct lines *lines = draw_lines(1500, &seed);
-    for (int k = 0; k < VARIANTS; k++) {
-        const lr_listmode_params params = variant(lines, k);
-        check_adjoint(&params);
-    }
-    lr_listmode_params params = variant(lines, 1);
-    params.blobs = &blobs;
-    check_adjoint(&params);
-}
-
-/* Every backend has the values of the reference, in the caller's order, also where its device has no room for all
+/* Back is the transpose of forward, and every backend has the values of the reference, in the caller's order, also where its device has no room for all
  * lines at once. */
 static void test_reference(void **state)
 {
@@ -313,8 +300,12 @@ static void test_reference(void **state)
             if (few) params.max_memory_bytes = 1;
             const struct both found = both_by(&params, NULL);
             expect_both(&found, &expected, 1e-5, 1e-5);
+            expect_adjoint(&found, 1e-5);
         }
     }
+    lr_listmode_params params = variant(lines, 1);
+    params.blobs = &blobs;
+    check_adjoint(&params);
 }
 
 /* --- a scanner's events --- */
@@ -697,8 +688,8 @@ static void test_mistakes_are_told(void **state)
     refuse(&params, LR_BAD_INPUT, "event 0 names crystal 120");
 }
 
-backend_main("cpu", set_up, CASE(test_axes), CASE(test_lengths), CASE(test_misses), CASE(test_bins_add_up),
-             CASE(test_resolutions), CASE(test_times), CASE(test_adjoint), CASE(test_reference),
-             CASE(test_lines_of_crystals_are_events), CASE(test_factors), CASE(test_columns_are_binned),
-             CASE(test_columns_in_blocks), CASE(test_ranges_add_up), CASE(test_sensitivity_of_others),
-             CASE(test_reconstruction), CASE(test_ends_on_a_device), CASE(test_mistakes_are_told))
+case_main("cpu", set_up, CASE(test_axes), CASE(test_lengths), CASE(test_misses), CASE(test_bins_add_up),
+          CASE(test_resolutions), CASE(test_times), CASE(test_reference), CASE(test_lines_of_crystals_are_events),
+          CASE(test_factors), CASE(test_columns_are_binned), CASE(test_columns_in_blocks), CASE(test_ranges_add_up),
+          CASE(test_sensitivity_of_others), CASE(test_reconstruction), CASE(test_ends_on_a_device),
+          CASE(test_mistakes_are_told))

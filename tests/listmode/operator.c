@@ -301,7 +301,6 @@ static void test_mistakes_are_told(void **state)
                 "event 0 joins crystals 0 and 1, whose modules are not");
 }
 
-backend_main("cpu", set_up, CASE(test_it_is_that_of_every_lor), CASE(test_lors_out_of_coincidence_are_left_out),
-             CASE(test_samples_are_not_biased), CASE(test_rows_have_their_factors),
-             CASE(test_events_give_the_image_of_their_counts), CASE(test_subsets_are_ranges),
-             CASE(test_mistakes_are_told))
+case_main("cpu", set_up, CASE(test_it_is_that_of_every_lor), CASE(test_lors_out_of_coincidence_are_left_out),
+          CASE(test_samples_are_not_biased), CASE(test_rows_have_their_factors),
+          CASE(test_events_give_the_image_of_their_counts), CASE(test_subsets_are_ranges), CASE(test_mistakes_are_told))

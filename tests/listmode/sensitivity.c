@@ -140,4 +140,4 @@ static void test_ends_are_not_hot(void **state)
     assert_true(largest[1] < 1.5);
 }
 
-backend_main("cpu", set_up, CASE(test_errors_are_those_told), CASE(test_it_is_one_sample), CASE(test_ends_are_not_hot))
+case_main("cpu", set_up, CASE(test_errors_are_those_told), CASE(test_it_is_one_sample), CASE(test_ends_are_not_hot))

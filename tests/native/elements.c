@@ -91,8 +91,4 @@ static void test_every_kind_of_scanner(void **unused)
     assert_true(check_scanner(&turned, &state));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_every_kind_of_scanner)};
-    return cmocka_run_group_tests_name("native_elements", tests, NULL, NULL);
-}
+test_main("native_elements", CASE(test_every_kind_of_scanner))

@@ -120,8 +120,4 @@ static void test_instruction_sets_give_the_same_bits(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_instruction_sets_give_the_same_bits)};
-    return cmocka_run_group_tests_name("native_kernels", tests, NULL, NULL);
-}
+test_main("native_kernels", CASE(test_instruction_sets_give_the_same_bits))

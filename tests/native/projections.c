@@ -314,13 +314,6 @@ static void test_nothing_out_of_coincidence(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE_OF(for_all, projections_are_sums_of_rows),
-                                       CASE_OF(for_all, parts_by_pairs),
-                                       CASE_OF(for_all, parts_by_lors),
-                                       CASE_OF(for_all, same_bits),
-                                       CASE(test_columns_along_each_axis),
-                                       CASE(test_nothing_out_of_coincidence)};
-    return cmocka_run_group_tests_name("native_projections", tests, NULL, NULL);
-}
+test_main("native_projections", CASE_OF(for_all, projections_are_sums_of_rows), CASE_OF(for_all, parts_by_pairs),
+          CASE_OF(for_all, parts_by_lors), CASE_OF(for_all, same_bits), CASE(test_columns_along_each_axis),
+          CASE(test_nothing_out_of_coincidence))

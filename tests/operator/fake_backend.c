@@ -98,15 +98,3 @@ lr_status fake_double_create(const struct lr_backend_params *params, struct lr_b
         .name = "fake64", .computes_in_double = true, .forward = forward, .back = back, .rows = rows, .destroy = free};
     return create(params, &fns, backend);
 }
-
-lr_status fake_absent_create(const struct lr_backend_params *params, struct lr_backend *backend)
-{
-    (void)backend;
-    return lr_error(params->log, LR_NO_DEVICE, "the moon is not up");
-}
-
-lr_status fake_broken_create(const struct lr_backend_params *params, struct lr_backend *backend)
-{
-    (void)backend;
-    return lr_error(params->log, LR_FAILED, "the gears are stuck");
-}

@@ -15,8 +15,4 @@ double fake_element(int64_t lor, int64_t row);
 lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend);
 
-/* Logs an error and returns LR_NO_DEVICE, or LR_FAILED. */
-lr_status fake_absent_create(const struct lr_backend_params *params, struct lr_backend *backend);
-lr_status fake_broken_create(const struct lr_backend_params *params, struct lr_backend *backend);
-
 #endif

@@ -6,6 +6,7 @@
 #include "fixtures.h"
 
 #include "gl/resource.h"
+#include "model/lors/selection.h"
 
 /* Numbers around a vector that is part of a longer one. */
 enum { BEFORE = 5, BEHIND = 4 };
@@ -130,24 +131,16 @@ static void check_linear(const struct law *law, bool is_forward, const double *u
     assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v", found, fv, to);
 }
 
-static int64_t number_at(const struct law *law, const lr_selection *part, int64_t k)
-{
-    const int64_t *offsets = lr_operator_get_info(law->subject->op)->lors->offsets;
-    if (part->lors != NULL) return part->lors[k];
-    const int32_t *pair = part->pairs;
-    for (; k >= offsets[*pair + 1] - offsets[*pair]; pair++) k -= offsets[*pair + 1] - offsets[*pair];
-    return offsets[*pair] + k;
-}
-
 /* Values of a part go to their places in `values`, its images are added. */
 static void add_part(const struct law *law, const lr_selection *part, double *values, double *images[2])
 {
+    const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
     const int64_t count = count_of(law, part);
     double *some = kept_doubles(count), *image = kept_doubles(law->num_voxels);
     project(law, true, part, law->x, some);
     for (int64_t k = 0; k < count; k++) {
-        values[number_at(law, part, k)] = some[k];
-        some[k] = law->y[number_at(law, part, k)];
+        values[lr_selection_lor(lors, part, k)] = some[k];
+        some[k] = law->y[lr_selection_lor(lors, part, k)];
     }
     project(law, false, part, some, image);
     for (int which = 0; which < 2; which++) {

@@ -161,6 +161,9 @@ static void test_the_first_is_taken(void **state)
 static void test_who_cannot_run_is_left_out(void **state)
 {
     racers[0].answer = LR_NO_DEVICE;
+    w.params.backend = "first"; /* who is named has no substitute */
+    assert_none(create_one(), LR_NO_DEVICE, &w.log, "first stays at home");
+    w.params.backend = NULL;
     expect("second");
     racers[1].answer = LR_USAGE; /* too many LORs, say */
     expect("rows");
@@ -389,18 +392,11 @@ static void test_making_a_matrix_can_be_cancelled(void **state)
     assert_int_equal(racers[0].rows, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_the_first_is_taken),
-                                       CASE_AFTER(set_up, test_the_reference_comes_last),
-                                       CASE_AFTER(set_up, test_who_cannot_run_is_left_out),
-                                       CASE_AFTER(set_up, test_a_graphics_processor_is_not_left_unsaid),
-                                       CASE_AFTER(set_up, test_lists),
-                                       CASE_AFTER(set_up, test_auto_mode),
-                                       CASE_AFTER(set_up, test_penetration_and_determinism_are_passed_on),
-                                       CASE_AFTER(set_up, test_a_matrix_is_kept_where_it_pays),
-                                       CASE_AFTER(set_up, test_a_graphics_processor_keeps_none),
-                                       CASE_AFTER(set_up, test_a_forecast_counts_the_matrix),
-                                       CASE_AFTER(set_up, test_making_a_matrix_can_be_cancelled)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("operator_test_choose", CASE_AFTER(set_up, test_the_first_is_taken),
+          CASE_AFTER(set_up, test_the_reference_comes_last), CASE_AFTER(set_up, test_who_cannot_run_is_left_out),
+          CASE_AFTER(set_up, test_a_graphics_processor_is_not_left_unsaid), CASE_AFTER(set_up, test_lists),
+          CASE_AFTER(set_up, test_auto_mode), CASE_AFTER(set_up, test_penetration_and_determinism_are_passed_on),
+          CASE_AFTER(set_up, test_a_matrix_is_kept_where_it_pays),
+          CASE_AFTER(set_up, test_a_graphics_processor_keeps_none),
+          CASE_AFTER(set_up, test_a_forecast_counts_the_matrix),
+          CASE_AFTER(set_up, test_making_a_matrix_can_be_cancelled))

@@ -79,9 +79,4 @@ static void test_coarse_crystals(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "compute")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_coarse_crystals)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("compute", CASE(test_coarse_crystals))

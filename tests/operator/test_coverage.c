@@ -150,11 +150,6 @@ static void test_points_on_planes_are_named(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(test_inside_is_silent),           CASE(test_rings_count_voxels_outside_their_polygon),
-        CASE(test_sample_points_decide),       CASE(test_miss_on_every_side_is_an_error),
-        CASE(test_points_on_planes_are_named), CASE(test_beside_the_modules_is_an_error)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("operator_test_coverage", CASE(test_inside_is_silent), CASE(test_rings_count_voxels_outside_their_polygon),
+          CASE(test_sample_points_decide), CASE(test_miss_on_every_side_is_an_error),
+          CASE(test_points_on_planes_are_named), CASE(test_beside_the_modules_is_an_error))

@@ -110,29 +110,6 @@ static void test_backend_names(void **state)
     w.params.backend = "fake";
     w.params.mode = LR_MODE_EXACT;
     expect_refusal(LR_USAGE, "use backend fake64");
-    w.params.backend = "auto";
-    w.params.mode = LR_MODE_EXACT; /* auto goes past the one without */
-    lr_operator *op = keep(create());
-    assert_string_equal(lr_operator_get_info(op)->backend, "fake64");
-}
-
-static void test_auto_falls_back_without_a_device_only(void **state)
-{
-    const struct lr_backend_choice absent[] = {{.name = "moon", .has_exact = true, .create = fake_absent_create},
-                                               {.name = "fake", .create = fake_float_create}};
-    w.params.backend = NULL;
-    lr_operator *op = keep(lr_operator_create_among(&w.params, absent, 2));
-    assert_string_equal(w.log.error, ""); /* it is no error that another one was taken */
-    assert_string_equal(lr_operator_get_info(op)->backend, "fake");
-    assert_none(lr_operator_create_among(&w.params, absent, 1), LR_NO_DEVICE, &w.log, "the moon is not up");
-    w.params.backend = "moon";
-    assert_null(lr_operator_create_among(&w.params, absent, 2));
-    assert_string_equal(w.log.error, "the moon is not up");
-    w.params.backend = "auto";
-    const struct lr_backend_choice broken[] = {{.name = "gears", .has_exact = true, .create = fake_broken_create},
-                                               {.name = "fake", .create = fake_float_create}};
-    assert_null(lr_operator_create_among(&w.params, broken, 2));
-    assert_int_equal(w.log.status, LR_FAILED);
 }
 
 static void test_defaults(void **state)
@@ -345,19 +322,10 @@ static void test_one_warning_beyond_the_detectors(void **state)
     lr_operator_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_bad_parameters_are_refused),
-                                       CASE_AFTER(set_up, test_bad_attenuation_is_refused),
-                                       CASE_AFTER(set_up, test_backend_names),
-                                       CASE_AFTER(set_up, test_auto_falls_back_without_a_device_only),
-                                       CASE_AFTER(set_up, test_defaults),
-                                       CASE_AFTER(set_up, test_precisions_meet),
-                                       CASE_AFTER(set_up, test_values_that_are_not_finite),
-                                       CASE_AFTER(set_up, test_memory_limit),
-                                       CASE_AFTER(set_up, test_a_matrix_larger_than_estimated),
-                                       CASE_AFTER(set_up, test_cancelling),
-                                       CASE_AFTER(set_up, test_rows_and_pictures_are_checked),
-                                       CASE_AFTER(set_up, test_one_warning_beyond_the_detectors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("operator_test_facade", CASE_AFTER(set_up, test_bad_parameters_are_refused),
+          CASE_AFTER(set_up, test_bad_attenuation_is_refused), CASE_AFTER(set_up, test_backend_names),
+          CASE_AFTER(set_up, test_defaults), CASE_AFTER(set_up, test_precisions_meet),
+          CASE_AFTER(set_up, test_values_that_are_not_finite), CASE_AFTER(set_up, test_memory_limit),
+          CASE_AFTER(set_up, test_a_matrix_larger_than_estimated), CASE_AFTER(set_up, test_cancelling),
+          CASE_AFTER(set_up, test_rows_and_pictures_are_checked),
+          CASE_AFTER(set_up, test_one_warning_beyond_the_detectors))

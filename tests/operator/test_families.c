@@ -24,18 +24,6 @@ static struct gl_context *caller; /* current, or NULL: there is no OpenGL */
 static lr_shared_context shared;
 static lr_place *cuda; /* NULL: there is none */
 
-/* --- factors --- */
-
-/* Factors that any LOR has. */
-static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
-{
-    for (int64_t k = 0; k < span->count; k++)
-        values[k] = 0.5f + 0.25f * (float)((span->numbers != NULL ? span->numbers[k] : span->first + k) % 3);
-    return LR_OK;
-}
-
-static const lr_lor_source factors = {get_factor, NULL};
-
 /* --- every place and precision --- */
 
 /* The operator's own, or NULL: it has none of that kind. One holder more. */
@@ -278,7 +266,7 @@ static void correspondence(void **state)
         lr_operator_params params = fixture_params(&fixture, test_backend, &test.log);
         params.mode = with->mode;
         params.rays = with->mode == LR_MODE_SAMPLED ? 2 : 0;
-        params.factors = with->has_factors ? &factors : NULL;
+        params.factors = with->has_factors ? &fixture_factors : NULL;
         params.store = with->is_stored ? LR_STORE_YES : LR_STORE_NO;
         params.shared = caller != NULL && (test_backend_is("compute") || test_backend_is("raster")) ? &shared : NULL;
         check_operator(with->name, lr_operator_create(&params));
@@ -307,7 +295,7 @@ static void direct(void **state)
                                          .threads = 2,
                                          .shared = caller != NULL ? &shared : NULL,
                                          .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
-                                         .factors = k == 0 ? &factors : NULL,
+                                         .factors = k == 0 ? &fixture_factors : NULL,
                                          .log = &test.log};
         check_operator(k == 0 ? "histo-images in buffers, with factors" : "histo-images in textures",
                        lr_direct_create(&params));
@@ -339,7 +327,7 @@ static void listmode(void **state)
                                            .info = k == 0 ? &info : NULL,
                                            .num_ranges = 4,
                                            .kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE,
-                                           .factors = k == 0 ? &factors : NULL,
+                                           .factors = k == 0 ? &fixture_factors : NULL,
                                            .backend = test_backend,
                                            .threads = 2,
                                            .log = &test.log};

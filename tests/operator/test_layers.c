@@ -148,24 +148,16 @@ static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
     }
 }
 
-static void ring_of_layers(void **state)
+static void layers_are_alone(void **state)
 {
     compare_layers(layered_ring(), false, LR_MODE_AUTO);
-}
-
-static void rings_of_layers(void **state)
-{
+    destroy_kept(NULL);
     compare_layers(layered_rings(), true, LR_MODE_EXACT);
-}
-
-static void tilted_layers(void **state)
-{
-    if (!test_backend_is("native")) compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
-}
-
-static void layers_before_others(void **state)
-{
-    if (!test_backend_is("native")) compare_layers(layered_insert(), true, LR_MODE_EXACT);
+    destroy_kept(NULL);
+    if (test_backend_is("native")) return;
+    compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
+    destroy_kept(NULL);
+    compare_layers(layered_insert(), true, LR_MODE_EXACT);
 }
 
 /* --- pictures --- */
@@ -271,11 +263,4 @@ static void modes_agree(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(ring_of_layers),  CASE(rings_of_layers), CASE(tilted_layers), CASE(layers_before_others),
-        CASE(not_layers_hide), CASE(modes_agree),     CASE(pictures)};
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
-}
+backend_main("cpu", CASE(layers_are_alone), CASE(not_layers_hide), CASE(modes_agree), CASE(pictures))

@@ -104,29 +104,20 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
 static void list_mode(void **state)
 {
     each_layer(layered_ring(), check_listmode);
-}
-
-static void list_mode_before_others(void **state)
-{
     if (test_backend_is("cpu")) each_layer(layered_insert(), check_listmode);
-}
-
-static void end_deposit(void *made)
-{
-    lr_deposit_destroy(made);
 }
 
 static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
 {
     const lr_events_info info = {.has_tof = true};
     const lr_grid grid = small_grid();
-    lr_deposit *made = lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
-                                                              .grid = &grid,
-                                                              .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
-                                                              .rule = LR_DEPOSIT_TRILINEAR,
-                                                              .info = &info,
-                                                              .backend = test_backend});
-    keep_object(made, end_deposit);
+    lr_deposit *made =
+        keep(lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
+                                                    .grid = &grid,
+                                                    .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
+                                                    .rule = LR_DEPOSIT_TRILINEAR,
+                                                    .info = &info,
+                                                    .backend = test_backend}));
     const lr_event_sink sink = lr_deposit_sink(made);
     assert_ok(sink.take(sink.user, events, NUM_EVENTS));
     assert_ok(lr_deposit_finish(made));
@@ -208,9 +199,4 @@ static void photons(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {CASE(list_mode), CASE(list_mode_before_others), CASE(deposition), CASE(photons)};
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    return cmocka_run_group_tests_name("layers in all families", tests, NULL, NULL);
-}
+backend_main("cpu", CASE(list_mode), CASE(deposition), CASE(photons))

@@ -237,10 +237,5 @@ static void defaults_are_told(void **state)
     assert_says(log->error, "as if it were alone");
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {CASE(shares_of_one_line), CASE(layers_add_up_to_the_block),
-                                       CASE(few_lines_give_the_sum), CASE(projections_agree), CASE(defaults_are_told)};
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    return cmocka_run_group_tests_name("layers with penetration", tests, NULL, NULL);
-}
+backend_main("cpu", CASE(shares_of_one_line), CASE(layers_add_up_to_the_block), CASE(few_lines_give_the_sum),
+             CASE(projections_agree), CASE(defaults_are_told))

@@ -166,19 +166,11 @@ static void check_size(const int64_t size[2], int64_t mean)
     lr_matrix_finish(&matrix);
 }
 
-static void test_many_ranges(void **state)
+/* Many ranges; more rows than a chunk holds; one LOR. */
+static void test_sizes(void **state)
 {
     check_size((const int64_t[2]){300, 60000}, 3000);
-}
-
-/* More rows than a chunk holds. */
-static void test_many_chunks(void **state)
-{
     check_size((const int64_t[2]){40000, 900}, 12);
-}
-
-static void test_one_lor(void **state)
-{
     check_size((const int64_t[2]){5, 1}, 1);
 }
 
@@ -233,9 +225,4 @@ static void test_long_row_and_tiny_values(void **state)
     lr_matrix_finish(&matrix);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_many_ranges), CASE(test_many_chunks), CASE(test_one_lor),
-                                       CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("operator_test_matrix", CASE(test_sizes), CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values))

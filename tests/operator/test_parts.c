@@ -6,6 +6,7 @@
 #include "fixtures.h"
 
 #include "fake_backend.h"
+#include "model/lors/selection.h"
 #include "poison_backend.h"
 
 struct kind {
@@ -139,18 +140,6 @@ static lr_selection choose(bool by_pairs, double share)
                     : (lr_selection){.lors = chosen, .num_lors = count};
 }
 
-/* LOR of each position, worked out from the lists. */
-static int64_t lor_at(const lr_selection *selection, int64_t position)
-{
-    const int64_t *offsets = bench.fixture.lors->offsets;
-    if (selection->lors != NULL) return selection->lors[position];
-    for (const int32_t *pair = selection->pairs;; pair++) {
-        const int64_t size = offsets[*pair + 1] - offsets[*pair];
-        if (position < size) return offsets[*pair] + position;
-        position -= size;
-    }
-}
-
 static void assert_same(const float *a, const float *b, int64_t count)
 {
     const double largest = fmax(largest_number(a, count), largest_number(b, count));
@@ -188,59 +177,27 @@ static void parts_are_parts(void)
         memset(ax, -1, (size_t)count * sizeof(*ax)); /* NaN */
         assert_ok(array_forward(op, image, all));
         assert_ok(array_forward_part(op, &part, image, ax));
-        for (int64_t k = 0; k < count; k++) picked[k] = all[lor_at(&part, k)];
+        for (int64_t k = 0; k < count; k++) picked[k] = all[lr_selection_lor(bench.fixture.lors, &part, k)];
         assert_same(ax, picked, count);
         assert_true(norm(ax, count) > 0.0 || 4 * count < bench.num_lors);
         /* back_part of values is back of the same among zeros, and the adjoint of forward_part. */
         float *values = random_floats(count), *among_zeros = kept_floats(bench.num_lors);
         float *aty = kept_floats(bench.num_voxels), *expected = kept_floats(bench.num_voxels);
-        for (int64_t k = 0; k < count; k++) among_zeros[lor_at(&part, k)] = values[k];
+        for (int64_t k = 0; k < count; k++) among_zeros[lr_selection_lor(bench.fixture.lors, &part, k)] = values[k];
         memset(aty, -1, (size_t)bench.num_voxels * sizeof(*aty));
         assert_ok(array_back(op, among_zeros, expected));
         assert_ok(array_back_part(op, &part, values, aty));
         assert_same(aty, expected, bench.num_voxels);
         assert_adjoint(ax, values, count, image, aty);
-    }
-}
-
-/* --- partitions --- */
-
-/* Adds A^T of each of four subsets of the module pairs, values NULL: the sensitivity. */
-static void add_subsets(lr_operator *op, const float *data, float *sum)
-{
-    const lr_lors *lors = bench.fixture.lors;
-    float *values = kept_floats(bench.num_lors), *image = kept_floats(bench.num_voxels);
-    int32_t *pairs = kept(lors->num_pairs, sizeof(*pairs));
-    for (int subset = 0; subset < 4; subset++) {
-        lr_selection part = {.pairs = pairs};
-        int64_t count = 0;
-        for (int64_t pair = subset; pair < lors->num_pairs; pair += 4) {
-            pairs[part.num_pairs++] = (int32_t)pair;
-            for (int64_t lor = lors->offsets[pair]; data && lor < lors->offsets[pair + 1]; lor++)
-                values[count++] = data[lor];
-        }
-        memset(image, -1, (size_t)bench.num_voxels * sizeof(*image));
-        assert_ok(data ? array_back_part(op, &part, values, image) : array_sensitivity_part(op, &part, image));
-        for (int64_t v = 0; v < bench.num_voxels; v++) sum[v] += image[v];
-    }
-}
-
-static void subsets_sum_to_the_whole(void)
-{
-    for (int n = 0; n < 2; n++) {
-        lr_operator *op = n == 0 ? bench.op : bench.scaled;
-        float *data = random_floats(bench.num_lors), *whole = kept_floats(bench.num_voxels);
-        float *sums[2] = {kept_floats(bench.num_voxels), kept_floats(bench.num_voxels)};
-        add_subsets(op, data, sums[0]);
-        assert_ok(array_back(op, data, whole));
-        assert_true(norm(whole, bench.num_voxels) > 0.0);
-        assert_same(sums[0], whole, bench.num_voxels);
-        add_subsets(op, NULL, sums[1]);
-        assert_ok(array_sensitivity_part(op, NULL, whole));
-        assert_same(sums[1], whole, bench.num_voxels);
-        for (int64_t k = 0; k < bench.num_lors; k++) data[k] = 1.0f;
-        assert_ok(array_back(op, data, sums[0]));
-        assert_same(sums[0], whole, bench.num_voxels);
+        /* Its sensitivity is back_part of ones. */
+        for (int64_t k = 0; k < count; k++) values[k] = 1.0f;
+        assert_ok(array_back_part(op, &part, values, expected));
+        assert_ok(array_sensitivity_part(op, &part, aty));
+        assert_same(aty, expected, bench.num_voxels);
+        assert_ok(array_sensitivity(op, aty));
+        for (int64_t k = 0; k < bench.num_lors; k++) among_zeros[k] = 1.0f;
+        assert_ok(array_back(op, among_zeros, expected));
+        assert_same(aty, expected, bench.num_voxels);
     }
 }
 
@@ -407,10 +364,9 @@ int main(int argc, char **argv)
     const bool is_stranger = strstr(backend, "fake") != NULL || strcmp(backend, "poison") == 0;
     if (kind == NULL || (!is_stranger && !fixture_backend_is_usable(backend))) return kind == NULL ? 1 : 77;
     const struct CMUnitTest tests[] = {
-        CASE_OF(for_all, parts_are_parts),        CASE_OF(for_all, subsets_sum_to_the_whole),
-        CASE_OF(for_all, factors_are_a_diagonal), CASE_OF(for_all, factors_are_kept),
-        CASE_OF(for_all, rows_have_factors),      CASE_OF(for_all, bad_factors_are_named),
-        CASE_OF(for_all, faults_and_empty_parts)};
+        CASE_OF(for_all, parts_are_parts),       CASE_OF(for_all, factors_are_a_diagonal),
+        CASE_OF(for_all, factors_are_kept),      CASE_OF(for_all, rows_have_factors),
+        CASE_OF(for_all, bad_factors_are_named), CASE_OF(for_all, faults_and_empty_parts)};
     /* The facade's work, whatever the backend. */
     const struct CMUnitTest large[] = {CASE(test_sensitivity_goes_by_windows)};
     const int failures = strcmp(backend, "cpu") == 0 ? cmocka_run_group_tests_name("large", large, NULL, NULL) : 0;

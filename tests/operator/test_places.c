@@ -285,8 +285,7 @@ int main(void)
                                        CASE(osem_heeds_a_limit_of_memory),         CASE(wrong_numbers_are_refused),
                                        CASE(an_update_that_overflows_is_refused),  CASE(a_vector_outlives_its_operator),
                                        CASE(a_context_that_is_none_is_refused)};
-    static struct test_log log;
-    test_log_init(&log);
+    static struct test_log log = TEST_LOG(log);
     struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});
     if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
         print_message("skipped: %s\n", log.error);

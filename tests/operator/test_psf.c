@@ -199,11 +199,5 @@ static void test_what_is_refused(void **state)
     assert_fails(lr_operator_set_psf(bench.op, (const double[3]){1, 1, 1e4}), LR_USAGE, bench.log, "is it in mm?");
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_correspondence),  CASE(test_none_changes_nothing),
-                                       CASE(test_what_is_refused), CASE(test_listmode),
-                                       CASE(test_direct),          CASE(test_a_constant_stays)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+backend_main("cpu", CASE(test_correspondence), CASE(test_none_changes_nothing), CASE(test_what_is_refused),
+             CASE(test_listmode), CASE(test_direct), CASE(test_a_constant_stays))

@@ -198,9 +198,4 @@ static void test_random_scanners(void **unused)
     }
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "compute")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_random_scanners)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("compute", CASE(test_random_scanners))

@@ -175,10 +175,5 @@ static void test_sampled_rows(void **state)
     check_fixture(FIXTURE_TILTED, (const int[3]){2, 2, 1});
 }
 
-int main(void)
-{
-    if (!fixture_backend_is_usable("compute")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_point_rows), CASE(test_sampled_rows), CASE(test_long_lists),
-                                       CASE(test_long_rows)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+usable_main(fixture_backend_is_usable("compute"), CASE(test_point_rows), CASE(test_sampled_rows), CASE(test_long_lists),
+            CASE(test_long_rows))

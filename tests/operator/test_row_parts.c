@@ -4,22 +4,12 @@
  * Rows of some voxels and some LORs, and rows by LOR, have the same elements as whole rows. Argument: the backend. */
 #include "batches.h"
 #include "fixtures.h"
+#include "model/lors/selection.h"
 
 enum { NUM_FIXTURES = 5 };
 static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_UNEQUAL, FIXTURE_RING,
                                                          FIXTURE_TWO_RINGS,
                                                          FIXTURE_TILTED /* last: native has upright modules only */};
-
-static float factor_of(int64_t lor)
-{
-    return lor % 5 == 0 ? 0.0f : 0.25f + (float)(lor % 7);
-}
-
-static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
-{
-    for (int64_t k = 0; k < span->count; k++) values[k] = factor_of(span->numbers ? span->numbers[k] : span->first + k);
-    return LR_OK;
-}
 
 /* A fixture with its matrix. */
 static struct bench {
@@ -77,25 +67,13 @@ static void bench_init(enum fixture_kind kind, const lr_operator_params *more)
     assert_true(num_elements > 100);
 }
 
-/* Returns true if the LOR is in the selection. */
-static bool has(const lr_lors *lors, const lr_selection *part, int64_t lor)
-{
-    if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
-    for (int64_t k = 0; k < part->num_lors; k++)
-        if (part->lors[k] == lor) return true;
-    for (int64_t k = 0; k < part->num_pairs; k++) {
-        const int32_t pair = part->pairs[k];
-        if (lor >= lors->offsets[pair] && lor < lors->offsets[pair + 1]) return true;
-    }
-    return false;
-}
-
 /* Checks that elements of wanted rows and LORs equal those of whole rows, and that there are no other elements.
  * tolerance: relative; 0 = the same bits. */
 static void assert_found(const lr_selection *part, const bool *wanted, double tolerance)
 {
+    struct lr_selection_finder finder = {.lors = bench.fixture.lors, .selection = part};
     for (int64_t lor = 0; lor < bench.num_lors; lor++) {
-        const bool selected = has(bench.fixture.lors, part, lor);
+        const bool selected = lr_selection_find(&finder, lor) >= 0;
         for (int64_t v = 0; v < bench.num_voxels; v++) {
             const int64_t at = v * bench.num_lors + lor;
             const double expected = selected && (wanted == NULL || wanted[v]) ? bench.whole[at] : 0.0;
@@ -180,25 +158,13 @@ static void for_all(const lr_operator_params *more)
     }
 }
 
+/* Plainly; stored; with factors; and where the memory limit is so low that there are many blocks of LORs, some of which
+ * drop their last LORs. */
 static void test_parts(void **state)
 {
     for_all(&(lr_operator_params){.store = LR_STORE_NO});
-}
-
-static void test_stored(void **state)
-{
     for_all(&(lr_operator_params){.store = LR_STORE_YES});
-}
-
-static void test_factors(void **state)
-{
-    const lr_lor_source factors = {get_factors, NULL};
-    for_all(&(lr_operator_params){.store = LR_STORE_NO, .factors = &factors});
-}
-
-/* The memory limit is so low that there are many blocks of LORs, some of which drop their last LORs. */
-static void test_little_memory(void **state)
-{
+    for_all(&(lr_operator_params){.store = LR_STORE_NO, .factors = &fixture_factors});
     for_all(&(lr_operator_params){.store = LR_STORE_NO, .max_memory_bytes = 40000});
 }
 
@@ -228,10 +194,4 @@ static void test_faults(void **state)
     assert_int_equal(bench.num_rows, 3);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_parts), CASE(test_stored), CASE(test_factors),
-                                       CASE(test_little_memory), CASE(test_faults)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("cpu", CASE(test_parts), CASE(test_faults))

@@ -169,5 +169,5 @@ static void test_refusals(void **state)
     }
 }
 
-test_main("picture_comparison", cmocka_unit_test(test_missed_element), cmocka_unit_test(test_no_difference),
-          cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals))
+test_main("picture_comparison", CASE(test_missed_element), CASE(test_no_difference), CASE(test_rows),
+          CASE(test_refusals))

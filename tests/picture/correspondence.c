@@ -104,5 +104,4 @@ static void test_refusals(void **state)
     assert_null(lr_picture_correspondence(&params));
 }
 
-test_main("picture_correspondence", cmocka_unit_test(test_crystals), cmocka_unit_test(test_weights),
-          cmocka_unit_test(test_grid), cmocka_unit_test(test_refusals))
+test_main("picture_correspondence", CASE(test_crystals), CASE(test_weights), CASE(test_grid), CASE(test_refusals))

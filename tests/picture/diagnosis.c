@@ -71,5 +71,4 @@ static void what_is_suspected_is_red(void **state)
     lr_scanner_draft_destroy(draft);
 }
 
-test_main("pictures of diagnoses", cmocka_unit_test(a_sound_scanner_has_no_red),
-          cmocka_unit_test(what_is_suspected_is_red))
+test_main("pictures of diagnoses", CASE(a_sound_scanner_has_no_red), CASE(what_is_suspected_is_red))

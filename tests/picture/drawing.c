@@ -249,7 +249,6 @@ static void test_mosaic(void **state)
     assert_int_equal(log.status, LR_USAGE);
 }
 
-test_main("picture_drawing", cmocka_unit_test(test_create), cmocka_unit_test(test_shapes_are_cut),
-          cmocka_unit_test(test_line), cmocka_unit_test(test_perceptual_map), cmocka_unit_test(test_diverging_map),
-          cmocka_unit_test(test_colour_ends), cmocka_unit_test(test_map), cmocka_unit_test(test_map_ranges),
-          cmocka_unit_test(test_slices), cmocka_unit_test(test_scale_bar), cmocka_unit_test(test_mosaic))
+test_main("picture_drawing", CASE(test_create), CASE(test_shapes_are_cut), CASE(test_line), CASE(test_perceptual_map),
+          CASE(test_diverging_map), CASE(test_colour_ends), CASE(test_map), CASE(test_map_ranges), CASE(test_slices),
+          CASE(test_scale_bar), CASE(test_mosaic))

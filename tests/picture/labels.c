@@ -214,6 +214,5 @@ static void test_panel_of_long_names(void **state)
     assert_int_equal(count_ink(page, (int[2]){page->size[0] - 6, 0}, page->size), 0);
 }
 
-test_main("labels", cmocka_unit_test(test_axes), cmocka_unit_test(test_places), cmocka_unit_test(test_bars),
-          cmocka_unit_test(test_slices), cmocka_unit_test(test_tiny), cmocka_unit_test(test_correspondences),
-          cmocka_unit_test(test_panel_of_long_names))
+test_main("labels", CASE(test_axes), CASE(test_places), CASE(test_bars), CASE(test_slices), CASE(test_tiny),
+          CASE(test_correspondences), CASE(test_panel_of_long_names))

@@ -237,7 +237,6 @@ static void test_threads(void **state)
     for (int n = 0; n <= count; n++) assert_memory_equal(pictures[n]->rgb, pictures[count]->rgb, 200 * 90 * 3);
 }
 
-test_main("text in pictures", cmocka_unit_test(test_letters), cmocka_unit_test(test_sizes),
-          cmocka_unit_test(test_upwards), cmocka_unit_test(test_utf8), cmocka_unit_test(test_hostile_bytes),
-          cmocka_unit_test(test_long_names), cmocka_unit_test(test_no_room), cmocka_unit_test(test_random_bytes),
-          cmocka_unit_test(test_threads))
+test_main("text in pictures", CASE(test_letters), CASE(test_sizes), CASE(test_upwards), CASE(test_utf8),
+          CASE(test_hostile_bytes), CASE(test_long_names), CASE(test_no_room), CASE(test_random_bytes),
+          CASE(test_threads))

@@ -98,4 +98,4 @@ static void test_no_range(void **state)
     assert_close(strtod(lr_tick_label(&five, 0).text, NULL), 5.0, 1e-12);
 }
 
-test_main("ticks", cmocka_unit_test(test_any_range), cmocka_unit_test(test_known), cmocka_unit_test(test_no_range))
+test_main("ticks", CASE(test_any_range), CASE(test_known), CASE(test_no_range))

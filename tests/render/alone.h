@@ -220,9 +220,10 @@ static inline uint64_t alone_seed(void)
 static inline void end_alone(void *object)
 {
     struct alone *alone = object;
-    assert_false(alone->ctx->saw_error);
+    const bool saw_error = alone->ctx->saw_error;
     lr_image_destroy(alone->mu);
     free(alone);
+    assert_false(saw_error);
 }
 
 /* It is there until destroy_kept. */

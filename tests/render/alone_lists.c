@@ -49,7 +49,7 @@ static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_co
     }
 }
 
-static void check_rows(struct alone *alone, struct lr_columns *columns)
+static void test_columns_rows(struct alone *alone, struct lr_columns *columns)
 {
     static const enum lr_columns_program programs[] = {LR_COLUMNS_ROWS, LR_COLUMNS_POINT_ROWS};
     for (int k = 0; k < 2; k++) {
@@ -113,7 +113,7 @@ static void run_list(const struct list *list, enum lr_columns_program which, con
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
 }
 
-static void check_forward(struct alone *alone, struct lr_columns *columns)
+static void test_list_forward(struct alone *alone, struct lr_columns *columns)
 {
     struct list *list = list_open(alone, columns);
     double *found = kept(list->lors.count * alone->num_voxels, sizeof(*found));
@@ -145,7 +145,7 @@ static void back_of_list(const struct list *list, double *image)
 }
 
 /* Some LORs one by one, with values of either sign, and all of them in sums. */
-static void check_back(struct alone *alone, struct lr_columns *columns)
+static void test_list_back(struct alone *alone, struct lr_columns *columns)
 {
     struct list *list = list_open(alone, columns);
     double *image = kept(alone->num_voxels, sizeof(*image));
@@ -180,29 +180,16 @@ enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns);
 
-static void each_case(check_columns *check, bool with_sampled)
+static void each_case(void **state)
 {
+    check_columns *check = (check_columns *)given_check(state);
     for (int k = 0; k < NUM_CASES; k++) {
-        if (cases[k].rays != 0 && !with_sampled) continue;
+        if (cases[k].rays != 0 && check == test_columns_rows) continue;
         struct alone *alone = alone_open(&cases[k]);
         check(alone, make_columns(alone));
         destroy_kept(NULL);
     }
 }
 
-static void test_columns_rows(void **context)
-{
-    each_case(check_rows, false);
-}
-
-static void test_list_forward(void **context)
-{
-    each_case(check_forward, true);
-}
-
-static void test_list_back(void **context)
-{
-    each_case(check_back, true);
-}
-
-stage_main("render_alone_lists", CASE(test_columns_rows), CASE(test_list_forward), CASE(test_list_back))
+stage_main("render_alone_lists", CASE_OF(each_case, test_columns_rows), CASE_OF(each_case, test_list_forward),
+           CASE_OF(each_case, test_list_back))

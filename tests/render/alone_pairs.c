@@ -81,11 +81,6 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
     }
 }
 
-static void check_forward(struct alone *alone, struct lr_pairs *pairs)
-{
-    alone_check_forward(alone, pairs, forward_voxel);
-}
-
 /* --- back --- */
 
 static void back_alone(struct alone *alone, void *device, const float *values, double *image)
@@ -100,11 +95,6 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
     for (int64_t v = 0; v < alone->num_voxels; v++) image[v] = (double)sums[v];
 }
 
-static void check_back(struct alone *alone, struct lr_pairs *pairs)
-{
-    alone_check_back(alone, pairs, back_alone, NUM_VALUES);
-}
-
 /* --- rows --- */
 
 static struct gl_buffer *upload_points(struct alone *alone)
@@ -116,7 +106,7 @@ static struct gl_buffer *upload_points(struct alone *alone)
     return alone_buffer(alone, count * 32, points);
 }
 
-static void check_rows(struct alone *alone, struct lr_pairs *pairs)
+static void test_rows(struct alone *alone, struct lr_pairs *pairs)
 {
     static const enum lr_pairs_program programs[] = {LR_PAIRS_ROWS, LR_PAIRS_POINT_ROWS};
     for (int k = 0; k < 2; k++) {
@@ -131,6 +121,16 @@ static void check_rows(struct alone *alone, struct lr_pairs *pairs)
         run_pairs(&run);
         alone_elements_compare(alone, k == 0 ? "rows of voxels" : "rows of points", &elements, NULL);
     }
+}
+
+static void test_forward(struct alone *alone, struct lr_pairs *pairs)
+{
+    alone_check_forward(alone, pairs, forward_voxel);
+}
+
+static void test_back(struct alone *alone, struct lr_pairs *pairs)
+{
+    alone_check_back(alone, pairs, back_alone, NUM_VALUES);
 }
 
 /* --- cases --- */
@@ -157,8 +157,9 @@ static void end_pairs(void *pairs)
     lr_pairs_destroy(pairs);
 }
 
-static void each_case(check_pairs *check)
+static void each_case(void **state)
 {
+    check_pairs *check = (check_pairs *)given_check(state);
     struct variants variants = {0};
     for (int k = 0; k < NUM_CASES; k++) {
         struct alone *alone = alone_open(&cases[k]);
@@ -179,19 +180,5 @@ static void each_case(check_pairs *check)
     assert_true(variants.plain > 0);
 }
 
-static void test_forward(void **context)
-{
-    each_case(check_forward);
-}
-
-static void test_back(void **context)
-{
-    each_case(check_back);
-}
-
-static void test_rows(void **context)
-{
-    each_case(check_rows);
-}
-
-stage_main("render_alone_pairs", CASE(test_forward), CASE(test_back), CASE(test_rows))
+stage_main("render_alone_pairs", CASE_OF(each_case, test_forward), CASE_OF(each_case, test_back),
+           CASE_OF(each_case, test_rows))

@@ -36,8 +36,7 @@ static lr_scanner *create_box(void)
         modules[m] = place_module(&shape, &(struct placement){90 * m, 13, 0.4 * m, 0, 0, m % 2 ? 90 : 0});
         modules[m].centre_mm[2] += 0.1 * m;
     }
-    lr_scanner *scanner = scanner_of(modules, 4, 0);
-    return scanner;
+    return scanner_of(modules, 4, 0);
 }
 
 static const struct scanner_case cases[] = {
@@ -62,22 +61,15 @@ static int grid_around(const double point_mm[3], lr_grid *grid)
     return voxel;
 }
 
-static float *forward(struct subject *subject, const char *backend, const float *image)
+/* Forward, or back. */
+static float *project(struct subject *subject, const char *backend, bool is_forward, const float *in)
 {
+    const int64_t count = is_forward ? subject->lors->count : lr_grid_num_voxels(&subject->grid);
     lr_operator *op = subject_open_operator(subject, backend);
-    float *data = kept(subject->lors->count, sizeof(*data));
-    stage_check(subject, array_forward(op, image, data) == LR_OK);
+    float *out = kept_floats(count);
+    stage_check(subject, (is_forward ? array_forward : array_back)(op, in, out) == LR_OK);
     lr_operator_destroy(op);
-    return data;
-}
-
-static float *back(struct subject *subject, const char *backend, const float *data)
-{
-    lr_operator *op = subject_open_operator(subject, backend);
-    float *image = kept(lr_grid_num_voxels(&subject->grid), sizeof(*image));
-    stage_check(subject, array_back(op, data, image) == LR_OK);
-    lr_operator_destroy(op);
-    return image;
+    return out;
 }
 
 /* A row is the projection of an image of one voxel. Returns whether any point sees anything. */
@@ -95,7 +87,7 @@ static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, u
     for (int k = 0; k < NUM_TEST_POINTS; k++) {
         float image[8] = {0};
         image[grid_around(points[k], &subject->grid)] = 1;
-        const float *expected = forward(subject, "cpu", image), *found = forward(subject, "compute", image);
+        const float *expected = project(subject, "cpu", true, image), *found = project(subject, "compute", true, image);
         gaps[k] = gap_of_floats(found, expected, subject->lors->count);
     }
     const bool sees = check_row_gaps(subject, gaps, 0, 0);
@@ -144,9 +136,10 @@ static void test_projections(void **unused)
         const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), num_lors = subject->lors->count;
         const float *image = kept_random_floats(num_voxels, 0, 2, &state),
                     *data = kept_random_floats(num_lors, 0, 2, &state);
-        const float *sums = forward(subject, "compute", image), *sums_of_image = back(subject, "compute", data);
-        const struct gap gaps[2] = {gap_of_floats(sums, forward(subject, "cpu", image), num_lors),
-                                    gap_of_floats(sums_of_image, back(subject, "cpu", data), num_voxels)};
+        const float *sums = project(subject, "compute", true, image),
+                    *sums_of_image = project(subject, "compute", false, data);
+        const struct gap gaps[2] = {gap_of_floats(sums, project(subject, "cpu", true, image), num_lors),
+                                    gap_of_floats(sums_of_image, project(subject, "cpu", false, data), num_voxels)};
         print_message("%s, ", subject->name);
         check_gap("forward", &gaps[0], ROW_L2, ROW_WORST);
         print_message("%s, ", subject->name);
@@ -188,7 +181,7 @@ static void check_part(struct subject *subject, int every_lor, int64_t max_memor
     float *values = kept(count, sizeof(*values)), *picked = kept(count, sizeof(*picked));
     float *sum = kept(num_voxels, sizeof(*sum)), *among = kept(subject->lors->count, sizeof(*among));
     subject->params.max_memory_bytes = 0;
-    const float *all = forward(subject, "compute", image);
+    const float *all = project(subject, "compute", true, image);
     subject->params.max_memory_bytes = max_memory_bytes;
     lr_operator *op = subject_open_operator(subject, "compute");
     subject->params.max_memory_bytes = 0;
@@ -202,7 +195,7 @@ static void check_part(struct subject *subject, int every_lor, int64_t max_memor
         }
         assert_ok(ones ? array_sensitivity_part(op, &part.selection, sum)
                        : array_back_part(op, &part.selection, values, sum));
-        check_near(sum, back(subject, "compute", among), num_voxels);
+        check_near(sum, project(subject, "compute", false, among), num_voxels);
     }
     lr_operator_destroy(op);
 }

@@ -25,8 +25,7 @@ static void setting_close(void *self)
 static struct setting *setting_open(lr_scanner *scanner, int rays, int atlas_size)
 {
     struct setting *setting = kept(1, sizeof(*setting));
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     setting->scanner = keep(scanner);
     setting->lors = keep(lr_lors_create(scanner, NULL));
     setting->plan = lr_plan_create(
@@ -383,29 +382,6 @@ static void test_zero_emission_is_left_out(void **unused)
 
 /* --- windows of LORs --- */
 
-static void test_windows_partition_the_pairs(void **unused)
-{
-    lr_lors *lors = keep(lr_lors_create(keep(create_unequal()), NULL));
-    const int64_t sizes[] = {1, 40, 200, 2199, 2200, 2201, lors->count - 1, lors->count, 4 * lors->count};
-    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        struct lr_pair_window window = lr_pair_window_begin(lors, NULL, 0);
-        int64_t pair = 0, lor = 0;
-        while (lr_pair_window_next(&window, sizes[k])) {
-            assert_int_equal(window.begin, pair);
-            assert_int_equal(window.first_value, lor);
-            assert_true(window.end > window.begin);
-            assert_int_equal(window.num_values, lors->offsets[window.end] - lor);
-            assert_true(window.num_values <= sizes[k] || window.end == window.begin + 1);
-            /* One pair more would not have fitted. */
-            assert_true(window.end == lors->num_pairs || lors->offsets[window.end + 1] - lor > sizes[k]);
-            pair = window.end;
-            lor += window.num_values;
-        }
-        assert_int_equal(pair, lors->num_pairs);
-        assert_int_equal(lor, lors->count);
-    }
-}
-
 /* A window's plan renders what shows its pairs, and everything that stands before them. */
 static void test_windows_plan_their_pairs(void **unused)
 {
@@ -432,8 +408,7 @@ static void test_windows_plan_their_pairs(void **unused)
 
 static void test_small_atlas_is_refused(void **unused)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     /* 8 modules need 3 x 3 tiles of 12 */
     struct setting *setting = setting_open(create_ring_of_8(), 2, 36);
     assert_int_equal(setting->plan->tile[0], 12);
@@ -450,5 +425,4 @@ static void test_small_atlas_is_refused(void **unused)
 test_main("render_plan", CASE(test_roles), CASE(test_ties_and_culling_at_the_centre),
           CASE(test_nothing_visible_is_culled), CASE(test_what_hides_is_listed), CASE(test_neighbours_hide_nothing),
           CASE(test_batches_cover_rows), CASE(test_points_keep_their_precision), CASE(test_zero_emission_is_left_out),
-          CASE(test_windows_partition_the_pairs), CASE(test_windows_plan_their_pairs),
-          CASE(test_small_atlas_is_refused))
+          CASE(test_windows_plan_their_pairs), CASE(test_small_atlas_is_refused))

@@ -25,7 +25,7 @@ struct bench {
 static void end_bench(void *object)
 {
     struct bench *bench = object;
-    bench->backend.fns->destroy(bench->backend.self);
+    if (bench->backend.fns != NULL) bench->backend.fns->destroy(bench->backend.self);
     free(bench);
 }
 
@@ -309,6 +309,7 @@ static void test_progress_and_cancel(void **unused)
     const lr_progress progress = {watch_report, &watch};
     struct bench *bench = bench_open(create_two_rings(), 10, 1, (const int[3]){1, 1, 1}, false, 1);
     bench->backend.fns->destroy(bench->backend.self);
+    bench->backend = (struct lr_backend){0};
     bench->params.progress = &progress;
     stage_check(bench->subject, lr_raster_backend_create(&bench->params, &bench->backend) == LR_OK);
     uint64_t state = 1;

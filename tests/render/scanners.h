@@ -136,8 +136,7 @@ static inline lr_scanner *create_gapped(void)
 /* Modules whose u x v points away from the axis, and hits read 3 mm deep. */
 static inline lr_scanner *create_flipped(void)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const lr_module shape = shape_of(9, 7, 2.0, 1.9);
     lr_module modules[4];
     for (int m = 0; m < 4; m++) {

@@ -49,8 +49,7 @@ static struct gl_context *stage_ctx; /* of all tests of an executable */
  * where there is no device. */
 static inline int stage_run(int argc, char **argv, const char *group, struct CMUnitTest *tests, size_t count)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     struct gl_context *ctx = stage_ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
     if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
         print_message("skipped: %s\n", log.error);

@@ -11,7 +11,7 @@ static lr_image *map_of(const int size[3], const double voxel_mm[3], const doubl
 {
     lr_grid grid = lr_grid_centred(size, voxel_mm);
     for (int k = 0; k < 3; k++) grid.origin_mm[k] += centre_mm[k];
-    return lr_image_create(&grid, NULL);
+    return keep(lr_image_create(&grid, NULL));
 }
 
 static void fill(lr_image *map, double low, double high, uint64_t *state)
@@ -20,17 +20,15 @@ static void fill(lr_image *map, double low, double high, uint64_t *state)
         map->values[v] = (float)(low + (high - low) * test_random(state));
 }
 
-/* Factors of all LORs. The caller frees them. */
+/* Factors of all LORs. */
 static float *factors_of(const lr_lors *lors, const lr_image *map, int threads)
 {
     lr_attenuation *attenuation =
-        lr_attenuation_create(&(lr_attenuation_params){.lors = lors, .mu = map, .threads = threads});
-    float *factors = calloc((size_t)lors->count, sizeof(*factors));
-    assert_true(attenuation != NULL && factors != NULL);
+        keep(lr_attenuation_create(&(lr_attenuation_params){.lors = lors, .mu = map, .threads = threads}));
+    float *factors = kept_floats(lors->count);
     const lr_lor_source source = lr_attenuation_source(attenuation);
     const lr_lor_span all = {.count = lors->count};
     assert_ok(source.get(source.user, &all, factors));
-    lr_attenuation_destroy(attenuation);
     return factors;
 }
 
@@ -110,8 +108,6 @@ static void compare_with_cuts(const struct fixture *fixture, const lr_image *map
         attenuated += expected > 0.0;
     }
     assert_true(attenuated > 20);
-    free(factors);
-    free(again);
 }
 
 /* Within the scanner, reaching beyond it so that lines begin inside, and off to a side. */
@@ -124,7 +120,7 @@ static void random_maps(void **unused)
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct fixture fixture = kept_fixture((enum fixture_kind)kind);
         for (int k = 0; k < 3; k++) {
-            lr_image *map = keep(map_of(sizes[k], voxels[k], centres[k]));
+            lr_image *map = map_of(sizes[k], voxels[k], centres[k]);
             fill(map, 0.0, 0.02, &state);
             compare_with_cuts(&fixture, map);
         }
@@ -157,7 +153,7 @@ static void box_of_water(void **unused)
     static const double voxel[3] = {1.7, 2.3, 1.1};
     const double mu = 0.0096f;
     struct fixture fixture = kept_fixture(FIXTURE_RING);
-    lr_image *map = keep(map_of((int[3]){20, 16, 12}, voxel, (double[3]){0, 0, 0}));
+    lr_image *map = map_of((int[3]){20, 16, 12}, voxel, (double[3]){0, 0, 0});
     for (int z = 3; z < 9; z++) {
         for (int y = 4; y < 12; y++)
             for (int x = 5; x < 15; x++) map->values[x + 20 * (y + 16 * z)] = (float)mu;
@@ -174,7 +170,6 @@ static void box_of_water(void **unused)
         inside += expected > 0.0;
     }
     assert_true(inside > 1000);
-    free(factors);
 }
 
 /* Two opposed modules of 3 x 3 crystals of 4 mm pitch: lines along y at x, z = -4, 0, 4, which are
@@ -213,8 +208,6 @@ static void lines_in_faces_and_edges(void **unused)
                                        {4, -4, 0.03 / 4}};
     for (int k = 0; k < 5; k++)
         assert_true(fabs(-log(factor_at(straight, factors, cases[k][0], cases[k][1])) - 10 * cases[k][2]) <= TOLERANCE);
-    free(factors);
-    lr_image_destroy(map);
 }
 
 /* Mirrored maps give mirrored factors, also for the lines that run through edges and corners of
@@ -225,8 +218,8 @@ static void mirrored_maps(void **unused)
     lr_lors *straight = straight_lors();
     for (int axis = 0; axis < 3; axis++) {
         const int size[3] = {6, 10, 6};
-        lr_image *map = keep(map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0}));
-        lr_image *mirrored = keep(map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0}));
+        lr_image *map = map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0});
+        lr_image *mirrored = map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0});
         fill(map, 0.0, 0.05, &state);
         for (int64_t v = 0; v < 360; v++) {
             int at[3] = {(int)(v % 6), (int)(v / 6 % 10), (int)(v / 60)};
@@ -246,8 +239,6 @@ static void mirrored_maps(void **unused)
             }
             assert_true(fabs(log(factors[l]) - log(others[image])) <= TOLERANCE);
         }
-        free(factors);
-        free(others);
     }
 }
 
@@ -259,8 +250,6 @@ static void empty_map_lets_all_pass(void **unused)
     lr_image *map = map_of((int[3]){4, 4, 4}, (double[3]){5, 5, 5}, (double[3]){0, 0, 0});
     float *factors = factors_of(straight, map, 1);
     for (int64_t l = 0; l < straight->count; l++) assert_true(factors[l] == 1.0f);
-    free(factors);
-    lr_image_destroy(map);
 }
 
 static void bad_maps_are_refused(void **unused)
@@ -279,9 +268,7 @@ static void bad_maps_are_refused(void **unused)
     params.mu = NULL;
     assert_none(lr_attenuation_create(&params), LR_USAGE, &log, "");
     lr_attenuation_destroy(NULL);
-    lr_image_destroy(map);
 }
 
-test_main("unit: attenuation", cmocka_unit_test(random_maps), cmocka_unit_test(box_of_water),
-          cmocka_unit_test(lines_in_faces_and_edges), cmocka_unit_test(mirrored_maps),
-          cmocka_unit_test(empty_map_lets_all_pass), cmocka_unit_test(bad_maps_are_refused))
+test_main("unit: attenuation", CASE(random_maps), CASE(box_of_water), CASE(lines_in_faces_and_edges),
+          CASE(mirrored_maps), CASE(empty_map_lets_all_pass), CASE(bad_maps_are_refused))

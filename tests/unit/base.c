@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Loops, memory, sentences, arrays and texts that grow, names of files, and SHA-256. */
+ * Memory, sentences, arrays and texts that grow, names of files, and SHA-256. */
 #include "cases.h"
 
 #include "base/clock.h"
@@ -10,81 +10,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/path.h"
-
-#include <stdatomic.h>
-#include <time.h>
-
-struct visits {
-    atomic_int *count; /* [indices] */
-    int threads;
-    int64_t grain;
-    atomic_int wrong_worker, wrong_share;
-};
-
-static void visit(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct visits *visits = user;
-    visits->wrong_worker += worker < 0 || worker >= visits->threads;
-    visits->wrong_share += end <= begin || end - begin > visits->grain;
-    for (int64_t k = begin; k < end; k++) visits->count[k]++;
-}
-
-/* Every index once, whatever the number of threads and the size of shares. */
-static void loop_covers_all(void **state)
-{
-    const int threads[] = {1, 2, 3, 7, 32};
-    const int64_t counts[] = {1, 2, 31, 1000, 4097}, grains[] = {1, 3, 64, 5000};
-    for (int t = 0; t < 5; t++) {
-        for (int c = 0; c < 5; c++) {
-            for (int g = 0; g < 4; g++) {
-                struct visits visits = {.threads = threads[t], .grain = grains[g]};
-                visits.count = calloc((size_t)counts[c], sizeof(*visits.count));
-                lr_parallel_for(threads[t], counts[c], grains[g], visit, &visits);
-                for (int64_t k = 0; k < counts[c]; k++) assert_int_equal(visits.count[k], 1);
-                assert_int_equal(visits.wrong_worker, 0);
-                assert_int_equal(visits.wrong_share, 0);
-                free(visits.count);
-            }
-        }
-    }
-}
-
-static void empty_loop_calls_nothing(void **state)
-{
-    struct visits visits = {.threads = 2, .grain = 1}; /* a call would write to NULL */
-    lr_parallel_for(2, 0, 1, visit, &visits);
-    lr_parallel_for(2, -5, 1, visit, &visits);
-}
-
-static void odd_arguments_run_on_the_caller(void **state)
-{
-    atomic_int count[3] = {0};
-    struct visits visits = {.count = count, .threads = 1, .grain = 1};
-    lr_parallel_for(0, 3, 0, visit, &visits);
-    assert_true(count[0] == 1 && count[1] == 1 && count[2] == 1);
-    assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
-}
-
-/* The caller does at the end what no thread has begun; with one thread, all of it. */
-static void loop_goes_on_beside_the_caller(void **state)
-{
-    for (int threads = 0; threads < 5; threads++) {
-        for (int64_t count = 0; count < 40; count += 13) {
-            struct visits visits = {.threads = threads > 0 ? threads : 1, .grain = 3};
-            visits.count = calloc(40, sizeof(*visits.count));
-            struct lr_parallel loop = {.threads = threads, .count = count, .grain = 3, .body = visit, .user = &visits};
-            const bool has_others = threads > 1 && count > 3;
-            lr_parallel_begin(&loop);
-            for (int turn = 0; has_others && turn < 20000 && visits.count[0] == 0; turn++)
-                nanosleep(&(struct timespec){0, 1000000}, NULL);
-            assert_int_equal(visits.count[0], has_others);
-            lr_parallel_end(&loop);
-            for (int64_t k = 0; k < 40; k++) assert_int_equal(visits.count[k], k < count);
-            assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
-            free(visits.count);
-        }
-    }
-}
 
 static void memory_is_zeroed(void **state)
 {
@@ -342,13 +267,8 @@ static void cuts_do_not_matter(void **state)
     }
 }
 
-test_main("unit: base", cmocka_unit_test(loop_covers_all), cmocka_unit_test(empty_loop_calls_nothing),
-          cmocka_unit_test(odd_arguments_run_on_the_caller), cmocka_unit_test(loop_goes_on_beside_the_caller),
-          cmocka_unit_test(memory_is_zeroed), cmocka_unit_test(memory_is_freed_in_pieces),
-          cmocka_unit_test(too_much_memory_is_a_sentence), cmocka_unit_test(machine_is_described),
-          cmocka_unit_test(strings_are_copied), cmocka_unit_test(long_sentences_are_cut),
-          cmocka_unit_test(progress_can_cancel), cmocka_unit_test(statuses_have_names),
-          cmocka_unit_test(arrays_grow_and_keep), cmocka_unit_test(arrays_stay_where_memory_is_short),
-          cmocka_unit_test(texts_are_put_together), cmocka_unit_test(texts_that_failed_stay_so),
-          cmocka_unit_test(names_have_endings), cmocka_unit_test(names_are_taken_apart), cmocka_unit_test(examples),
-          cmocka_unit_test(cuts_do_not_matter))
+test_main("unit: base", CASE(memory_is_zeroed), CASE(memory_is_freed_in_pieces), CASE(too_much_memory_is_a_sentence),
+          CASE(machine_is_described), CASE(strings_are_copied), CASE(long_sentences_are_cut), CASE(progress_can_cancel),
+          CASE(statuses_have_names), CASE(arrays_grow_and_keep), CASE(arrays_stay_where_memory_is_short),
+          CASE(texts_are_put_together), CASE(texts_that_failed_stay_so), CASE(names_have_endings),
+          CASE(names_are_taken_apart), CASE(examples), CASE(cuts_do_not_matter))

@@ -478,10 +478,8 @@ static void heaps_are_refused_soon(void **state)
     assert_no_scanner((lr_crystal_list){.crystals = crystals, .num_crystals = COUNT}, "more than 65536 modules");
 }
 
-test_main("crystals", cmocka_unit_test(presets_come_back), cmocka_unit_test(numbers_are_kept),
-          cmocka_unit_test(unequal_modules_come_back), cmocka_unit_test(groups_never_share_a_module),
-          cmocka_unit_test(noise_is_a_residual), cmocka_unit_test(curved_panels_are_refused),
-          cmocka_unit_test(known_axes_part_a_curved_panel), cmocka_unit_test(faults_are_named),
-          cmocka_unit_test(safir_map_is_the_preset), cmocka_unit_test(petsird_boxes),
-          cmocka_unit_test(touching_modules_do_not_overlap), cmocka_unit_test(piles_are_refused_at_once),
-          cmocka_unit_test(time_goes_with_the_crystals), cmocka_unit_test(heaps_are_refused_soon))
+test_main("crystals", CASE(presets_come_back), CASE(numbers_are_kept), CASE(unequal_modules_come_back),
+          CASE(groups_never_share_a_module), CASE(noise_is_a_residual), CASE(curved_panels_are_refused),
+          CASE(known_axes_part_a_curved_panel), CASE(faults_are_named), CASE(safir_map_is_the_preset),
+          CASE(petsird_boxes), CASE(touching_modules_do_not_overlap), CASE(piles_are_refused_at_once),
+          CASE(time_goes_with_the_crystals), CASE(heaps_are_refused_soon))

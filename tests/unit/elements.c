@@ -183,8 +183,6 @@ static void test_primary(void **state)
     }
 }
 
-test_main("unit: elements", cmocka_unit_test(test_merge_sorts_and_keeps_the_sum),
-          cmocka_unit_test(test_repeats_are_added_in_the_order_they_came),
-          cmocka_unit_test(test_owned_rows_grow_copy_and_deliver),
-          cmocka_unit_test(test_assign_scales_and_leaves_out_zeros), cmocka_unit_test(test_figures),
-          cmocka_unit_test(test_ends), cmocka_unit_test(test_primary))
+test_main("unit: elements", CASE(test_merge_sorts_and_keeps_the_sum),
+          CASE(test_repeats_are_added_in_the_order_they_came), CASE(test_owned_rows_grow_copy_and_deliver),
+          CASE(test_assign_scales_and_leaves_out_zeros), CASE(test_figures), CASE(test_ends), CASE(test_primary))

@@ -145,5 +145,5 @@ static void test_processors(void **state)
     remove_counters();
 }
 
-test_main("unit: energy", cmocka_unit_test(test_cards), cmocka_unit_test(test_nobody_tells),
-          cmocka_unit_test(test_a_card_falls_silent), cmocka_unit_test(test_processors))
+test_main("unit: energy", CASE(test_cards), CASE(test_nobody_tells), CASE(test_a_card_falls_silent),
+          CASE(test_processors))

@@ -22,21 +22,14 @@ static double expected_product(const lr_crystal_product *product, int64_t l)
                : 0.0;
 }
 
-static float *random_values(int64_t count, uint64_t *state)
-{
-    float *values = kept_floats(count);
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(0.5 + test_random(state));
-    return values;
-}
-
 static void products_are_products(void **unused)
 {
     uint64_t state = test_seed();
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct fixture fixture = kept_fixture((enum fixture_kind)kind);
         const int64_t count = fixture.lors->count;
-        float *values = random_values(fixture.scanner->num_crystals, &state);
-        float *found = random_values(count, &state);
+        float *values = kept_random_floats(fixture.scanner->num_crystals, 0.5, 1.5, &state);
+        float *found = kept_floats(count);
         lr_crystal_product product = {fixture.lors, values, 1.75, NULL};
         const lr_lor_source source = lr_crystal_product_source(&product);
         const int64_t begin = count / 3;
@@ -177,7 +170,7 @@ static void borrowed_arrays_are_only_read(void **unused)
     assert_int_equal(mprotect(numbers, bytes, PROT_READ), 0);
     const lr_lor_data data = {.count = num_lors, .values = numbers};
     const lr_image image = {.grid = fixture.grid, .values = numbers};
-    float value = 0.0f, *found = calloc((size_t)num_lors, sizeof(*found));
+    float value = 0.0f, *found = kept_floats(num_lors);
     const lr_lor_span one = {.count = 1};
     int64_t count = 0;
     const lr_event_sink sink = {.take = drop_events, .user = &count};
@@ -186,12 +179,8 @@ static void borrowed_arrays_are_only_read(void **unused)
     assert_ok(source.get(source.user, &one, &value));
     assert_true(value == 1.0f);
     lr_lor_data_destroy(lr_lor_data_expand(&data, fixture.lors, NULL));
-    lr_randoms *randoms = lr_randoms_estimate(fixture.lors, &data, NULL);
-    assert_non_null(randoms);
-    lr_randoms_destroy(randoms);
-    lr_attenuation *attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = &image});
-    assert_non_null(attenuation);
-    lr_attenuation_destroy(attenuation);
+    keep(lr_randoms_estimate(fixture.lors, &data, NULL));
+    keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = &image}));
     assert_ok(lr_events_from_counts(&(lr_list_params){.lors = fixture.lors, .data = &data}, &sink));
     assert_int_equal(count, num_lors);
     const lr_photon_params photons = {.lors = fixture.lors, .activity = &image, .count = 10, .tof_resolution_ps = 400};
@@ -199,18 +188,16 @@ static void borrowed_arrays_are_only_read(void **unused)
 
     lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
     params.mu = &image;
-    lr_operator *op = fixture_operator(&params);
+    lr_operator *op = keep(fixture_operator(&params));
     lr_vector values = lr_vector_of_floats(found, num_lors);
     const lr_vector x = lr_image_vector(&image), y = lr_lor_data_vector(&data);
     lr_vector back = lr_vector_of_floats(found, num_voxels);
     assert_ok(lr_operator_forward(op, NULL, &x, &values));
     assert_true(num_voxels <= num_lors);
     assert_ok(lr_operator_back(op, NULL, &y, &back));
-    lr_operator_destroy(op);
-    free(found);
     munmap(numbers, bytes);
 }
 
-test_main("unit: factors", cmocka_unit_test(products_are_products), cmocka_unit_test(sum_of_a_large_scanner),
-          cmocka_unit_test(lors_of_another_scanner_are_refused), cmocka_unit_test(sources_are_multiplied),
-          cmocka_unit_test(data_are_a_source), cmocka_unit_test(borrowed_arrays_are_only_read))
+test_main("unit: factors", CASE(products_are_products), CASE(sum_of_a_large_scanner),
+          CASE(lors_of_another_scanner_are_refused), CASE(sources_are_multiplied), CASE(data_are_a_source),
+          CASE(borrowed_arrays_are_only_read))

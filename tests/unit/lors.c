@@ -221,6 +221,7 @@ static void whole_scanners(void **state)
     const lr_ring penn = plain_ring(465.0, 24, penn_crystals, 4.3, 4.0, 30.0);
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &penn));
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    assert_int_equal(scanner->num_crystals, 38880);
     const int64_t within_modules = 24 * ((int64_t)1620 * 1619 / 2);
     assert_int_equal(lors->count + within_modules, 755807760);
     assert_int_equal(lors->num_pairs, 24 * 23 / 2);
@@ -232,6 +233,7 @@ static void whole_scanners(void **state)
             .coincidence = {.field_of_view_mm = 594.0, .limits_ring_difference = true, .max_ring_difference = 60}},
         &mmr));
     lors = keep(lr_lors_create(scanner, NULL));
+    assert_int_equal(scanner->num_crystals, 28672);
     const int64_t opposite = lr_lors_pair(lors, 0, 28);
     int planes = 0;
     for (int q = 0; q < 64; q++)
@@ -446,11 +448,8 @@ static void data_of_another_scanner_is_refused(void **state)
     assert_null(lr_lor_data_expand(dense, lors, &log.log));
 }
 
-test_main("unit: lors", cmocka_unit_test(rules_of_a_ring), cmocka_unit_test(field_of_view_of_tilted_modules),
-          cmocka_unit_test(lines_along_the_axis), cmocka_unit_test(field_of_view_edge_counts),
-          cmocka_unit_test(whole_scanners), cmocka_unit_test(equal_masks_are_shared),
-          cmocka_unit_test(work_may_be_stopped), cmocka_unit_test(nothing_in_coincidence_is_an_error),
-          cmocka_unit_test(numbers_out_of_range), cmocka_unit_test(spans_agree_with_single_lors),
-          cmocka_unit_test(events_are_counted), cmocka_unit_test(many_events_are_counted),
-          cmocka_unit_test(no_events_is_sparse_nothing), cmocka_unit_test(expanding_keeps_values),
-          cmocka_unit_test(data_of_another_scanner_is_refused))
+test_main("unit: lors", CASE(rules_of_a_ring), CASE(field_of_view_of_tilted_modules), CASE(lines_along_the_axis),
+          CASE(field_of_view_edge_counts), CASE(whole_scanners), CASE(equal_masks_are_shared),
+          CASE(work_may_be_stopped), CASE(nothing_in_coincidence_is_an_error), CASE(numbers_out_of_range),
+          CASE(spans_agree_with_single_lors), CASE(events_are_counted), CASE(many_events_are_counted),
+          CASE(no_events_is_sparse_nothing), CASE(expanding_keeps_values), CASE(data_of_another_scanner_is_refused))

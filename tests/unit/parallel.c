@@ -18,13 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 100000, THREADS = 5 };
+enum { MOST = 100000, THREADS = 5, MOST_THREADS = 32 };
 
 /* Counts of the visits to each index, and of the workers that are in the loop. */
 struct meeting {
     atomic_int *met; /* [count] */
-    atomic_int workers[THREADS];
+    atomic_int workers[MOST_THREADS];
     atomic_bool is_wrong; /* a share or a worker that cannot be */
+    int threads;
     int64_t count, grain;
 };
 
@@ -33,7 +34,7 @@ static void meet(void *user, int64_t begin, int64_t end, int worker)
     struct meeting *meeting = user;
     const bool is_share = begin % meeting->grain == 0 && begin < end && end <= meeting->count &&
                           (end - begin == meeting->grain || end == meeting->count);
-    if (!is_share || worker < 0 || worker >= THREADS || atomic_fetch_add(&meeting->workers[worker], 1) != 0) {
+    if (!is_share || worker < 0 || worker >= meeting->threads || atomic_fetch_add(&meeting->workers[worker], 1) != 0) {
         atomic_store(&meeting->is_wrong, true);
         return;
     }
@@ -51,11 +52,10 @@ static bool is_right(struct meeting *meeting)
     return is;
 }
 
-/* A loop of all threads. */
-static bool shares_well(atomic_int *met, int64_t count, int64_t grain)
+static bool shares_well(atomic_int *met, int threads, int64_t count, int64_t grain)
 {
-    struct meeting meeting = {.met = met, .count = count, .grain = grain};
-    lr_parallel_for(THREADS, count, grain, meet, &meeting);
+    struct meeting meeting = {.met = met, .threads = threads, .count = count, .grain = grain};
+    lr_parallel_for(threads, count, grain, meet, &meeting);
     return is_right(&meeting);
 }
 
@@ -71,21 +71,18 @@ static int count_threads(void)
     return count;
 }
 
-static atomic_int *make_met(int64_t count)
-{
-    atomic_int *met = calloc((size_t)count, sizeof(*met));
-    assert_non_null(met);
-    return met;
-}
-
 static void each_index_is_met_once(void **state)
 {
-    static const int64_t counts[] = {0, 1, 2, 7, 1000, MOST}, grains[] = {1, 3, 64, 1 << 20};
-    atomic_int *met = make_met(MOST);
-    for (int c = 0; c < 6; c++)
-        for (int g = 0; g < 4; g++) assert_true(shares_well(met, counts[c], grains[g]));
-    for (int k = 0; k < 3000; k++) assert_true(shares_well(met, 5 + k % 20, 1));
-    free(met);
+    static const int64_t counts[] = {-5, 0, 1, 2, 7, 31, 1000, 4097, MOST}, grains[] = {1, 3, 64, 5000, 1 << 20};
+    static const int threads[] = {1, 2, 3, THREADS, 7, MOST_THREADS};
+    atomic_int *met = kept(MOST, sizeof(*met));
+    for (int t = 0; t < 6; t++)
+        for (int c = 0; c < 9; c++)
+            for (int g = 0; g < 5; g++) assert_true(shares_well(met, threads[t], counts[c], grains[g]));
+    for (int k = 0; k < 3000; k++) assert_true(shares_well(met, THREADS, 5 + k % 20, 1));
+    struct meeting odd = {.met = met, .threads = 1, .count = 3, .grain = 1};
+    lr_parallel_for(0, 3, 0, meet, &odd);
+    assert_true(is_right(&odd));
 }
 
 static void all_threads_work(void **state)
@@ -93,31 +90,35 @@ static void all_threads_work(void **state)
     for (int k = 0; k < 100; k++) assert_true(gather_threads(THREADS));
 }
 
+/* The caller does at the end what no thread has begun; with one thread, all of it. */
 static void callers_may_work_in_between(void **state)
 {
-    atomic_int *met = make_met(1000), *others = make_met(1000);
-    struct meeting meeting = {.met = met, .count = 1000, .grain = 10};
-    struct lr_parallel loop = {.threads = THREADS, .count = 1000, .grain = 10, .body = meet, .user = &meeting};
-    lr_parallel_begin(&loop);
-    assert_true(shares_well(others, 1000, 7));
-    lr_parallel_end(&loop);
-    assert_true(is_right(&meeting));
-    free(met);
-    free(others);
+    atomic_int *met = kept(1000, sizeof(*met)), *others = kept(1000, sizeof(*others));
+    for (int threads = 0; threads <= THREADS; threads++) {
+        for (int64_t count = 0; count <= 1000; count += count < 3 ? 1 : 997) {
+            struct meeting meeting = {.met = met, .threads = threads > 0 ? threads : 1, .count = count, .grain = 3};
+            struct lr_parallel loop = {.threads = threads, .count = count, .grain = 3, .body = meet, .user = &meeting};
+            const bool has_others = threads > 1 && count > 3;
+            lr_parallel_begin(&loop);
+            while (has_others && atomic_load(&met[0]) == 0) sched_yield();
+            assert_int_equal(atomic_load(&met[0]), has_others);
+            assert_true(shares_well(others, THREADS, 1000, 7));
+            lr_parallel_end(&loop);
+            assert_true(is_right(&meeting));
+        }
+    }
 }
 
 static void run_inner(void *user, int64_t begin, int64_t end, int worker)
 {
-    atomic_int *met = make_met(50);
+    atomic_int met[50] = {0};
     for (int64_t k = begin; k < end; k++)
-        if (!shares_well(met, 50, 3)) atomic_store((atomic_bool *)user, true);
-    free(met);
+        if (!shares_well(met, THREADS, 50, 3)) atomic_store((atomic_bool *)user, true);
 }
 
 static void loops_may_be_in_loops(void **state)
 {
-    atomic_bool is_wrong;
-    atomic_init(&is_wrong, false);
+    atomic_bool is_wrong = false;
     lr_parallel_for(THREADS, 200, 1, run_inner, &is_wrong);
     assert_false(atomic_load(&is_wrong));
 }
@@ -131,8 +132,7 @@ static void *call_often(void *is_wrong)
 static void threads_have_loops_at_a_time(void **state)
 {
     pthread_t callers[4];
-    atomic_bool is_wrong;
-    atomic_init(&is_wrong, false);
+    atomic_bool is_wrong = false;
     for (int k = 0; k < 4; k++) assert_int_equal(pthread_create(&callers[k], NULL, call_often, &is_wrong), 0);
     for (int k = 0; k < 4; k++) pthread_join(callers[k], NULL);
     assert_false(atomic_load(&is_wrong));
@@ -142,30 +142,28 @@ static void threads_have_loops_at_a_time(void **state)
 static void loops_may_be_far_between(void **state)
 {
     static const struct timespec pauses[] = {{.tv_nsec = 990000000}, {.tv_sec = 1}, {.tv_sec = 2}};
-    atomic_int *met = make_met(1000);
+    atomic_int *met = kept(1000, sizeof(*met));
     for (int k = 0; k < 3; k++) {
-        assert_true(shares_well(met, 1000, 1) && gather_threads(THREADS));
+        assert_true(shares_well(met, THREADS, 1000, 1) && gather_threads(THREADS));
         nanosleep(&pauses[k], NULL);
     }
-    assert_true(shares_well(met, 1000, 1) && gather_threads(THREADS));
-    free(met);
+    assert_true(shares_well(met, THREADS, 1000, 1) && gather_threads(THREADS));
 }
 
 /* The child ends by exit, which joins waiting threads: it has none of its parent's. */
 static void a_child_has_its_own(void **state)
 {
-    atomic_int *met = make_met(1000);
+    atomic_int *met = kept(1000, sizeof(*met));
     int status = 0;
     assert_true(gather_threads(THREADS));
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         alarm(60);
-        const bool is_right = gather_threads(THREADS) && shares_well(met, 1000, 7) && count_threads() == THREADS;
-        free(met);
+        const bool is_right =
+            gather_threads(THREADS) && shares_well(met, THREADS, 1000, 7) && count_threads() == THREADS;
         exit(is_right ? 0 : 1);
     }
-    free(met);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_true(gather_threads(THREADS));
@@ -211,9 +209,8 @@ static void errors_reach_their_callers(void **state)
     lr_status status;
     pthread_t other;
     bool has_none = false;
-    atomic_bool has_failed;
+    atomic_bool has_failed = false;
     struct lr_background background = {0};
-    atomic_init(&has_failed, false);
     lr_parallel_for(2, 2, 1, fail_elsewhere, &has_failed);
     assert_int_equal(strncmp(lr_last_error(&status), "share ", 6), 0);
     assert_int_equal(status, LR_BAD_INPUT);
@@ -233,8 +230,6 @@ static void errors_reach_their_callers(void **state)
     assert_says(lr_last_error(NULL), "of the plugin");
 }
 
-test_main("unit: parallel", cmocka_unit_test(each_index_is_met_once), cmocka_unit_test(all_threads_work),
-          cmocka_unit_test(callers_may_work_in_between), cmocka_unit_test(loops_may_be_in_loops),
-          cmocka_unit_test(threads_have_loops_at_a_time), cmocka_unit_test(loops_may_be_far_between),
-          cmocka_unit_test(a_child_has_its_own), cmocka_unit_test(plugins_share_the_pool),
-          cmocka_unit_test(errors_reach_their_callers))
+test_main("unit: parallel", CASE(each_index_is_met_once), CASE(all_threads_work), CASE(callers_may_work_in_between),
+          CASE(loops_may_be_in_loops), CASE(threads_have_loops_at_a_time), CASE(loops_may_be_far_between),
+          CASE(a_child_has_its_own), CASE(plugins_share_the_pool), CASE(errors_reach_their_callers))

@@ -10,8 +10,8 @@ static const double pi = 3.14159265358979323846;
 
 static lr_image *draw(const char *name, const lr_grid *grid, double radius_mm, int subsamples)
 {
-    return lr_phantom_create(&(lr_phantom_params){.name = name, .radius_mm = radius_mm, .subsamples = subsamples},
-                             grid);
+    return keep(
+        lr_phantom_create(&(lr_phantom_params){.name = name, .radius_mm = radius_mm, .subsamples = subsamples}, grid));
 }
 
 /* Sum of values times the voxel's volume. */
@@ -28,7 +28,7 @@ static void rods_keep_their_distances(void **state)
 {
     const double radius = 40.0;
     int num_rods = 0;
-    struct lr_rod *rods = lr_derenzo_rods(radius, &num_rods, NULL);
+    struct lr_rod *rods = keep_object(lr_derenzo_rods(radius, &num_rods, NULL), free);
     for (int a = 0; a < num_rods; a++) {
         const struct lr_rod *rod = &rods[a];
         const double diameter = lr_derenzo_diameters_mm[rod->sector];
@@ -48,7 +48,6 @@ static void rods_keep_their_distances(void **state)
         }
         assert_close(nearest, 2 * diameter, 1e-9);
     }
-    free(rods);
 }
 
 /* Points of the lattice through the innermost rod that keep the distance from the wedge's sides and
@@ -75,7 +74,7 @@ static void rods_fill_their_wedge(void **state)
     const double radii[] = {9.6, 19.872, 57.0, 400.0};
     for (int k = 0; k < 4; k++) {
         int num_rods = 0, in_sector[LR_DERENZO_SECTORS] = {0};
-        struct lr_rod *rods = lr_derenzo_rods(radii[k], &num_rods, NULL);
+        struct lr_rod *rods = keep_object(lr_derenzo_rods(radii[k], &num_rods, NULL), free);
         double area = 0.0;
         for (int n = 0; n < num_rods; n++) {
             in_sector[rods[n].sector]++;
@@ -85,7 +84,6 @@ static void rods_fill_their_wedge(void **state)
             assert_int_equal(in_sector[sector], count_lattice_points(lr_derenzo_diameters_mm[sector], radii[k]));
         const double share = area / (pi * radii[k] * radii[k]) / (pi / (8 * sqrt(3.0)));
         assert_true(k < 3 || fabs(share - 1.0) < 0.01); /* rim and sides: some d / R */
-        free(rods);
     }
 }
 
@@ -94,9 +92,9 @@ static void derenzo_has_the_rods_area(void **state)
     const lr_grid grid = lr_grid_centred((const int[3]){96, 96, 3}, (const double[3]){0.45, 0.45, 2});
     int num_rods = 0;
     double area = 0.0;
-    struct lr_rod *rods = lr_derenzo_rods(0.46 * 96 * 0.45, &num_rods, NULL);
+    struct lr_rod *rods = keep_object(lr_derenzo_rods(0.46 * 96 * 0.45, &num_rods, NULL), free);
     for (int k = 0; k < num_rods; k++) area += pi * rods[k].radius_mm * rods[k].radius_mm;
-    lr_image *image = keep(draw("derenzo", &grid, 0, 0));
+    lr_image *image = draw("derenzo", &grid, 0, 0);
     /* The error of a disc's area counted over points at spacing h is about h^2 sqrt(r / h) each;
      * over some 60 rods this is below 1 %. */
     assert_close(integral(image) / 6.0, area, 0.01);
@@ -112,7 +110,6 @@ static void derenzo_has_the_rods_area(void **state)
         const int iy = (int)lround((rods[k].centre_mm[1] - grid.origin_mm[1]) / 0.45);
         assert_true(image->values[ix + 96 * iy] > 0.85f);
     }
-    free(rods);
 }
 
 /* Background cylinder and spheres by volume; contrast 4 to 1. */
@@ -123,7 +120,7 @@ static void spheres_have_their_volumes(void **state)
     const double diameters[6] = {5, 6.5, 8.5, 11, 14, 18.5};
     double expected = 0.25 * pi * radius * radius * 60;
     for (int k = 0; k < 6; k++) expected += 0.75 * pi / 6 * diameters[k] * diameters[k] * diameters[k];
-    lr_image *image = keep(draw("spheres", &grid, radius, 6));
+    lr_image *image = draw("spheres", &grid, radius, 6);
     assert_close(integral(image), expected, 1e-3);
     for (int k = 0; k < 6; k++) {
         const double x = radius / 2 * cos(k * pi / 3), y = radius / 2 * sin(k * pi / 3);
@@ -170,7 +167,6 @@ static int64_t only_voxel(lr_image *image)
             at = k;
         }
     }
-    lr_image_destroy(image);
     return at;
 }
 
@@ -203,13 +199,13 @@ static void misfits_are_refused(void **state)
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
     assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
     assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid, "contrast of 0.5");
-    for (int k = 0; lr_phantom_names()[k] != NULL; k++) keep(draw(lr_phantom_names()[k], &grid, 10.0, 0));
+    for (int k = 0; lr_phantom_names()[k] != NULL; k++) draw(lr_phantom_names()[k], &grid, 10.0, 0);
 }
 
 static lr_image *random_labels(uint64_t *random)
 {
     const lr_grid grid = {.size = {7, 6, 5}, .voxel_mm = {2, 2.5, 3}, .origin_mm = {90, -7, 3}};
-    lr_image *labels = lr_image_create(&grid, NULL);
+    lr_image *labels = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 210; k++) labels->values[k] = (float)floor(5 * test_random(random));
     return labels;
 }
@@ -223,7 +219,7 @@ static double activity_of(float label)
 static void labels_become_activity(void **state)
 {
     uint64_t random = test_seed();
-    lr_image *labels = keep(random_labels(&random));
+    lr_image *labels = random_labels(&random);
     const lr_grid grid = lr_grid_centred(labels->grid.size, labels->grid.voxel_mm);
     lr_image *image = keep(lr_phantom_from_labels(labels, &grid, NULL));
     for (int k = 0; k < 210; k++) assert_true(fabs(image->values[k] - activity_of(labels->values[k])) < 1e-6);
@@ -233,7 +229,7 @@ static void labels_become_activity(void **state)
 static void resampling_keeps_the_integral(void **state)
 {
     uint64_t random = test_seed();
-    lr_image *labels = keep(random_labels(&random));
+    lr_image *labels = random_labels(&random);
     double expected = 0.0;
     for (int k = 0; k < 210; k++) expected += activity_of(labels->values[k]) * 2 * 2.5 * 3;
     const double voxels[][3] = {{0.7, 0.9, 1.1}, {3, 2, 5}, {40, 40, 40}, {2, 2.5, 0.4}};
@@ -252,7 +248,7 @@ static void other_labels_are_refused(void **state)
 {
     uint64_t random = 1;
     const float bad[] = {5.0f, -1.0f, 1.5f, NAN};
-    lr_image *labels = keep(random_labels(&random));
+    lr_image *labels = random_labels(&random);
     for (int k = 0; k < 4; k++) {
         struct test_log log = TEST_LOG(log);
         labels->values[17] = bad[k];
@@ -261,8 +257,7 @@ static void other_labels_are_refused(void **state)
     }
 }
 
-test_main("unit: phantom", cmocka_unit_test(rods_keep_their_distances), cmocka_unit_test(rods_fill_their_wedge),
-          cmocka_unit_test(derenzo_has_the_rods_area), cmocka_unit_test(spheres_have_their_volumes),
-          cmocka_unit_test(six_spheres_are_equal), cmocka_unit_test(point_is_nearest_the_centre),
-          cmocka_unit_test(misfits_are_refused), cmocka_unit_test(labels_become_activity),
-          cmocka_unit_test(resampling_keeps_the_integral), cmocka_unit_test(other_labels_are_refused))
+test_main("unit: phantom", CASE(rods_keep_their_distances), CASE(rods_fill_their_wedge),
+          CASE(derenzo_has_the_rods_area), CASE(spheres_have_their_volumes), CASE(six_spheres_are_equal),
+          CASE(point_is_nearest_the_centre), CASE(misfits_are_refused), CASE(labels_become_activity),
+          CASE(resampling_keeps_the_integral), CASE(other_labels_are_refused))

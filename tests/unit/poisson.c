@@ -180,7 +180,7 @@ static lr_event event_of(int k)
 
 static lr_event_list *make_list(int count)
 {
-    lr_event_list *list = calloc(1, sizeof(*list));
+    lr_event_list *list = keep((lr_event_list *)calloc(1, sizeof(*list)));
     list->events = calloc((size_t)count + 1, sizeof(*list->events));
     list->count = count;
     list->info.counts.time_marks = 7;
@@ -231,7 +231,6 @@ static void test_mean_and_spread(void **state)
         }
         all += total;
         all_squares += total * total;
-        lr_event_list_destroy(list);
     }
     for (int k = 0; k < EVENTS; k++) {
         const double weight = event_of(k).weight, mean = sum[k] / SEEDS;
@@ -254,9 +253,6 @@ static void test_seeds(void **state)
     assert_int_equal(a->count, b->count);
     assert_memory_equal(a->events, b->events, (size_t)a->count * sizeof(*a->events));
     assert_true(a->count != c->count || memcmp(a->events, c->events, (size_t)a->count * sizeof(*a->events)) != 0);
-    lr_event_list_destroy(a);
-    lr_event_list_destroy(b);
-    lr_event_list_destroy(c);
 }
 
 static void test_edges(void **state)
@@ -269,12 +265,9 @@ static void test_edges(void **state)
     assert_int_equal(lr_event_list_bootstrap(bad, 1, &log.log), LR_BAD_INPUT);
     assert_int_equal(bad->count, 2);
     assert_true(bad->events[1].weight == -1.0f);
-    lr_event_list_destroy(none);
-    lr_event_list_destroy(bad);
 }
 
-test_main("unit: poisson", cmocka_unit_test(counts_are_poisson), cmocka_unit_test(draws_depend_on_seed_and_index),
-          cmocka_unit_test(neighbours_are_independent), cmocka_unit_test(purposes_are_independent),
-          cmocka_unit_test(parts_are_those_of_the_whole), cmocka_unit_test(extremes),
-          cmocka_unit_test(bad_expectations_are_named), cmocka_unit_test(test_mean_and_spread),
-          cmocka_unit_test(test_seeds), cmocka_unit_test(test_edges))
+test_main("unit: poisson", CASE(counts_are_poisson), CASE(draws_depend_on_seed_and_index),
+          CASE(neighbours_are_independent), CASE(purposes_are_independent), CASE(parts_are_those_of_the_whole),
+          CASE(extremes), CASE(bad_expectations_are_named), CASE(test_mean_and_spread), CASE(test_seeds),
+          CASE(test_edges))

@@ -58,14 +58,9 @@ static void session_init(struct session *s, enum pattern pattern, double total)
     for (int64_t l = 0; l < s->delayeds->count; l++) s->delayeds->values[l] = (float)truth(s, l);
 }
 
-static void end_randoms(void *randoms)
-{
-    lr_randoms_destroy(randoms);
-}
-
 static lr_randoms *estimate(const struct session *s)
 {
-    return keep_object(lr_randoms_estimate(s->fixture.lors, s->delayeds, NULL), end_randoms);
+    return keep(lr_randoms_estimate(s->fixture.lors, s->delayeds, NULL));
 }
 
 /* r of every LOR. */
@@ -224,7 +219,7 @@ static void clinical_scanner(void **unused)
         lr_scanner *scanner = keep(lr_scanner_read(names[k], NULL));
         lr_lors *lors = keep(lr_lors_create(scanner, NULL));
         lr_lor_data *delayeds = draw_events(lors, num_delayeds[k]);
-        lr_randoms *randoms = keep_object(lr_randoms_estimate(lors, delayeds, NULL), end_randoms);
+        lr_randoms *randoms = keep(lr_randoms_estimate(lors, delayeds, NULL));
         assert_int_equal(randoms->pooled, pooled[k]);
         assert_true(randoms->delayeds == num_delayeds[k]);
         assert_close(lr_crystal_product_sum(&randoms->product, 0), num_delayeds[k], 1e-12);
@@ -268,7 +263,7 @@ static void ends_are_enough(void **state)
             ends[crystals[k]] += s.delayeds->values[l];
     }
     lr_randoms *of_counts = estimate(&s);
-    lr_randoms *of_ends = keep_object(lr_randoms_of_ends(s.fixture.lors, ends, NULL), end_randoms);
+    lr_randoms *of_ends = keep(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
     assert_int_equal(of_ends->pooled, of_counts->pooled);
     assert_true(fabs(of_ends->delayeds / of_counts->delayeds - 1.0) < 1e-12);
     for (int c = 0; c < NUM_CRYSTALS; c++) assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);
@@ -276,8 +271,6 @@ static void ends_are_enough(void **state)
     assert_null(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
 }
 
-test_main("unit: randoms", cmocka_unit_test(expected_delayeds_give_their_rates), cmocka_unit_test(fan_sums_are_kept),
-          cmocka_unit_test(drawn_delayeds_give_the_rates_within_statistics),
-          cmocka_unit_test(drawn_delayeds_fit_the_estimate), cmocka_unit_test(counts_decide_on_pooling),
-          cmocka_unit_test(clinical_scanner), cmocka_unit_test(bad_delayeds_are_refused),
-          cmocka_unit_test(ends_are_enough))
+test_main("unit: randoms", CASE(expected_delayeds_give_their_rates), CASE(fan_sums_are_kept),
+          CASE(drawn_delayeds_give_the_rates_within_statistics), CASE(drawn_delayeds_fit_the_estimate),
+          CASE(counts_decide_on_pooling), CASE(clinical_scanner), CASE(bad_delayeds_are_refused), CASE(ends_are_enough))

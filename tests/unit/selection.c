@@ -180,7 +180,19 @@ static void test_windows_cover_their_list(void **state)
         check_windows(world.lors, NULL, 0, most[k]);
         for (int count = 0; count <= 6; count++) check_windows(world.lors, pairs, count, most[k]);
     }
+    /* Pairs have from 4 to 1,764 LORs. */
+    lr_module modules[7];
+    memcpy(modules, world.lors->scanner->modules, sizeof(modules));
+    for (int m = 0; m < 7; m++) modules[m].crystals[0] = modules[m].crystals[1] = 1 + m * 5 % 7;
+    const lr_scanner_params unequal = {.name = "unequal", .modules = modules, .num_modules = 7};
+    const lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_create(&unequal)), NULL));
+    for (int64_t room = 1; room < 2 * lors->count; room += 1 + room / 8) {
+        check_windows(lors, NULL, 0, room);
+        check_windows(lors, pairs, 6, room);
+    }
+    check_windows(lors, NULL, 0, lors->count - 1);
+    check_windows(lors, NULL, 0, lors->count);
 }
 
-test_main("unit: selection", cmocka_unit_test(test_every_selection_is_its_flags),
-          cmocka_unit_test(test_windows_cover_their_list), cmocka_unit_test(test_faults_are_named))
+test_main("unit: selection", CASE(test_every_selection_is_its_flags), CASE(test_windows_cover_their_list),
+          CASE(test_faults_are_named))

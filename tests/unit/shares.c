@@ -100,5 +100,4 @@ static void test_refusals(void **state)
     assert_fails(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE, &log, "1 module pairs cannot be cut");
 }
 
-test_main("unit: shares", cmocka_unit_test(test_every_row_once), cmocka_unit_test(test_balance),
-          cmocka_unit_test(test_refusals))
+test_main("unit: shares", CASE(test_every_row_once), CASE(test_balance), CASE(test_refusals))

@@ -116,5 +116,5 @@ static void older_programs_read_events(void **state)
     folder_finish(&folder);
 }
 
-test_main("unit: sized", cmocka_unit_test(older_programs_make_operators), cmocka_unit_test(newer_programs_make_vectors),
-          cmocka_unit_test(older_programs_read_events))
+test_main("unit: sized", CASE(older_programs_make_operators), CASE(newer_programs_make_vectors),
+          CASE(older_programs_read_events))

@@ -10,6 +10,11 @@ enum { NUM_WAVES = 3, NUM_DISTANCES = 3 };
 
 /* --- fans --- */
 
+static int crystal_of(const lr_scanner *scanner, int module, int p, int q)
+{
+    return scanner->first_crystal[module] + q * scanner->modules[module].crystals[0] + p;
+}
+
 /* Every LOR of every fixture, one by one. */
 static void fans_are_sums_over_lors(void **unused)
 {
@@ -26,11 +31,8 @@ static void fans_are_sums_over_lors(void **unused)
             for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
                 if (!lr_lors_in_coincidence(lors, l)) continue;
                 const lr_lor lor = lr_lors_describe(lors, l);
-                const lr_scanner *scanner = fixture.scanner;
-                const int c =
-                    scanner->first_crystal[lor.module_i] + lor.q * scanner->modules[lor.module_i].crystals[0] + lor.p;
-                const int d =
-                    scanner->first_crystal[lor.module_j] + lor.s * scanner->modules[lor.module_j].crystals[0] + lor.r;
+                const int c = crystal_of(fixture.scanner, lor.module_i, lor.p, lor.q);
+                const int d = crystal_of(fixture.scanner, lor.module_j, lor.r, lor.s);
                 expected[c] += values[d];
                 expected[d] += values[c];
                 in_coincidence++;
@@ -122,9 +124,8 @@ struct balance {
 
 static struct balance weigh(const lr_lors *lors, int subsets)
 {
-    int32_t *subset_of = calloc((size_t)lors->num_pairs, sizeof(*subset_of));
-    struct shares *shares = calloc((size_t)subsets, sizeof(*shares));
-    assert_true(subset_of != NULL && shares != NULL);
+    int32_t *subset_of = kept(lors->num_pairs, sizeof(*subset_of));
+    struct shares *shares = kept(subsets, sizeof(*shares));
     assert_ok(lr_osem_subsets(lors, subsets, subset_of, NULL));
     const double *centre = lors->scanner->modules[0].centre_mm;
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
@@ -137,8 +138,6 @@ static struct balance weigh(const lr_lors *lors, int subsets)
         const size_t offset = offsetof(struct shares, distances) + (size_t)k * sizeof(double);
         balance.distances = fmax(balance.distances, spread(shares, subsets, offset));
     }
-    free(subset_of);
-    free(shares);
     return balance;
 }
 
@@ -193,5 +192,5 @@ static void too_many_subsets_are_refused(void **unused)
     for (int pair = 0; pair < num_pairs; pair++) assert_int_equal(subset_of[pair], 0);
 }
 
-test_main("unit: subsets", cmocka_unit_test(fans_are_sums_over_lors), cmocka_unit_test(fans_of_masks_that_do_not_part),
-          cmocka_unit_test(subsets_are_balanced), cmocka_unit_test(too_many_subsets_are_refused))
+test_main("unit: subsets", CASE(fans_are_sums_over_lors), CASE(fans_of_masks_that_do_not_part),
+          CASE(subsets_are_balanced), CASE(too_many_subsets_are_refused))

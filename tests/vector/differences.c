@@ -4,13 +4,9 @@
  * Relative differences of neighbours at a place, host, gl or cuda: against sums over all pairs of
  * numbers, in double, as the equation has them, and the gradient against differences of the value. And
  * convolutions along an axis against the sum that they are. */
-#include "fixtures.h"
+#include "vector/place.h"
 
 #include <lr/vector.h>
-
-static lr_place_kind wanted = LR_PLACE_HOST;
-static lr_place *place;
-static struct test_log test;
 
 enum { MOST = 2000 };
 
@@ -216,19 +212,5 @@ static void sizes_that_do_not_fit(void **state)
     assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
 }
 
-int main(int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : "host";
-    wanted = strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA : strcmp(name, "gl") == 0 ? LR_PLACE_GL : LR_PLACE_HOST;
-    test_log_init(&test);
-    place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
-    if (place == NULL && wanted == LR_PLACE_CUDA && test.status == LR_NO_DEVICE) {
-        print_message("skipped: no CUDA device: %s\n", test.error);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {CASE(as_the_equations_have_them), CASE(the_gradient_is_that_of_the_value),
-                                       CASE(zeros_have_no_difference), CASE(convolutions), CASE(sizes_that_do_not_fit)};
-    const int failed = place != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
-    lr_place_close(place);
-    return failed;
-}
+place_main(CASE(as_the_equations_have_them), CASE(the_gradient_is_that_of_the_value), CASE(zeros_have_no_difference),
+           CASE(convolutions), CASE(sizes_that_do_not_fit))

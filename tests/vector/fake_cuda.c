@@ -484,7 +484,7 @@ bool lr_cuda_renders(int device)
 
 static lr_status read_all(const struct gl_buffer *buffer, struct gl_context *ctx)
 {
-    assert_int_equal(gl_context_make_current(ctx), LR_OK);
+    assert_ok(gl_context_make_current(ctx));
     const lr_status status = gl_buffer_read(buffer, 0, buffer->size_bytes, arriving);
     gl_context_release(ctx);
     return status;
@@ -510,7 +510,7 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
     arriving = malloc(bytes);
     memset(lent, 0xff, bytes);
     lr_status status = read_all(buffer, ctx);
-    assert_int_equal(status, LR_OK);
+    assert_ok(status);
     status = lr_cuda_check((int)tell(NULL, &(struct step){.to = lent, .from = arriving, .bytes = bytes}),
                            "a buffer that is lent", gl_context_log(ctx));
     if (status != LR_OK) {
@@ -529,8 +529,8 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
     assert_int_equal(count, 1);
     assert_non_null(lent);
     run_last(&default_stream);
-    assert_int_equal(gl_context_make_current(ctx), LR_OK);
-    assert_int_equal(gl_buffer_upload(buffer, 0, buffer->size_bytes, lent), LR_OK);
+    assert_ok(gl_context_make_current(ctx));
+    assert_ok(gl_buffer_upload(buffer, 0, buffer->size_bytes, lent));
     gl_context_release(ctx);
     end_lending((size_t)buffer->size_bytes);
     return lr_cuda_check(fake_fault(), "a buffer that is given back", gl_context_log(ctx));

@@ -9,30 +9,14 @@
 
 #include "base/mem.h"
 #include "device/place.h"
+#include "vector/place.h"
 
 #include <float.h>
-
-static lr_place_kind wanted = LR_PLACE_HOST;
-static lr_place *place;
-static struct test_log test;
 
 /* Lengths around those that places cut their work into, and one that no storage block of a software
  * renderer (128 MiB) holds. */
 static const int64_t lengths[] = {1, 2, 255, 256, 257, 65535, 65536, 65537, 300001};
 enum { NUM_LENGTHS = sizeof(lengths) / sizeof(lengths[0]), BEYOND_A_BLOCK = 34000001 };
-
-static int open_place(void **state)
-{
-    test_log_init(&test);
-    place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
-    return place != NULL ? 0 : -1;
-}
-
-static int close_place(void **state)
-{
-    lr_place_close(place);
-    return 0;
-}
 
 /* --- numbers --- */
 
@@ -618,40 +602,9 @@ static void parts_and_nothing(void **state)
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
 }
 
-static lr_place_kind kind_of(const char *name)
-{
-    return strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA : strcmp(name, "gl") == 0 ? LR_PLACE_GL : LR_PLACE_HOST;
-}
-
-int main(int argc, char **argv)
-{
-    wanted = argc > 1 ? kind_of(argv[1]) : LR_PLACE_HOST;
-    test_log_init(&test);
-    lr_place *opened = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
-    lr_place_close(opened);
-    if (wanted == LR_PLACE_CUDA && opened == NULL && test.status == LR_NO_DEVICE) {
-        print_message("skipped: no CUDA device: %s\n", test.error);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {CASE(element_by_element),
-                                       CASE(the_same_bits_as_the_hosts),
-                                       CASE(updates_keep_what_is_not_finite),
-                                       CASE(copies),
-                                       CASE(copies_between_places),
-                                       CASE(traffic_is_counted),
-                                       CASE(brought_to_a_place),
-                                       CASE(sums),
-                                       CASE(numbers_that_are_not_finite),
-                                       CASE(the_same_bits_for_any_number_of_threads),
-                                       CASE(divided_counts),
-                                       CASE(a_fit_may_come_later),
-                                       CASE(sums_may_come_later),
-                                       CASE(turns_may_overlap),
-                                       CASE(terms_of_ranks),
-                                       CASE(a_ratio_stays_finite),
-                                       CASE(longer_than_a_block),
-                                       CASE(wrong_calls),
-                                       CASE(a_place_that_is_closed_first),
-                                       CASE(parts_and_nothing)};
-    return cmocka_run_group_tests(tests, open_place, close_place);
-}
+place_main(CASE(element_by_element), CASE(the_same_bits_as_the_hosts), CASE(updates_keep_what_is_not_finite),
+           CASE(copies), CASE(copies_between_places), CASE(traffic_is_counted), CASE(brought_to_a_place), CASE(sums),
+           CASE(numbers_that_are_not_finite), CASE(the_same_bits_for_any_number_of_threads), CASE(divided_counts),
+           CASE(a_fit_may_come_later), CASE(sums_may_come_later), CASE(turns_may_overlap), CASE(terms_of_ranks),
+           CASE(a_ratio_stays_finite), CASE(longer_than_a_block), CASE(wrong_calls), CASE(a_place_that_is_closed_first),
+           CASE(parts_and_nothing))
