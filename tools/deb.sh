@@ -16,6 +16,10 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFI
     -DLORASTER_PYTHON=ON -DLORASTER_PYTHON_DEBIAN=ON -DPython_EXECUTABLE="$python" -DPython3_EXECUTABLE=/usr/bin/python3
 cmake --build "$build"
 rm -rf "$build/packages"
-cpack --config "$build/CPackConfig.cmake" -B "$build/packages"
+# CPack warns of plugins, which nobody links and which have no soname.
+cpack --config "$build/CPackConfig.cmake" -B "$build/packages" > "$build/cpack.log" 2>&1 || {
+    tail -20 "$build/cpack.log" >&2
+    exit 1
+}
 rm -rf "$build/packages/_CPack_Packages"
 ls -l "$build/packages"

@@ -35,9 +35,11 @@ inside() {
     try backends 'loraster info | tee info; for b in native compute raster; do loraster sensitivity \
         --scanner two-opposed-modules --grid 5,4,3 --voxel-mm 4 --backend $b -o $b.nii; done'
     try view 'printf "wait\n" > steps; loraster view --scanner two-opposed-modules --no-window --script steps'
-    try ranks 'apt-get install -qq -y --no-install-recommends openmpi-bin; mpirun --allow-run-as-root --oversubscribe \
-        --host localhost:1 -n 2 loraster recon --scanner ge-explore-vista-dr --grid 20,20,4 --voxel-mm 1.9 \
-        --data demo-out/counts.h5 --iterations 1 -o ranks.nii'
+    try ranks 'apt-get install -qq -y --no-install-recommends openmpi-bin
+        scanner="--scanner two-opposed-modules --grid 9,9,9 --voxel-mm 4"
+        loraster simulate $scanner --phantom spheres --counts 20000 -o counts.h5
+        mpirun --allow-run-as-root --oversubscribe --host localhost:1 -n 2 loraster recon $scanner --data counts.h5 \
+            --iterations 1 -o ranks.nii'
     try python 'python3 -c "
 import loraster as lr
 A = lr.Operator(lr.Scanner(\"two-opposed-modules\"), (5, 4, 3), 4.0)
