@@ -70,6 +70,10 @@ function(lr_plugin name)
         PREFIX "" OUTPUT_NAME lr_${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
         INSTALL_RPATH "$ORIGIN" LINKER_LANGUAGE CXX)
     target_link_options(lr_${name}_so PRIVATE LINKER:-Bsymbolic)
-    install(TARGETS lr_${name}_so DESTINATION ${CMAKE_INSTALL_LIBDIR}/loraster)
+    set(component ${name})
+    if(name STREQUAL hdf5)
+        set(component lib) # files of counts are the library's
+    endif()
+    install(TARGETS lr_${name}_so DESTINATION ${CMAKE_INSTALL_LIBDIR}/loraster COMPONENT ${component})
     set(LR_PLUGINS ${LR_PLUGINS} lr_${name}_so CACHE INTERNAL "")
 endfunction()

@@ -21,6 +21,7 @@ extern "C" {
  * give the same bits for every method of exchange. */
 typedef struct lr_comm lr_comm;
 
+/* How the ranks of a communicator are connected. */
 typedef enum lr_comm_kind {
     LR_COMM_AUTO = 0, /* MPI if mpirun or srun started several processes or mpi_comm is given, else single */
     LR_COMM_SINGLE,
@@ -38,6 +39,7 @@ typedef enum lr_exchange {
     LR_EXCHANGE_HOST      /* through pinned host memory */
 } lr_exchange;
 
+/* Parameters of lr_comm_open. Zero fields are defaults. */
 typedef struct lr_comm_params {
     lr_comm_kind kind;
     lr_exchange exchange; /* a method that is not available makes the first exchange fail with LR_NO_DEVICE */
@@ -101,6 +103,7 @@ LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params)
  * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
+/* Facts about a communicator. They do not change. */
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 
 /* The number of threads for this rank, so that the ranks of a machine share its processors. It is the number of
@@ -115,6 +118,7 @@ LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
  * nothing. */
 LR_API void lr_comm_abort(lr_comm *comm, int code);
 
+/* Waits until all ranks have called it. */
 LR_API lr_status lr_comm_barrier(lr_comm *comm);
 
 /* --- vectors --- */

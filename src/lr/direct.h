@@ -132,6 +132,7 @@ typedef struct lr_direct_kernel {
 /* The tables LORmap, mSR and mSRval of one view, in double precision, built on the CPU. Immutable. */
 typedef struct lr_direct_tables lr_direct_tables;
 
+/* Parameters of lr_direct_tables_create. Zero fields are defaults. */
 typedef struct lr_direct_tables_params {
     const lr_grid *grid; /* required; copied */
     lr_view view;
@@ -139,6 +140,7 @@ typedef struct lr_direct_tables_params {
     const lr_log *log;
 } lr_direct_tables_params;
 
+/* Facts about a set of look-up tables. */
 typedef struct lr_direct_tables_info {
     lr_grid grid;
     lr_view view;
@@ -157,6 +159,7 @@ LR_SIZED(lr_direct_tables_params, lr_direct_tables *, lr_direct_tables_create, (
          (params));
 LR_API void lr_direct_tables_destroy(lr_direct_tables *tables); /* NULL is allowed */
 
+/* The facts live as long as the tables. */
 LR_API const lr_direct_tables_info *lr_direct_tables_get_info(const lr_direct_tables *tables);
 
 /* LORmap: the kernel's index for each voxel of a slice, [ny][nx]. */
@@ -257,8 +260,7 @@ typedef struct lr_direct_attributes {
     int64_t local_bytes;    /* of a thread */
     int64_t shared_bytes;   /* of a block */
     int blocks;             /* blocks that a multiprocessor holds at once */
-    double occupancy;       /* threads of these blocks divided by the most threads that a multiprocessor can hold, 0 ..
-                               1 */
+    double occupancy;       /* threads of these blocks divided by the most threads that a multiprocessor can hold */
 } lr_direct_attributes;
 
 /* Attributes of the kernel that the last projection ran on the device, or of the last of several kernels. Must be
@@ -302,6 +304,7 @@ LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_op
 
 /* --- deposition --- */
 
+/* How an event is added to the voxels around its most likely place. */
 typedef enum lr_deposit_rule {
     LR_DEPOSIT_NEAREST = 0, /* the whole event goes to the voxel that contains it */
     LR_DEPOSIT_TRILINEAR    /* the event is shared among the eight voxels whose centres surround it; the share of a
@@ -384,6 +387,7 @@ LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,
 
 /* --- timing --- */
 
+/* Tasks that lr_direct_time measures. */
 typedef enum lr_direct_work {
     LR_DIRECT_WORK_FORWARD = 0, /* forward projection of the image in each view */
     LR_DIRECT_WORK_BACK,        /* back-projection in each view, with the image as its histo-image */

@@ -26,6 +26,7 @@ LR_API lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, cons
 /* Destroying NULL is allowed. */
 LR_API void lr_scanner_draft_destroy(lr_scanner_draft *draft);
 
+/* Kinds of errors that the doctor looks for. */
 typedef enum lr_finding_kind {
     LR_FINDING_ARC = 0,     /* crystals around the ring do not fit the circumference */
     LR_FINDING_RADIUS,      /* the radius is probably a diameter, or half of the true radius */
@@ -41,11 +42,13 @@ typedef enum lr_finding_kind {
     LR_FINDING_HIDING       /* modules that hide others from the field of view */
 } lr_finding_kind;
 
+/* How likely a finding is an error. */
 typedef enum lr_severity {
     LR_NOTE = 0, /* good to know */
     LR_SUSPECT   /* most likely an error */
 } lr_severity;
 
+/* One suspicion about a scanner, or a remark. */
 typedef struct lr_finding {
     lr_severity severity;
     lr_finding_kind kind;
@@ -54,6 +57,7 @@ typedef struct lr_finding {
     char *remedy;   /* what the user can do; "" = no advice */
 } lr_finding;
 
+/* Everything that lr_scanner_examine found out about a draft. */
 typedef struct lr_diagnosis {
     int num_findings, num_suspects;
     lr_finding *findings; /* [num_findings] suspects first, each group in the order of the kinds */

@@ -52,6 +52,7 @@ typedef struct lr_event_sink {
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
+/* Formats of event files. */
 typedef enum lr_events_format {
     LR_EVENTS_UNKNOWN = 0,
     LR_EVENTS_SAFIR,   /* begins with the SAFIR signature, or ends in .safir */
@@ -180,6 +181,7 @@ typedef struct lr_event_list {
     bool are_joined;
 } lr_event_list;
 
+/* Reads all events of a source into memory. errors: NULL, logged, with the status of lr_events_read. */
 LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read, (const lr_events_source *source), (source));
 
 /* Like lr_event_list_read, but readers of some formats also check if all events are in coincidence (are_joined). */
@@ -310,6 +312,7 @@ LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
  * PETSIRD time block has the events of a millisecond, at most 2^18. */
 typedef struct lr_events_writer lr_events_writer;
 
+/* Parameters of lr_events_writer_create. Zero fields are defaults. */
 typedef struct lr_events_writer_params {
     const char *path;           /* .petsird; .Cdh, with the data in .Cdf beside it; .tsv */
     lr_events_format format;    /* 0 = by the path's ending */
@@ -343,6 +346,7 @@ LR_API lr_status lr_events_writer_finish(lr_events_writer *writer);
 /* Abandons and removes the file. NULL is allowed. */
 LR_API void lr_events_writer_abandon(lr_events_writer *writer);
 
+/* Counts and corrections of a CASToR histogram. */
 typedef struct lr_castor_histogram {
     const lr_lor_data *data; /* counts per LOR, dense or sparse */
     double duration_s;       /* for the header; 0 = 1 ms */

@@ -25,6 +25,7 @@ typedef struct lr_crystal_product {
     const lr_log *log; /* receives the sentence about a lack of memory; NULL = none */
 } lr_crystal_product;
 
+/* The factors of LORs by this product, which must outlive the source. */
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
 /* Sum over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if tilted modules are
@@ -42,6 +43,7 @@ typedef enum lr_mu_unit {
     LR_MU_HU /* Hounsfield units of a CT scan at 120 kVp */
 } lr_mu_unit;
 
+/* Parameters of lr_mu_map_settle. Zero fields are defaults. */
 typedef struct lr_mu_map_params {
     lr_mu_unit unit;
     const char *name;          /* name of the file, for messages; NULL = "the mu-map" */
@@ -64,6 +66,7 @@ LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr
  * the voxel (docs/method/common.md, "Bound on the factor"). */
 typedef struct lr_attenuation lr_attenuation;
 
+/* Parameters of lr_attenuation_create. Zero fields are defaults. */
 typedef struct lr_attenuation_params {
     const lr_lors *lors; /* must outlive the object */
     const lr_image *mu;  /* 1/mm, finite, at least 0; read by the constructor only */
@@ -75,6 +78,7 @@ typedef struct lr_attenuation_params {
 LR_SIZED(lr_attenuation_params, lr_attenuation *, lr_attenuation_create, (const lr_attenuation_params *params),
          (params));
 LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allowed */
+/* The factors of LORs by attenuation. The object must outlive the source. */
 LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 
 /* The product of up to eight sources. A source with get == NULL counts as 1. Plain data; must outlive the source made
@@ -85,6 +89,7 @@ typedef struct lr_source_product {
     const lr_log *log; /* receives the sentence about a lack of memory; NULL = none */
 } lr_source_product;
 
+/* The products as one source. The struct must outlive it. */
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 
 /* Expected randoms from delayed coincidences by fan sums. D_c is the number of delayeds with an end in crystal c. If

@@ -46,6 +46,7 @@ typedef struct lr_sample {
     int index;  /* 0 <= index < num[0] * num[1] * num[2] */
 } lr_sample;
 
+/* The position of a sample point in mm, in the scanner's frame. */
 LR_API void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double point_mm[3]);
 
 /* Finds numbers of points per axis whose product is `count`, such that the largest spacing of points is as small as

@@ -42,6 +42,7 @@ typedef struct lr_file_uses {
  * errors: LR_USAGE. */
 LR_API lr_status lr_files_check(const lr_file_uses *uses);
 
+/* What a file holds, and the function that reads it. */
 typedef enum lr_file_kind {
     LR_FILE_UNKNOWN = 0,
     LR_FILE_SCANNER, /* lr_scanner_read */
@@ -90,6 +91,7 @@ LR_API const char *const *lr_scanner_presets(void);
  * values (docs/formats/images.md). Readers need at most 4 bytes of memory per byte of voxels in the file, and some
  * MiB. For compressed NIfTI the limit is 4 bytes per expanded byte, or 64 bytes per byte of the file. */
 
+/* Reads an image that has a grid. errors: NULL, logged. */
 LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 
 /* lr_image_read that also accepts .npy arrays. An array has no grid, so its voxels are placed on `grid`. Other
@@ -159,6 +161,7 @@ LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scan
 
 /* --- matrix rows --- */
 
+/* Formats of matrix files. */
 typedef enum lr_matrix_format {
     LR_MATRIX_TSV = 0,
     LR_MATRIX_HDF5,

@@ -10,11 +10,15 @@
 /* LR_API marks what the library exports; everything else is hidden. */
 #if defined(__GNUC__)
 #define LR_API __attribute__((visibility("default")))
+/* Lets the compiler check a format string against its arguments. */
 #define LR_PRINTF(string, first) __attribute__((format(printf, string, first)))
 #else
 #define LR_API
 #define LR_PRINTF(string, first)
 #endif
+
+/* The elements of a list in parentheses. */
+#define LR_LIST(...) __VA_ARGS__
 
 /* Declares a function with parameters in a struct, which may get more fields at its end in a later version:
  *
@@ -22,7 +26,6 @@
  *
  * declares `result name(const type *params, ...)`. It passes the size of the struct in the caller's headers to the
  * library. For a program compiled with older headers, the library sets newer fields to 0. */
-#define LR_LIST(...) __VA_ARGS__
 #define LR_SIZED(type, result, name, list, names)                                                                      \
     LR_API result name##_sized(size_t bytes, LR_LIST list);                                                            \
     static inline result name list                                                                                     \
@@ -46,6 +49,7 @@ typedef enum lr_status {
     LR_CANCELLED  /* the progress callback asked to stop */
 } lr_status;
 
+/* The importance of a message. */
 typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LOG_ERROR } lr_log_level;
 
 /* Receiver of messages.

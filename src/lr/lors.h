@@ -37,7 +37,8 @@ typedef struct lr_lors {
     const struct lr_angles *angles;
 } lr_lors;
 
-typedef struct lr_lor { /* one LOR by its modules and crystals */
+/* One LOR, by its modules and crystals. */
+typedef struct lr_lor {
     int module_i, p, q; /* lower module */
     int module_j, r, s;
 } lr_lor;
@@ -74,6 +75,8 @@ LR_API void lr_lors_destroy(lr_lors *lors);
 typedef struct lr_lors_size {
     int64_t num_pairs, num_lors;
 } lr_lors_size;
+/* Counts LORs and pairs of modules without making a table of them. errors: LR_CANCELLED; LR_FAILED if memory runs
+ * out. */
 LR_API lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress, lr_lors_size *size,
                                const lr_log *log);
 

@@ -69,6 +69,7 @@ typedef struct lr_poisson_stream {
     lr_random_stream purpose;
     int64_t first;
 } lr_poisson_stream;
+/* Draws Poisson counts for a part of the values, in place. */
 LR_API lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream, const lr_log *log);
 
 #ifdef __cplusplus

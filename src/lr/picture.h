@@ -22,6 +22,7 @@ typedef struct lr_colour {
     uint8_t r, g, b;
 } lr_colour;
 
+/* A picture in RGB, eight bits a colour. */
 typedef struct lr_picture {
     int size[2];  /* width, height */
     uint8_t *rgb; /* [height][width][3], first row on top; owned */
@@ -41,6 +42,7 @@ LR_API void lr_picture_frame(lr_picture *picture, const int corner[2], const int
 /* Draws a line one pixel wide, both ends included. */
 LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to[2], lr_colour colour);
 
+/* The look of a line of text. Zero fields are defaults. */
 typedef struct lr_text_style {
     lr_colour colour;
     int size_px; /* size of the letters (an em), up to 4,096; 0 = 13 */
@@ -64,6 +66,7 @@ LR_API void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_
 
 /* --- maps of numbers --- */
 
+/* Colours for numbers. */
 typedef enum lr_colour_map {
     LR_COLOURS_GREY = 0,     /* black to white */
     LR_COLOURS_INVERSE_GREY, /* white to black, as in nuclear medicine */
@@ -88,6 +91,7 @@ typedef struct lr_map_params {
     lr_colour not_a_number; /* colour of NaN */
 } lr_map_params;
 
+/* Draws the map with its top left corner at `corner`. */
 LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params);
 
 /* A vertical colour bar. Round values are at its right; to the right of the values is their unit, turned to read
@@ -101,6 +105,7 @@ typedef struct lr_bar_params {
     int text_px; /* size of the letters; 0 = 12 */
 } lr_bar_params;
 
+/* Draws the bar with its top left corner at `corner`. */
 LR_API void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params);
 
 /* Pixels from the bar's left edge to the end of its text. */
@@ -108,12 +113,14 @@ LR_API int lr_picture_bar_width(const lr_bar_params *params);
 
 /* --- correspondence images --- */
 
+/* What a correspondence image shows. */
 typedef enum lr_correspondence_view {
     LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of the
                              secondary module; black if no line ends there */
     LR_VIEW_WEIGHTS       /* weight in the perceptual colour map; weight 0 is black */
 } lr_correspondence_view;
 
+/* Parameters of lr_picture_correspondence. Zero fields are defaults. */
 typedef struct lr_correspondence_params {
     const lr_pixel *pixels; /* as lr_operator_picture fills them */
     const lr_scanner *scanner;
@@ -162,12 +169,14 @@ LR_SIZED(lr_comparison_params, lr_picture *, lr_picture_comparison, (const lr_co
 
 /* --- images --- */
 
+/* The plane of a slice, and its orientation in the picture. */
 typedef enum lr_plane {
     LR_PLANE_TRANSAXIAL = 0, /* x to the right, y upwards */
     LR_PLANE_CORONAL,        /* x to the right, z upwards */
     LR_PLANE_SAGITTAL        /* y to the right, z upwards */
 } lr_plane;
 
+/* Parameters of lr_picture_slice. Zero fields are defaults. */
 typedef struct lr_slice_params {
     const lr_image *image;
     lr_plane plane;
@@ -189,6 +198,7 @@ LR_SIZED(lr_slice_params, lr_picture *, lr_picture_slice, (const lr_slice_params
 
 /* --- examined scanners --- */
 
+/* Parameters of lr_picture_diagnosis. Zero fields are defaults. */
 typedef struct lr_diagnosis_params {
     const lr_scanner_draft *draft;
     const lr_diagnosis *diagnosis; /* the findings about the draft */
@@ -212,11 +222,13 @@ LR_API lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, cons
 
 /* --- panels --- */
 
+/* One picture of a mosaic. */
 typedef struct lr_tile {
     const lr_picture *picture; /* NULL = an empty tile */
     const char *caption;       /* NULL = none */
 } lr_tile;
 
+/* Parameters of lr_picture_mosaic. Zero fields are defaults. */
 typedef struct lr_mosaic_params {
     const lr_tile *tiles;
     int num_tiles;

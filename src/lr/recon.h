@@ -218,6 +218,7 @@ typedef struct lr_guesses {
     const float *values; /* [count][num_voxels]; lives during the call */
 } lr_guesses;
 
+/* Parameters of lr_compose. Zero fields are defaults. */
 typedef struct lr_compose_params {
     /* params of this rank's guess, with operator, data and additive term of the rank's own LORs. `iterations` is the
      * total number of iterations; comm and additive_sum are not read */
@@ -260,6 +261,7 @@ typedef struct lr_distributed_state {
                                        place */
 } lr_distributed_state;
 
+/* Parameters of lr_recon_distributed. Zero fields are defaults. */
 typedef struct lr_distributed_params {
     /* params as for several ranks (above), with one subset and no prior. `iterations` counts the passes of each rank
      * over its data. `iteration` is called after each exchange, with the log-likelihood of the image before the
@@ -282,8 +284,10 @@ LR_SIZED(lr_distributed_params, lr_status, lr_recon_distributed,
 
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;
+/* Expectation maximisation by ordered subsets. image: receives the result. */
 LR_SIZED(lr_osem_params, lr_status, lr_osem, (const lr_osem_params *params, lr_vector *image), (params, image));
 
+/* Parameters of lr_mlem. Zero fields are defaults. */
 typedef struct lr_mlem_params {
     lr_operator *op;       /* required */
     const lr_vector *data; /* required; data, data_lors and initial as in lr_recon_params */

@@ -85,6 +85,7 @@ LR_API lr_place_info lr_place_get_info(const lr_place *place);
 
 /* --- vectors --- */
 
+/* The type of the numbers of a vector. */
 typedef enum lr_precision { LR_FLOAT32 = 0, LR_FLOAT64 } lr_precision;
 
 struct lr_storage;
@@ -190,6 +191,7 @@ LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 LR_SIZED(lr_vector_params, lr_status, lr_vector_bring,
          (const lr_vector *from, const lr_vector_params *params, lr_vector *to), (from, params, to));
 
+/* Sets all numbers to `value`. */
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 
 /* Works element by element in double and rounds once to the vectors' precision. */
@@ -207,6 +209,7 @@ typedef struct lr_em_update {
     const lr_vector *x, *correction, *sensitivity;
     lr_vector *next;
 } lr_em_update;
+/* Computes the update of EM. */
 LR_API lr_status lr_vector_update_em(const lr_em_update *update);
 
 /* The update of block RAMLA: next = x max(0, 1 + lambda (correction - sensitivity)) if the sensitivity is positive,
@@ -216,6 +219,7 @@ typedef struct lr_ramla_update {
     double lambda; /* >= 0; up to 1 / (largest sensitivity) no factor is cut off at 0 */
     lr_vector *next;
 } lr_ramla_update;
+/* Computes the update of block RAMLA. */
 LR_API lr_status lr_vector_update_ramla(const lr_ramla_update *update);
 
 /* The update of BSREM: next = max(0, x + relaxation max(x, floor) gradient scale). next may be one of the other
@@ -226,6 +230,7 @@ typedef struct lr_bsrem_update {
     double relaxation, floor; /* >= 0 */
     lr_vector *next;
 } lr_bsrem_update;
+/* Computes the update of BSREM. */
 LR_API lr_status lr_vector_update_bsrem(const lr_bsrem_update *update);
 
 /* --- neighbours --- */
@@ -315,6 +320,7 @@ typedef struct lr_poisson_ratio {
     const lr_vector *additive; /* b >= 0; NULL = 0 */
     lr_vector *values;
 } lr_poisson_ratio;
+/* Divides counts by their expectation, and adds up the log-likelihood. fit: may be NULL. */
 LR_API lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
 
 /* --- pictures on the same device --- */

@@ -169,7 +169,7 @@ class Documents(ProgramTest):
 
     def test_example(self):
         """The listing is the example; the example's image shows the rods."""
-        listing, = blocks_of(self.page("README.md"), "c")
+        listing, = blocks_of(self.page("docs/api/README.md"), "c")
         source = (self.source_root / "examples" / "first.c").read_text()
         self.assertEqual(source[source.index("#include"):], listing)
         example = os.environ["LORASTER_EXAMPLE"]

@@ -53,6 +53,16 @@ def check_host_program(library, env, folder):
     assert (folder / "host.h5").exists()
 
 
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(outsiders LANGUAGES C CXX)
+find_package(loraster 0.1 REQUIRED)
+add_executable(first first.c)
+add_executable(version version.cpp)
+target_link_libraries(first loraster::loraster)
+target_link_libraries(version loraster::loraster)
+"""
+
 HOST_PROGRAM = """
 import ctypes, sys
 lr = ctypes.CDLL(sys.argv[1])
@@ -87,6 +97,13 @@ def check(folder, arguments):
         run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
              *arguments.flags.split(), *words["--cflags"], source.name, "-o", source.stem,
              *words["--libs"]], cwd=folder)
+    # The same through CMake, in C and in C++.
+    (folder / "CMakeLists.txt").write_text(PROJECT)
+    (folder / "version.cpp").write_text('#include <lr/lr.h>\nint main() { return lr_version()[0] == 0; }\n')
+    flags = [f"-DCMAKE_{language}_FLAGS={arguments.flags}" for language in ("C", "CXX")]
+    run([arguments.cmake, "-S", folder, "-B", folder / "project", f"-DCMAKE_PREFIX_PATH={prefix}", *flags])
+    run([arguments.cmake, "--build", folder / "project"])
+    run([folder / "project" / "version"], env=env)
     # The copy is moved, and finds its parts where it is now.
     shared = list(prefix.rglob("liblr.so"))
     old, prefix = prefix, folder / "moved" / "prefix"

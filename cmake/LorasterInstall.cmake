@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs loraster.pc. A static liblr needs its dependencies on every link line, a shared one
-# brings them along, and then they are private.
+# Installs loraster.pc for pkg-config and loraster-config.cmake for find_package(loraster). A static liblr needs its
+# dependencies on every link line; a shared one brings them along, and its users need not have them.
+set(LR_NEEDED_MODULES "libpng zlib libfyaml freetype2")
 
 # Full paths become -l where the linker looks anyway, and stay paths elsewhere.
 function(lr_linker_words out)
@@ -27,16 +28,11 @@ function(lr_installed_folder out folder)
 endfunction()
 
 function(lr_install_pkg_config target)
-    lr_linker_words(libs m ${CMAKE_DL_LIBS})
-    string(APPEND libs " -pthread")
-    set(requires " libpng zlib libfyaml freetype2")
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "STATIC_LIBRARY")
-        set(pc_libs "${libs}")
-        set(pc_requires "${requires}")
-    else()
-        set(pc_libs_private "${libs}")
-        set(pc_requires_private "${requires}")
+        lr_linker_words(pc_libs m ${CMAKE_DL_LIBS})
+        string(APPEND pc_libs " -pthread")
+        string(PREPEND pc_requires "Requires: ${LR_NEEDED_MODULES}")
     endif()
     lr_installed_folder(pc_libdir "${CMAKE_INSTALL_LIBDIR}")
     lr_installed_folder(pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -50,5 +46,21 @@ function(lr_install_pkg_config target)
     endif()
     configure_file(cmake/loraster.pc.in loraster.pc @ONLY)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/loraster.pc
-            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+endfunction()
+
+# The imported target is loraster::loraster.
+function(lr_install_cmake_package target)
+    include(CMakePackageConfigHelpers)
+    set_target_properties(${target} PROPERTIES EXPORT_NAME loraster)
+    get_target_property(type ${target} TYPE)
+    set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/loraster)
+    string(COMPARE EQUAL "${type}" "STATIC_LIBRARY" LR_IS_STATIC)
+    configure_file(cmake/loraster-config.cmake.in loraster-config.cmake @ONLY)
+    write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/loraster-config-version.cmake
+                                     COMPATIBILITY SameMinorVersion)
+    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/loraster-config.cmake
+                  ${CMAKE_CURRENT_BINARY_DIR}/loraster-config-version.cmake
+            DESTINATION ${folder} COMPONENT dev)
+    install(EXPORT loraster NAMESPACE loraster:: FILE loraster-targets.cmake DESTINATION ${folder} COMPONENT dev)
 endfunction()
