@@ -4,7 +4,6 @@
  * Composition of the ranks' guesses: Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU
  * Cluster, section V. docs/method/cluster.md. */
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"

@@ -222,7 +222,6 @@ static void a_context_moves_between_threads(void **state)
 
 static void driver_errors_reach_the_log_and_are_remembered(void **state)
 {
-    struct gl_test *test = *state;
     assert_false(test->ctx->saw_error);
     glBindBuffer(GL_TEXTURE_2D, 0);
     assert_true(test->ctx->saw_error);

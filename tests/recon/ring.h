@@ -135,13 +135,4 @@ static inline struct matrix read_matrix(void)
     return (struct matrix){s.data->count, kept_rows(s.op, 0, NUM_VOXELS)};
 }
 
-/* main of tests of the backend that argv[1] names, else of the usual one. */
-#define backend_cases(usual, ...)                                                                                      \
-    int main(int argc, char **argv)                                                                                    \
-    {                                                                                                                  \
-        if (!test_backend_is_usable(argc, argv, usual)) return 77;                                                     \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
-        return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);                                           \
-    }
-
 #endif

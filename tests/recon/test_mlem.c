@@ -291,7 +291,7 @@ static void test_bad_input(void **state)
 }
 
 #define STORED(test) CASE_AFTER(set_up_stored, test)
-backend_cases("cpu", STORED(test_noise_free_data_leads_to_the_phantom), STORED(test_noisy_data_keeps_the_laws),
+backend_main("cpu", STORED(test_noise_free_data_leads_to_the_phantom), STORED(test_noisy_data_keeps_the_laws),
               STORED(test_sparse_data_is_dense_data), STORED(test_additive_term_is_taken_out),
               STORED(test_start_beside_an_additive_term_has_the_size_of_the_counts),
               STORED(test_additive_term_above_the_counts_is_warned_of), STORED(test_stopping_leaves_the_last_iteration),

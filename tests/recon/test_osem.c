@@ -449,7 +449,7 @@ static void test_threads_are_the_operators(void **state)
 }
 
 #define STORED(test) CASE_AFTER(set_up_stored, test)
-backend_cases("cpu", STORED(test_one_subset_is_mlem), STORED(test_each_visit_spreads_its_counts),
+backend_main("cpu", STORED(test_one_subset_is_mlem), STORED(test_each_visit_spreads_its_counts),
               CASE_AFTER(set_up_anew, test_each_visit_spreads_its_counts), STORED(test_iterations_keep_the_sum_rule),
               STORED(test_subsets_are_faster), STORED(test_subsets_may_be_given), STORED(test_sparse_is_dense),
               STORED(test_additive_source_is_additive_data), STORED(test_additive_term_reaches_counts),
