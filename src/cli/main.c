@@ -18,6 +18,8 @@ static const struct cli_verb *const verbs[] = {
     &verb_factors,
     &verb_phantom,
     &verb_simulate,
+    &verb_sample_list,
+    &verb_sample_get,
     &verb_recon,
     &verb_events_show,
     &verb_events_convert,

@@ -20,7 +20,7 @@ enum { MOST_VERBS = 40 };
 static bool is_family(const char *word)
 {
     return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 || strcmp(word, "bench") == 0 ||
-           strcmp(word, "direct") == 0;
+           strcmp(word, "direct") == 0 || strcmp(word, "sample") == 0;
 }
 
 /* Flushes standard output. If that fails, the results are lost, and the verb has failed. */
@@ -29,6 +29,12 @@ static lr_status flush_output(struct report *report, lr_status status)
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK)
         return report_error(report, LR_FAILED, "standard output cannot be written: %s", strerror(errno));
     return status;
+}
+
+static lr_status run_checked(struct cli_args *args)
+{
+    const lr_status status = outputs_check(args);
+    return status == LR_OK ? args->verb->run(args) : status;
 }
 
 static int run_verb(struct report *report, const struct cli_verb *verb, char *const *argv)
@@ -52,12 +58,10 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->quiet = args_has(&args, "--quiet");
     report->verbose = args_has(&args, "--verbose");
     report->json = args_has(&args, "--json");
-    if (args.help) {
+    if (args.help)
         rank == 0 ? args_print_help(verb) : (void)0;
-    } else if (status == LR_OK) {
-        status = outputs_check(&args);
-        status = status == LR_OK ? verb->run(&args) : status;
-    }
+    else if (status == LR_OK)
+        status = run_checked(&args);
     report->args = NULL;
     free(args.given);
     status = flush_output(report, status);
@@ -79,6 +83,23 @@ static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, cha
             return verbs[k];
     }
     return NULL;
+}
+
+static const struct cli_verb *const *all_verbs;
+
+lr_status program_run(struct report *report, char *const *words)
+{
+    const struct cli_args *outer = report->args;
+    struct cli_args args;
+    int num_words = 0;
+    const struct cli_verb *verb = find_verb(all_verbs, words, &num_words);
+    if (verb == NULL || verb->run == NULL) return report_error(report, LR_USAGE, "there is no verb %s here", words[0]);
+    lr_status status = args_parse(&args, verb, report, words + num_words);
+    report->args = &args;
+    if (status == LR_OK) status = run_checked(&args);
+    report->args = outer;
+    free(args.given);
+    return status;
 }
 
 /* Replaces this program by the program that has the verb. Words, standard files and signals stay the same. */
@@ -224,6 +245,7 @@ int program_main(const struct cli_verb *const *verbs, char *const *argv)
 {
     static char *const nothing[] = {NULL, NULL};
     struct report report;
+    all_verbs = verbs;
     stop_catch_signals();
     report_init(&report);
     atexit(catch_exit);

@@ -31,12 +31,17 @@ static lr_status run(struct cli_args *args)
     lr_image *image = NULL;
     const char *output = args_required(args, "-o");
     const char *name = args->num_positional == 1 ? args->positional[0] : NULL;
+    double at_mm[3];
     const lr_phantom_params params = {.name = name,
                                       .radius_mm = read_number(args, "--radius-mm"),
                                       .contrast = read_number(args, "--contrast"),
+                                      .at_mm = args_triple(args, "--at", false, at_mm) ? at_mm : NULL,
+                                      .value = read_number(args, "--value"),
                                       .log = &args->report->log,
                                       .progress = &args->report->progress};
+    const bool has_place = name != NULL && (strcmp(name, "point") == 0 || strcmp(name, "line") == 0);
     if (args->num_positional != 1) args_complain(args, "phantom needs the name of one, such as six-spheres");
+    if (params.at_mm != NULL && !has_place) args_complain(args, "--at belongs to the phantoms point and line");
     lr_status status = args->status;
     if (status == LR_OK) status = setup_grid(&setup, args, NULL);
     if (status != LR_OK) goto finish;
@@ -66,6 +71,8 @@ finish:
 static const struct cli_option options[] = {
     {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", NULL},
     {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", NULL},
+    {"--at", "X,Y,Z", "place of point, or of line, in mm; default the scanner's centre", NULL},
+    {"--value", "V", "factor for all voxels; 0.0096 makes a mu-map of water; default 1", NULL},
     {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     {0},
 };
@@ -73,7 +80,7 @@ static const struct cli_option options[] = {
 const struct cli_verb verb_phantom = {
     .name = "phantom",
     .positionals = "NAME",
-    .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
+    .summary = "Draws a phantom: derenzo, spheres, six-spheres, cylinder, line or point.",
     .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 -o activity.nii.gz",
     .outputs = {{"-o", common_image_endings}},
     .groups = {{"phantom and output", options}, {COMMON_GRID_GROUP}},
@@ -138,17 +145,15 @@ static struct request read_request(struct cli_args *args)
 
     /* Photon pairs need only the scanner's geometry, and no matrix. */
     static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
-                                         "--mu",      "--penetration", "--layers-alone", "--deterministic",
-                                         "--store",   "--truth",       "--dry-run"};
+                                         "--mu-as",   "--penetration", "--layers-alone", "--deterministic",
+                                         "--store",   "--truth",       "--dry-run",      "--mu-steps"};
     if (request.tof_ps > 0 && (!request.is_list || !(request.counts > 0))) {
         args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
                             "mode to write (-o FILE.petsird, .Cdh or .tsv)");
     }
     for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
-            args_complain(args,
-                          "--tof-ps follows photon pairs one by one, which nothing absorbs and no "
-                          "matrix projects: leave out %s",
+            args_complain(args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s",
                           others[k]);
         }
     }
@@ -210,6 +215,7 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     } else {
         const lr_photon_params photons = {.lors = setup->lors,
                                           .activity = activity,
+                                          .mu = setup->params.mu,
                                           .count = (int64_t)request->counts,
                                           .tof_resolution_ps = request->tof_ps,
                                           .duration_s = request->duration_s,
@@ -327,7 +333,7 @@ finish:
 }
 
 static const struct cli_option simulate_options[] = {
-    {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", NULL},
+    {"--phantom", "NAME", "derenzo, spheres, six-spheres, cylinder, line, point, or colin27 with --labels", NULL},
     {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", NULL},
     {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", NULL},
     {"--counts", "N", "scale the expectation to N counts in all", NULL},

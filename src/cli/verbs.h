@@ -12,6 +12,10 @@
  * a verb of two words must come before a verb that is only its first word. */
 int program_main(const struct cli_verb *const *verbs, char *const *argv);
 
+/* Runs another verb within a verb: `words` are a command line without the program's name. Its outputs are checked, and
+ * its messages go to the report. errors: those of the verb; LR_USAGE for a verb of another program. */
+lr_status program_run(struct report *report, char *const *words);
+
 /* The program that has the verbs `bench`; both programs list their summaries. */
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
@@ -34,6 +38,8 @@ extern const struct cli_verb verb_sensitivity;
 extern const struct cli_verb verb_factors;
 extern const struct cli_verb verb_phantom;
 extern const struct cli_verb verb_simulate;
+extern const struct cli_verb verb_sample_list;
+extern const struct cli_verb verb_sample_get;
 extern const struct cli_verb verb_recon;
 extern const struct cli_verb verb_events_show;
 extern const struct cli_verb verb_events_convert;

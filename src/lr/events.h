@@ -293,11 +293,13 @@ typedef struct lr_photon_params {
     int threads; /* 0 = all processors; the events are the same for any number */
     const lr_log *log;
     const lr_progress *progress;
+    const lr_image *mu; /* attenuation in 1/mm; NULL = none */
 } lr_photon_params;
 
 /* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are
  * detected. Each photon is stopped by the first module on its side, even in a gap or from the back. A pair is
- * detected if both photons hit a crystal face and the LOR is in coincidence. There is no scatter and no absorption.
+ * detected if both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair
+ * survives with the probability exp(-integral of mu) along the line of its LOR.
  * With layers, each photon can hit one layer only, chosen with equal probability. Lines are shifted by `blur`, and
  * arrival times by a Gaussian. Pair k does not depend on `count`. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or 0 everywhere; LR_USAGE without a time

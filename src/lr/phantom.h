@@ -23,8 +23,10 @@ extern "C" {
  * "six-spheres": a cylinder along the whole grid and, in its middle plane, six equal spheres of
  *            activity 1, 60 degrees apart from +x; with a radius of 175 mm the spheres have a
  *            diameter of 10 mm and lie 75 mm from the axis, as in paper 1 of lr/direct.h.
- * "point":   activity 1 in the voxel nearest to the scanner's centre (the lower voxel on a tie), or in
- *            the grid's middle if the scanner's centre is outside of the grid; 0 elsewhere. */
+ * "cylinder": activity 1 within the radius, along the whole grid.
+ * "line":    activity 1 in the voxels along z through `at_mm`.
+ * "point":   activity 1 in the voxel nearest to `at_mm` (the lower voxel on a tie); 0 elsewhere. at_mm NULL: the
+ *            scanner's centre, or the grid's middle if the scanner's centre is outside of the grid. */
 typedef struct lr_phantom_params {
     const char *name;
     double radius_mm; /* radius of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
@@ -33,6 +35,8 @@ typedef struct lr_phantom_params {
                          for six-spheres. Not used by other phantoms */
     const lr_log *log;
     const lr_progress *progress;
+    const double *at_mm; /* [3] place of "line" (x and y) and "point", in the scanner's frame */
+    double value;        /* every voxel is multiplied by it, for a mu-map of water by 0.0096; 0 = 1 */
 } lr_phantom_params;
 
 /* Draws a phantom. errors: NULL, logged, for an unknown name or a phantom that does not fit; LR_CANCELLED. */

@@ -224,25 +224,31 @@ static double nearest_voxel(const lr_grid *grid, int axis, double coordinate_mm)
     return ceil((coordinate_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] - 0.5 - 1e-9);
 }
 
-static lr_status draw_point(const struct canvas *canvas)
+/* Draws a voxel, or the voxels along z above and below it. at_mm: where it lies; NULL = the scanner's centre. */
+static lr_status draw_point(const struct canvas *canvas, const double *at_mm, bool is_line)
 {
     const lr_grid *grid = &canvas->image->grid;
+    const double zero[3] = {0, 0, 0}, *wanted = at_mm != NULL ? at_mm : zero;
+    const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
     bool holds = true;
-    for (int k = 0; k < 3; k++) {
-        const double index = nearest_voxel(grid, k, 0.0);
+    for (int k = 0; k < (is_line ? 2 : 3); k++) {
+        const double index = nearest_voxel(grid, k, wanted[k]);
         holds = holds && index >= 0.0 && index < grid->size[k];
     }
-    int64_t row = 0;
-    for (int k = 2; k >= 0; k--) {
-        const double at_mm = holds ? 0.0 : canvas->centre_mm[k];
-        row = row * grid->size[k] + (int64_t)nearest_voxel(grid, k, at_mm);
+    if (!holds && at_mm != NULL) {
+        return lr_error(canvas->log, LR_USAGE, "the point (%g, %g, %g) mm lies outside of the grid", at_mm[0], at_mm[1],
+                        at_mm[2]);
     }
-    canvas->image->values[row] = 1.0f;
+    int64_t voxel[3];
+    for (int k = 0; k < 3; k++) voxel[k] = (int64_t)nearest_voxel(grid, k, holds ? wanted[k] : canvas->centre_mm[k]);
+    float *column = canvas->image->values + voxel[0] + grid->size[0] * voxel[1];
+    for (int64_t z = 0; z < grid->size[2]; z++)
+        if (is_line || z == voxel[2]) column[z * slice] = 1.0f;
     return LR_OK;
 }
 
-enum { DERENZO, SPHERES, SIX_SPHERES, POINT };
-static const char *const names[] = {"derenzo", "spheres", "six-spheres", "point", NULL};
+enum { DERENZO, SPHERES, SIX_SPHERES, CYLINDER, LINE, POINT };
+static const char *const names[] = {"derenzo", "spheres", "six-spheres", "cylinder", "line", "point", NULL};
 
 const char *const *lr_phantom_names(void)
 {
@@ -267,6 +273,7 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
         .radius_mm = params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent,
         .contrast = params->contrast,
         .subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES,
+        .num_shapes = 1,
         .log = params->log,
         .progress = params->progress,
     };
@@ -291,16 +298,25 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
         return NULL;
     }
 
+    if (!(params->value >= 0.0 && isfinite(params->value))) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE, "a value of %g: it must be positive", params->value);
+        return NULL;
+    }
+
     canvas.image = lr_image_create(grid, params->log);
     if (canvas.image == NULL) return NULL;
     const lr_status status = kind == DERENZO       ? draw_derenzo(&canvas)
                              : kind == SPHERES     ? draw_body(&canvas, &six_sizes)
                              : kind == SIX_SPHERES ? draw_body(&canvas, &six_equal)
-                                                   : draw_point(&canvas);
+                             : kind == CYLINDER    ? draw_cylinder(&canvas, canvas.centre_mm, canvas.radius_mm, 1.0)
+                                                   : draw_point(&canvas, params->at_mm, kind == LINE);
     if (status != LR_OK) {
         lr_image_destroy(canvas.image);
         return NULL;
     }
+    const int64_t count = lr_grid_num_voxels(grid);
+    for (int64_t k = 0; params->value > 0 && k < count; k++)
+        canvas.image->values[k] = (float)(params->value * canvas.image->values[k]);
     return canvas.image;
 }
 

@@ -9,6 +9,7 @@
 #include "base/sized.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "model/lors/attenuation.h"
 #include "model/scanner/scanner.h"
 #include "model/simulate/random.h"
 #include "model/simulate/rays.h"
@@ -44,6 +45,7 @@ struct simulation {
     double sigma_mm;           /* standard deviation of tof_mm */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
+    struct lr_mu_lines mu;
     int num_layers;
     double most_up; /* largest axial component, up or down, of the direction of a line that hits two modules */
     struct batch {
@@ -198,6 +200,13 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     if (lor < 0 || !lr_lors_in_coincidence(lors, lor)) return false;
     lr_scanner_hit_centre(lors->scanner, a, a_mm);
     lr_scanner_hit_centre(lors->scanner, b, b_mm);
+    if (simulation->params->mu != NULL) {
+        double from[3], to[3];
+        lr_mu_lines_place(&simulation->mu, a_mm, from);
+        lr_mu_lines_place(&simulation->mu, b_mm, to);
+        uniform_pair(simulation->params->seed, pair->number, 6, u);
+        if (u[0] > exp(-lr_mu_lines_integral(&simulation->mu, from, to))) return false;
+    }
     vec_sub(b_mm, a_mm, along);
     vec_sub(pair->point_mm, a_mm, from_a);
     const double length_mm = vec_length(along);
@@ -349,6 +358,7 @@ static lr_status prepare(struct simulation *simulation)
 
     simulation->num_layers = lr_scanner_num_layers(scanner);
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
+    if (params->mu != NULL) LR_TRY(lr_mu_lines_init(&simulation->mu, params->mu, params->log));
     simulation->detection_mm =
         lr_alloc(scanner->num_modules, sizeof(*simulation->detection_mm), "modules", params->log);
     for (int k = 0; k < 2; k++)
@@ -406,6 +416,7 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
         info->weight = (double)params->count;
     }
     lr_sight_finish(&simulation.sight);
+    lr_mu_lines_finish(&simulation.mu);
     free(simulation.batches[0].events);
     free(simulation.batches[1].events);
     free(simulation.detection_mm);
