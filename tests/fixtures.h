@@ -15,8 +15,8 @@
 #define CASE_AFTER(set_up, function) cmocka_unit_test_setup_teardown(function, set_up, destroy_kept)
 int destroy_kept(void **state);
 
-/* A case that is named after check. cmocka calls run(state), which calls given_check(state), cast to the type of check if
- * that is not void check(void). */
+/* A case that is named after check. cmocka calls run(state), which calls given_check(state), cast to the type of check
+ * if that is not void check(void). */
 #define CASE_OF(run, check)                                                                                            \
     {                                                                                                                  \
 #check, run, NULL, destroy_kept, (void *)(uintptr_t)(check)                                                    \

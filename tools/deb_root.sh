@@ -36,8 +36,8 @@ inside() {
         --scanner two-opposed-modules --grid 5,4,3 --voxel-mm 4 --backend $b -o $b.nii; done'
     try view 'printf "wait\n" > steps; loraster view --scanner two-opposed-modules --no-window --script steps'
     try ranks 'apt-get install -qq -y --no-install-recommends openmpi-bin
-        scanner="--scanner two-opposed-modules --grid 9,9,9 --voxel-mm 4"
-        loraster simulate $scanner --phantom spheres --counts 20000 -o counts.h5
+        scanner="--scanner ge-explore-vista-dr --grid 20,20,4 --voxel-mm 1.9"
+        loraster simulate $scanner --phantom derenzo --counts 200000 -o counts.h5
         mpirun --allow-run-as-root --oversubscribe --host localhost:1 -n 2 loraster recon $scanner --data counts.h5 \
             --iterations 1 -o ranks.nii'
     try python 'python3 -c "

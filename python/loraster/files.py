@@ -38,6 +38,7 @@ def phantom(
     name: "spheres": six spheres of 1, of six diameters, in the middle plane of a cylinder of 0.25 (1 / contrast);
         "six-spheres": six equal ones of 1 in a cylinder of 1/6 (1 / contrast);
         "derenzo": rods of 1 in 0, of 1.2 to 4.8 mm, from a radius of 9.6 mm on;
+        "cylinder": 1 within the radius; "line": 1 in the voxels along the axis;
         "point": 1 in the voxel nearest the origin.
     radius_mm: of the cylinder; 0 = 0.46 of the grid's smaller transaxial extent. contrast: of the spheres to the
         cylinder; 0 = 4, or 6 of six-spheres.

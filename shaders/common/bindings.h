@@ -40,8 +40,8 @@
 #define LR_BIND_PAIR_POINTS 10
 
 /* Storage buffers of passes that make rows from lists of elements (shaders/correspondence/rows). KEYS and VALUES are
- * the tables of LORs. A pass moves elements from FROM to TO. PLACES has the index in TO of each element. The pass
- * computes PLACES from SUMS, which has the sums of each thread's elements. STARTS has the first element of each row. */
+ * the tables of LORs. A pass moves elements from FROM to TO. PLACES has counts of elements, which become the indices
+ * in TO of the first elements. SUMS has the sums of each thread's counts. STARTS has the first element of each row. */
 #define LR_BIND_ROWS_LIST 0
 #define LR_BIND_ROWS_KEYS 1
 #define LR_BIND_ROWS_VALUES 2
@@ -166,7 +166,7 @@
 /* The sums of a group have one word each if none of its values is more than 2^LR_EVENTS_CELL_SPREAD times smaller
  * than usual. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* With exact elements, values up to 2^LR_EVENTS_EXACT_NEAR times larger than usual count as usual. Sums of exact
+/* Values of exact elements count as usual up to 2^LR_EVENTS_EXACT_NEAR times the usual value. Sums of exact
  * elements have bits to spare, and finding the largest terms of many events would take as long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4
 /* The largest sum that a group keeps in one word, rounding errors included. */

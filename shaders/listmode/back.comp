@@ -99,8 +99,8 @@ void add_to_cell(int cell, bool is_held, int whole)
     if (is_held && whole != 0) carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
 }
 
-// With ADD_ZEROS, terms are added without branches. Terms of rows outside the slab are added to spare words. Terms
-// beyond the columns are 0, so they may be added to any word.
+// ADD_ZEROS adds terms without branches. Terms of rows outside the slab are added to spare words. Terms beyond the
+// columns are 0, so they may be added to any word.
 #ifdef ADD_ZEROS
 int add_to_row(int cell, bool is_row, int whole)
 {

@@ -62,9 +62,9 @@ float normal_from_0(float z)
     return z * (sum * t + 0.227713168);
 }
 
-// The integral of the normal distribution over an interval around a centre, for half_width <= 0.5: the Gaussian's
-// series around the centre, with Hermite polynomials as terms. Its relative error is 3e-8; a difference of two
-// integrals would have a larger error.
+// The integral of the normal distribution from centre - half_width to centre + half_width, for half_width <= 0.5: the
+// Gaussian's series around the centre, with Hermite polynomials as terms. Its relative error is 3e-8; a difference of
+// two integrals would have a larger error.
 float normal_around(float centre, float half_width)
 {
     float y = centre * centre, q = half_width * half_width;
@@ -78,9 +78,9 @@ float normal_around(float centre, float half_width)
 
 #ifdef TOF
 #ifdef BINS
-// The integral of the normal distribution over an interval around a centre, from normal_from_0, which is constant
-// beyond |z| = 3. It uses derivatives at the middle of the part within +-3, with a relative error of 1e-6, or the
-// difference of the values at the ends.
+// The integral of the normal distribution from centre - half_width to centre + half_width. It is made of normal_from_0,
+// which is constant beyond |z| = 3. It uses derivatives at the middle of the part within +-3, with a relative error of
+// 1e-6, or the difference of the values at the ends.
 float normal_sum_around(float centre, float half_width)
 {
     vec2 ends = centre + vec2(-half_width, half_width), held = clamp(ends, -3.0, 3.0);
@@ -96,10 +96,10 @@ float normal_sum_around(float centre, float half_width)
     return beyond + held.y * normal_from_0(held.y) - held.x * normal_from_0(held.x) + 0.39894228 * (fall.y - fall.x);
 }
 
-// The integral over an interval around a middle, averaged over a bin of half_bin to either side; half_width and
-// half_bin are below 0.35. It is the Gaussian's series around the middle, with moments of the sum of two uniform
-// distributions. Its relative error is 3e-7; a difference of integrals would have a larger error far from the event's
-// middle.
+// The integral from middle - half_width to middle + half_width, averaged over a bin of half_bin to either side;
+// half_width and half_bin are below 0.35. It is the Gaussian's series around the middle, with moments of the sum of two
+// uniform distributions. Its relative error is 3e-7; a difference of integrals would have a larger error far from the
+// event's middle.
 float normal_around_bin(float middle, float half_width, float half_bin)
 {
     float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
@@ -116,9 +116,9 @@ float normal_around_bin(float middle, float half_width, float half_bin)
     return 0.79788456 * half_width * exp(-0.5 * y) * sum;
 }
 
-// The TOF weight of an interval around a middle, for an event whose bin reaches half_bin to either side of 0. Lengths
-// are in standard deviations. half_width and half_bin may be exchanged, so the integral over the longer of the two is
-// computed as a difference.
+// The TOF weight of the interval from middle - half_width to middle + half_width, for an event whose bin reaches
+// half_bin to either side of 0. Lengths are in standard deviations. half_width and half_bin may be exchanged, so the
+// integral over the longer of the two is computed as a difference.
 float held_of_bin(float middle, float half_width, float half_bin)
 {
     float longer = max(half_width, half_bin), shorter = min(half_width, half_bin);

@@ -61,7 +61,7 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
-// For a line with a single slice: the middle of the part of the line that counts.
+// The middle of the part that counts of a line with a single slice.
 double only_middle(Way way)
 {
     double middle = way.place + double(way.first) * way.chord;

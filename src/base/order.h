@@ -79,7 +79,7 @@ static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t 
     enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
     char *from = items, *to = spare;
     for (int shift = 0; shift < 63 && (end - 1) >> shift > 0; shift += DIGIT_BITS) {
-        /* From the least significant digit on: counts the items of each digit, then moves them to their places. */
+        /* Counts the items of each digit, from the least significant one on, then moves them to their places. */
         int64_t places[NUM_DIGITS] = {0}, sum = 0;
         for (int64_t k = 0; k < count; k++)
             places[*(const int64_t *)(const void *)(from + (size_t)k * size) >> shift & (NUM_DIGITS - 1)]++;

@@ -273,7 +273,7 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
 
 /* --- help, manual pages and completion --- */
 
-/* An option as pages name it ("--rays R"), and words that follow its sentence. */
+/* Writes an option as pages name it ("--rays R"). Returns the words that follow its sentence. */
 static const char *write_option(char text[64], const struct cli_verb *verb, const struct cli_option *option)
 {
     snprintf(text, 64, "%s%s%s", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");

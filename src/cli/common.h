@@ -58,7 +58,7 @@ extern const struct cli_option common_operator_options[];
     COMMON_UNTIL_DAMAGE, NULL, "of list mode that is truncated or damaged take the events before that", NULL
 
 /* The list mode `path` with --crystal-map, --header (a map or a header says which format it is) and
- * --events-until-damage. */
+ * --events-until-damage. Both --crystal-map and --header are an error (args_complain). */
 lr_events_source common_events_source(struct cli_args *args, const char *path);
 
 /* Returns the call's status from the surrounding function if the call fails. */

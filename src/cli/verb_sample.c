@@ -31,16 +31,16 @@ static const struct sample samples[] = {
                 "coincidence: {field_of_view_mm: 50}\n"
                 "crystal_material: LYSO\n"
                 "tof: {resolution_ps: 300}\n",
-     .steps = {"phantom derenzo --grid 48,48,16 --voxel-mm 0.7,0.7,1.4 -o truth.nii.gz",
-               "phantom cylinder --value 0.0096 --radius-mm 16 --like truth.nii.gz -o mu.nii.gz",
+     .steps = {"phantom derenzo --grid 32,32,8 --voxel-mm 0.9,0.9,2.4 -o truth.nii.gz",
+               "phantom cylinder --value 0.0096 --radius-mm 14 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --mu-as factors "
                "--counts 4000000 "
                "-o counts.h5",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --tof-ps 300 "
                "--counts 400000 "
                "-o scan.petsird"},
-     .first_look = "recon --scanner scanner.yaml --data counts.h5 --mu mu.nii.gz --mu-unit 1/mm --like truth.nii.gz "
-                   "--algorithm osem --subsets 6 --iterations 3 -o image.nii.gz --png image.png"},
+     .first_look = "recon --scanner scanner.yaml --data counts.h5 --mu mu.nii.gz --like truth.nii.gz --iterations 12 "
+                   "-o image.nii.gz --png image.png"},
     {.name = "clinical",
      .summary = "a clinical ring with times of flight of 250 ps, six hot spheres in a body of water",
      .scanner = "name: clinical ring\n"
@@ -52,11 +52,11 @@ static const struct sample samples[] = {
      .steps = {"phantom spheres --radius-mm 114.4 --grid 64,64,26 --voxel-mm 4 -o truth.nii.gz",
                "phantom cylinder --value 0.0096 --radius-mm 114.4 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --tof-ps 250 "
-               "--counts 800000 "
+               "--counts 500000 "
                "--duration 180 -o scan.petsird"},
      .first_look =
-         "recon --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --mu-unit 1/mm --like truth.nii.gz "
-         "--algorithm osem --subsets 4 --iterations 3 -o image.nii.gz --png image.png"},
+         "recon --operator listmode --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --like truth.nii.gz "
+         "--kernel line --algorithm osem --subsets 4 --iterations 3 -o image.nii.gz --png image.png"},
     {.name = "panels",
      .summary = "two panels that lean towards each other, as of breast scanners, with a hot sphere",
      .scanner = "name: two leaning panels\n"
@@ -76,29 +76,29 @@ static const struct sample samples[] = {
                "--counts 300000 "
                "-o scan.petsird"},
      .first_look =
-         "recon --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --mu-unit 1/mm --like truth.nii.gz "
+         "recon --operator listmode --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --like truth.nii.gz "
          "--iterations 10 -o image.nii.gz --png image.png"},
     {.name = "layers",
      .summary = "a small ring with crystals in two layers, hot rods in water",
      .scanner = "name: ring of two layers\n"
                 "ring: {radius_mm: 40, modules: 12, rings: 1}\n"
                 "module:\n"
-                "  crystals: [12, 12]\n"
-                "  pitch_mm: [1.7, 1.7]\n"
-                "  face_mm: [1.6, 1.6]\n"
+                "  crystals: [8, 3]\n"
+                "  pitch_mm: [2.5, 3]\n"
+                "  face_mm: [2.4, 2.9]\n"
                 "  depth_mm: 16\n"
                 "  layers:\n"
                 "    - {depth_mm: 7}\n"
                 "    - {depth_mm: 9}\n"
                 "coincidence: {field_of_view_mm: 48}\n"
                 "crystal_material: LYSO\n",
-     .steps = {"phantom derenzo --grid 44,44,8 --voxel-mm 0.75,0.75,1.7 -o truth.nii.gz",
-               "phantom cylinder --value 0.0096 --radius-mm 16 --like truth.nii.gz -o mu.nii.gz",
+     .steps = {"phantom derenzo --grid 28,28,3 --voxel-mm 1,1,3 -o truth.nii.gz",
+               "phantom cylinder --value 0.0096 --radius-mm 13.5 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --mu-as factors "
-               "--counts 4000000 "
+               "--counts 2000000 "
                "-o counts.h5"},
-     .first_look = "recon --scanner scanner.yaml --data counts.h5 --mu mu.nii.gz --mu-unit 1/mm --like truth.nii.gz "
-                   "--algorithm osem --subsets 6 --iterations 3 -o image.nii.gz --png image.png"},
+     .first_look = "recon --scanner scanner.yaml --data counts.h5 --mu mu.nii.gz --like truth.nii.gz --iterations 5 "
+                   "-o image.nii.gz --png image.png"},
 };
 enum { NUM_SAMPLES = sizeof(samples) / sizeof(samples[0]) };
 
@@ -135,7 +135,20 @@ static lr_status run_step(struct report *report, const char *step)
     char *word = strtok_r(text, " ", &rest);
     for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
     report_info(report, "running: %s", step);
-    return program_run(report, words);
+    /* With --json, standard output has one object, and it is this verb's. */
+    const bool json = report->json;
+    const int output = json ? dup(STDOUT_FILENO) : -1;
+    if (json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
+        return report_error(report, LR_FAILED, "standard output cannot be kept: %s", strerror(errno));
+    report->json = false;
+    const lr_status status = program_run(report, words);
+    report->json = json;
+    if (json) {
+        fflush(stdout);
+        dup2(output, STDOUT_FILENO);
+        close(output);
+    }
+    return status;
 }
 
 static lr_status write_readme(const struct sample *sample, struct report *report)
@@ -185,9 +198,15 @@ static lr_status get(struct cli_args *args)
         status = report_error(args->report, LR_FAILED, "the folder could not be left: %s", strerror(errno));
     status = common_folder_end(&folder, args->report, status);
     if (here >= 0) close(here);
-    if (status == LR_OK)
-        report_info(args->report, "%s is ready: %s/README.txt says what is in it, and what to do first", path, path);
-    return status;
+    CLI_TRY(status);
+    report_info(args->report, "%s is ready: %s/README.txt says what is in it, and what to do first", path, path);
+    if (args->report->json) {
+        struct json json = common_json_begin(stdout, args->verb->name);
+        json_text(&json, "name", name);
+        json_text(&json, "output", path);
+        common_json_end(&json);
+    }
+    return LR_OK;
 }
 
 static const struct cli_option get_options[] = {

@@ -37,11 +37,14 @@ static lr_status read_lap(struct lr_cuda_watch *watch)
 
 lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t stream)
 {
+    if (end && !watch->is_begun) return LR_OK;
+    watch->is_begun = false; /* true only after a begin that succeeds */
     if (watch->ended - watch->read == watch->most_laps) LR_TRY(read_lap(watch));
     cudaEvent_t *event = &watch->laps[watch->ended % watch->most_laps][end];
     cudaError_t error = *event == NULL ? cudaEventCreateWithFlags(event, cudaEventDefault) : cudaSuccess;
     error = error == cudaSuccess ? cudaEventRecord(*event, stream) : error;
     LR_TRY(lr_cuda_check((int)error, watch->what, watch->log));
+    watch->is_begun = !end;
     watch->ended += end;
     return LR_OK;
 }

@@ -28,13 +28,14 @@ struct lr_cuda_watch {
     const lr_log *log;
     int most_laps;                          /* intervals that may be unread at once, up to LR_CUDA_MOST_LAPS */
     cudaEvent_t laps[LR_CUDA_MOST_LAPS][2]; /* owned; made when an interval first needs them */
+    bool is_begun;                          /* an interval has a begin, and no end yet */
     int64_t ended, read;                    /* intervals that have an end; intervals that are read */
     double last_s, all_s;                   /* time of the last interval that was read, and of all */
 };
 
 /* Marks the begin (end = 0) or the end (1) of an interval on a stream. Intervals do not overlap. A begin without an
- * end is forgotten. A call waits only if most_laps intervals are unread. errors, here and below: LR_FAILED or
- * LR_NO_DEVICE. */
+ * end is forgotten, and an end without a begin does nothing. A call waits
+ * only if most_laps intervals are unread. errors, here and below: LR_FAILED or LR_NO_DEVICE. */
 lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t stream);
 
 /* Reads the intervals that have not been read. waits: waits until the device has finished them; false: reads only

@@ -30,7 +30,7 @@ lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
     if (error == cudaSuccess) return LR_OK;
     (void)cudaGetLastError(); /* otherwise the next launch would report the error again */
     switch (error) {
-    /* After these errors the device does no more work, or has lost its memory. */
+    /* A device does no more work after these errors, or has lost its memory. */
     case cudaErrorNoDevice:
     case cudaErrorDevicesUnavailable:
     case cudaErrorECCUncorrectable:

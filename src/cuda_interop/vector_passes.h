@@ -84,8 +84,8 @@ int lr_cuda_try_vectors(void);
  *   FILL    sets y to the scalar
  *   APPLY   the operation
  *   SUMS    sums of y and in[0] (struct lr_vector_sums, in the order of its fields)
- *   DIVIDE  y: estimates; in[0]: measured numbers; in[1]: additive term (struct lr_poisson_ratio). The sums are those of
- *           struct lr_poisson_fit. Numbers are float32. */
+ *   DIVIDE  y: estimates; in[0]: measured numbers; in[1]: additive term (struct lr_poisson_ratio). The sums are those
+ *           of struct lr_poisson_fit. Numbers are float32. */
 enum lr_cuda_vector_work {
     LR_CUDA_VECTOR_FILL,
     LR_CUDA_VECTOR_APPLY,

@@ -399,7 +399,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
         const lr_status status = is_sent ? check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place)
                                          : wait(place, "sums of vectors");
         if (status != LR_OK) return leave(place, status);
-        /* Without an event, the stream has copied the sums of all slots. */
+        /* The stream has copied the sums of all slots if there was no event. */
         for (int k = 0; k < LR_NUM_SLOTS; k++) cuda->is_under_way[k] &= is_sent && k / LR_LATER_SLOTS != turn;
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);

@@ -101,7 +101,7 @@ enum { LR_SLOT_NOW = LR_NUM_LATER, LR_NUM_SLOTS, LR_NUM_TURNS = LR_LATER_TURNS +
 
 /* The fit of divided counts. It is known once place is NULL. */
 struct lr_later_fit {
-    int slot; /* below LR_NUM_LATER */
+    int slot; /* below LR_NUM_LATER, or LR_SLOT_NOW */
     lr_poisson_fit fit;
     lr_place *place;
 };
@@ -112,7 +112,7 @@ lr_status lr_later_fit_finish(struct lr_later_fit *later);
 
 /* Sums of vectors. They are known once place is NULL. */
 struct lr_later_sums {
-    int slot; /* below LR_NUM_LATER */
+    int slot; /* below LR_NUM_LATER, or LR_SLOT_NOW */
     lr_vector_sums sums;
     lr_place *place;
 };

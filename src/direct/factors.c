@@ -495,8 +495,8 @@ static void add_slice(struct job *job, int64_t k, int z)
     const int64_t num_voxels = lr_grid_num_voxels(&job->scene.grid);
     for (int y = 0; table->num_planes > 0 && y < size[1]; y++) {
         const lr_grid *grid = &job->scene.grid;
-        float begin[2],
-            step[2]; /* position of the row's first voxel in the table, in cells, and the step to the next */
+        /* The position of the row's first voxel in the table, in cells, and the step to the next voxel. */
+        float begin[2], step[2];
         for (int m = 0; m < 2; m++) {
             const double *axis = job->directions[k].axes[1 + m];
             const double cell_mm = job->scene.cell_mm[m];

@@ -17,7 +17,7 @@
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* How many numbers fit into the message by which ranks synchronise. More numbers need another message. */
+/* The numbers that fit into the message by which ranks synchronise. More numbers need another message. */
 enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)

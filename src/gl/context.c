@@ -50,8 +50,8 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
  * logged; `reason` is set to the cause, without a full stop. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    /* After all OpenGL functions, GLEW loads GLX, which does not exist here (glew_proc.c). The resulting error is
-     * ignored. Once filled, GLEW's table serves every context. */
+    /* GLEW loads GLX after all OpenGL functions. GLX does not exist here (glew_proc.c), and the resulting error is
+     * ignored. GLEW's table serves every context once it is filled. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {

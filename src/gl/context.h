@@ -92,7 +92,7 @@ bool gl_context_make_current_to_free(struct gl_context *ctx);
 /* Undoes one gl_context_make_current. The outermost release restores the previous current context. */
 void gl_context_release(struct gl_context *ctx);
 
-/* From now on, lets the driver do large clears instead of a faster compute shader. Backends that run no compute shaders
+/* Lets the driver do large clears from now on, instead of a faster compute shader. Backends that run no compute shaders
  * call it. */
 void gl_context_clear_by_driver(struct gl_context *ctx);
 

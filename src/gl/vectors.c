@@ -41,8 +41,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Each slot has one pending set of sums (device/vector.h), and each turn has its own readback. Slots of 256 bytes satisfy
- * every driver's alignment of bindings. */
+/* Each slot has one pending set of sums (device/vector.h), and each turn has its own readback. Slots of 256 bytes
+ * satisfy every driver's alignment of bindings. */
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };

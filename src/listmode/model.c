@@ -128,7 +128,7 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
 
 /* --- models --- */
 
-/* At this many FWHM from its centre, a Gaussian has fallen to 1 %: sqrt(log2(100)) / 2. */
+/* A Gaussian has fallen to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
 
 /* Largest width of a tube in voxels, because memory holds the shares of all voxels of a slice at once. */

@@ -21,7 +21,7 @@ extern "C" {
  * give the same bits for every method of exchange. */
 typedef struct lr_comm lr_comm;
 
-/* How the ranks of a communicator are connected. */
+/* The connection between the ranks of a communicator. */
 typedef enum lr_comm_kind {
     LR_COMM_AUTO = 0, /* MPI if mpirun or srun started several processes or mpi_comm is given, else single */
     LR_COMM_SINGLE,

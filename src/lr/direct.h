@@ -304,7 +304,7 @@ LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_op
 
 /* --- deposition --- */
 
-/* How an event is added to the voxels around its most likely place. */
+/* The rule by which an event is added to the voxels around its most likely place. */
 typedef enum lr_deposit_rule {
     LR_DEPOSIT_NEAREST = 0, /* the whole event goes to the voxel that contains it */
     LR_DEPOSIT_TRILINEAR    /* the event is shared among the eight voxels whose centres surround it; the share of a

@@ -42,7 +42,7 @@ typedef enum lr_finding_kind {
     LR_FINDING_HIDING       /* modules that hide others from the field of view */
 } lr_finding_kind;
 
-/* How likely a finding is an error. */
+/* The likelihood that a finding is an error. */
 typedef enum lr_severity {
     LR_NOTE = 0, /* good to know */
     LR_SUSPECT   /* most likely an error */

@@ -42,7 +42,7 @@ typedef struct lr_file_uses {
  * errors: LR_USAGE. */
 LR_API lr_status lr_files_check(const lr_file_uses *uses);
 
-/* What a file holds, and the function that reads it. */
+/* The contents of a file, and the function that reads it. */
 typedef enum lr_file_kind {
     LR_FILE_UNKNOWN = 0,
     LR_FILE_SCANNER, /* lr_scanner_read */

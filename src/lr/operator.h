@@ -21,7 +21,7 @@ extern "C" {
  * docs/method/README.md lists the equations in the order in which the code computes them. */
 typedef struct lr_operator lr_operator;
 
-/* How elements of the matrix are computed. */
+/* The way in which elements of the matrix are computed. */
 typedef enum lr_mode {
     /* exact if the requested backend supports it and photons do not penetrate crystals or layers; else sampled */
     LR_MODE_AUTO = 0,
@@ -29,7 +29,7 @@ typedef enum lr_mode {
     LR_MODE_EXACT    /* solid angle of the clipped overlap */
 } lr_mode;
 
-/* Whether the matrix is computed once and kept. */
+/* The choice between keeping the matrix, computed once, and computing it in each projection. */
 typedef enum lr_store {
     /* keep the matrix if that saves time (`projections` below) and it is estimated to fit max_memory_bytes. A kept
      * element is a float32, with a relative error of 6e-8 */

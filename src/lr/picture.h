@@ -113,7 +113,7 @@ LR_API int lr_picture_bar_width(const lr_bar_params *params);
 
 /* --- correspondence images --- */
 
-/* What a correspondence image shows. */
+/* The quantity that a correspondence image shows. */
 typedef enum lr_correspondence_view {
     LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of the
                              secondary module; black if no line ends there */

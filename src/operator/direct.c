@@ -306,7 +306,7 @@ static lr_status deposit_check(const lr_deposit_params *params)
             params->log, LR_BAD_INPUT,
             "these events are without time of flight: DIRECT needs to know where on its line each one happened");
     }
-    /* Without TOF, events would be put in the middle of their lines, so they are refused. */
+    /* Events without TOF would be put in the middle of their lines, so they are refused. */
     bool differs = false;
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         if (kinds->tof[k].num_bins < 2) {

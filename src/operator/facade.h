@@ -284,8 +284,8 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);
 
-/* Computes the sensitivity of all LORs from which events come, and sets the standard errors of the mean voxel and of the
- * worst voxel in the info, and reports them to the log. values: [num_voxels]. */
+/* Computes the sensitivity of all LORs from which events come, and sets the standard errors of the mean voxel and of
+ * the worst voxel in the info, and reports them to the log. values: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values);
 
 #endif

@@ -379,7 +379,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
         return lr_listmode_model_init(&family->model, &complete);
     }
 
-    /* With blobs, each grid has a model of tubes with the footprint of a blob. */
+    /* Each grid has a model of tubes with the footprint of a blob, if there are blobs. */
     lr_grid grids[2];
     lr_blobs *blobs = &family->info.blobs;
     *blobs = *params->blobs;

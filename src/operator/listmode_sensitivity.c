@@ -189,8 +189,8 @@ static void end_group(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Projects a prepared batch, adds it, and frees its lines. The device draws and stores the lines if it has enough memory.
- * Otherwise the host does. */
+/* Projects a prepared batch, adds it, and frees its lines, which line_sum_close does after an error. The device draws
+ * and stores the lines if it has enough memory. Otherwise the host does. */
 static lr_status add_batch(struct line_batch *batch)
 {
     struct line_sum *sum = batch->sum;

@@ -48,20 +48,40 @@ lr_status lr_project_check_room(const struct lr_operator *op)
 
 /* --- checks --- */
 
+/* Returns the index of the first number on the host that is not finite, or -1. */
+static int64_t find_not_finite(const lr_vector *vector)
+{
+    const float *floats = vector->values;
+    const double *doubles = vector->values;
+    int wrong = 0; /* the loops have no branch, so that the compiler can vectorise them */
+    if (vector->precision == LR_FLOAT64)
+        for (int64_t k = 0; k < vector->count; k++) wrong |= !isfinite(doubles[k]);
+    else
+        for (int64_t k = 0; k < vector->count; k++) wrong |= !isfinite(floats[k]);
+    int64_t first = wrong ? 0 : -1;
+    while (wrong && isfinite(lr_number_get(vector, first))) first++;
+    return first;
+}
+
 static lr_status check_input(const struct projection *p, const lr_vector *in)
 {
-    lr_vector_sums sums;
-    LR_TRY(lr_vector_add_up(in, NULL, &sums));
-    if (sums.not_finite == 0) return LR_OK;
-    lr_vector host;
-    LR_TRY(lr_vector_create(
-        &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
-    const lr_status status = lr_vector_copy(in, &host);
-    int64_t wrong = 0;
-    while (status == LR_OK && wrong < in->count - 1 && isfinite(lr_number_get(&host, wrong))) wrong++;
-    lr_vector_destroy(&host);
-    LR_TRY(status);
-
+    int64_t wrong = -1;
+    if (in->values != NULL) {
+        wrong = find_not_finite(in);
+    } else {
+        /* Numbers on a device are copied to the host only if one of them is not finite. */
+        lr_vector_sums sums;
+        LR_TRY(lr_vector_add_up(in, NULL, &sums));
+        if (sums.not_finite == 0) return LR_OK;
+        lr_vector host;
+        LR_TRY(lr_vector_create(
+            &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
+        const lr_status status = lr_vector_copy(in, &host);
+        if (status == LR_OK) wrong = find_not_finite(&host);
+        lr_vector_destroy(&host);
+        LR_TRY(status);
+    }
+    if (wrong < 0) return LR_OK;
     if (p->forward) {
         const int *size = p->op->grid.size;
         const int64_t line = wrong / size[0];

@@ -24,6 +24,14 @@ enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };
 
+/* LORs of a guess that are projected together. */
+struct window {
+    const lr_recon_params *of;
+    lr_selection part;
+    bool is_all;          /* true if the window has all pairs of the guess */
+    int64_t first, count; /* LORs, which are consecutive */
+};
+
 struct compose {
     const lr_compose_params *params;
     const lr_recon_params *own; /* [num_own] parameters of the guesses that this process makes */
@@ -40,12 +48,7 @@ struct compose {
     float *additive; /* [longest] */
     lr_vector *data; /* [num_own][2] measured counts and additive term of each guess on the host, in single precision */
     int32_t *pairs;  /* [largest number of pairs of a guess] */
-    struct window {
-        const lr_recon_params *of;
-        lr_selection part;
-        bool is_all;          /* true if the window has all pairs of the guess */
-        int64_t first, count; /* LORs, which are consecutive */
-    } * windows;              /* windows of the LORs of all guesses of this process */
+    struct window *windows; /* windows of the LORs of all guesses of this process */
     int num_windows;
     int64_t longest;   /* largest count of a window */
     double *sums;      /* [size * size + size + 1] B, b, |y|^2 */

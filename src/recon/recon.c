@@ -163,7 +163,7 @@ struct recon {
     struct lr_penalty penalty; /* penalty of penalised rules */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
     lr_vector all_sensitivity; /* sensitivity of all events; freed after the start */
-    /* For each voxel, the largest of its sensitivities in all subsets; and the sensitivity of the current subset. Both
+    /* The largest of each voxel's sensitivities in all subsets, and the sensitivity of the current subset. Both
      * are used if voxels have different steps. They are on the host, equal on all ranks, and freed after the start. */
     lr_vector largest, host_sensitivity;
     lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */

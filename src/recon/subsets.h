@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Data divided into ranks and subsets, and the properties of each subset. */
+ * The voxels that each rank updates; data divided into subsets, and the properties of each subset. */
 #ifndef LR_RECON_SUBSETS_H
 #define LR_RECON_SUBSETS_H
 

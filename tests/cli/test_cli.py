@@ -14,7 +14,7 @@ from program import GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
          "matrix", "matrix join", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
-         "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
+         "sample list", "sample get", "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
 
 
 class Plugins(ProgramTest):
@@ -455,9 +455,9 @@ class Json(ProgramTest):
                         f"sensitivity {grid} -o s.nii", f"factors --scanner {scanner} --mu x.nii.gz -o factors.h5",
                         f"phantom spheres {GRID} -o f.nii", f"simulate {grid} --phantom point --counts 100 -o d.h5",
                         f"render {on} --at 0,0,0 -o r", f"render {on} --at 0,0,0 --compare 1,2 -o c",
-                        f"recon {grid} --data {data} -o x.nii"):
+                        f"recon {grid} --data {data} -o x.nii", "sample list", "sample get mouse"):
             found = self.json(command)
-            verb = command.split()[:2 if command.startswith(("scanner", "matrix verify")) else 1]
+            verb = command.split()[:2 if command.startswith(("scanner", "matrix verify", "sample")) else 1]
             self.assertEqual(found["verb"], " ".join(verb))
             for key in self.keys(found):
                 self.assertIn(f"`{key}`", section, f"{command}: key {key}")

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,16 @@ class Parts(ProgramTest):
         self.good("matrix join", *others, "-o joined.mtx")
         self.assertEqual(Path("whole.mtx").read_text(), Path("joined.mtx").read_text())
         self.refuse(3, "must both be HDF5 or both npz", f"matrix join {others[0]} {names[1]} {others[2]} -o mixed.npz")
+
+    def test_resumed(self):
+        """A part that was killed goes on, and only as the same part."""
+        on = ("--scanner ge-explore-vista-dr --grid 30,30,6 --voxel-mm 1.3,1.3,0.65 --backend native --threads 1 "
+              "--samples 1")
+        self.good(f"matrix {on} --part 2/3 -o whole.h5")
+        self.stop_writing(signal.SIGINT, "2.h5", f"matrix {on} --part 2/3")
+        self.ends(2, (), f"matrix {on} --part 1/3 -o 2.h5 --resume")
+        self.good(f"matrix {on} --part 2/3 -o 2.h5 --resume")
+        self.assertEqual(Path("2.h5").read_bytes(), Path("whole.h5").read_bytes())
 
     def test_refusals(self):
         one, two, three = self.make(".h5", GRID)

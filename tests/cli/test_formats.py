@@ -179,19 +179,20 @@ class Projections(ProgramTest):
 
     def test_image_and_projection_agree(self):
         """What STIR would see: the voxel of a .hv file and the bins of a .hs file, by its rules."""
-        image = np.zeros((4, 3, 6), "<f4")
-        image[1, 2, 4] = 1e6
-        np.save("x.npy", image)
-        self.good(f"simulate {self.on_ring} --image x.npy --grid 6,3,4 --voxel-mm 5,4,3 --origin-mm -33,17,4",
-                  "--samples 1 --expected --truth x.hv -o y.hs")
-        keys = header_of("x.hv")
-        size = [int(n) for n in by_index(keys, "matrix size")]
-        step, first = (by_index(keys, key) for key in ("scaling factor (mm/pixel)", "first pixel offset (mm)"))
-        voxels = np.fromfile("x.v", "<f4").reshape(size[::-1])
-        (at,) = np.argwhere(voxels)
-        x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
-        z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
-        self.check_place(ProjectionData("y.hs"), x, y, z)
+        for index, origin in (((1, 2, 4), "-33,17,4"), ((2, 0, 1), "12,-26,-14"), ((3, 1, 5), "4,17,-20")):
+            image = np.zeros((4, 3, 6), "<f4")
+            image[index] = 1e6
+            np.save("x.npy", image)
+            self.good(f"simulate {self.on_ring} --image x.npy --grid 6,3,4 --voxel-mm 5,4,3 --origin-mm {origin}",
+                      "--samples 1 --expected --truth x.hv -o y.hs")
+            keys = header_of("x.hv")
+            size = [int(n) for n in by_index(keys, "matrix size")]
+            step, first = (by_index(keys, key) for key in ("scaling factor (mm/pixel)", "first pixel offset (mm)"))
+            voxels = np.fromfile("x.v", "<f4").reshape(size[::-1])
+            (at,) = np.argwhere(voxels)
+            x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
+            z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
+            self.check_place(ProjectionData("y.hs"), x, y, z)
 
 
 class StirMatrix(ProgramTest):

@@ -304,6 +304,22 @@ class Secrets(ProgramTest):
 class Memory(ProgramTest):
     """Where there is no memory that is what is said, by exit code 1."""
 
+    @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
+    def test_yaml(self):
+        lines = "".join(f'- "of page {k}"\n' for k in range(150000))
+        path = self.write("long.yaml", SMALL_RING + "source:\n" + lines)
+        codes = set()
+        least = 56  # that the program itself needs is more with other libraries
+        while self.run_program("--version", **within(least)).returncode == 127 and least < 4096:
+            least += 12
+        for mebibytes in range(least, least + 264, 12):
+            done = self.run_program(f"scanner show {path}", **within(mebibytes))
+            codes.add(done.returncode)
+            if done.returncode == 1:
+                self.assertIn("no memory", done.stderr)
+        self.assertIn(1, codes)
+        self.assertLessEqual(codes, {0, 1, 127}, "127: the system cannot even start it")
+
     @unittest.skipIf(IS_SANITIZED, "preloaded libraries come before the sanitizer's")
     def test_a_library_that_leaves(self):
         """HDF5's exit code is none of ours, and no output is left."""

@@ -168,7 +168,9 @@ class Project(ProgramTest):
     def test_many_lines_are_right_or_refused(self):
         """Software renderers end loops early, and say nothing."""
         work = f"sensitivity --scanner {self.scanner} {GRID} --mode sampled --rays 60 --samples 1 --store no -o s.nii"
-        expected = self.json(f"{work} --backend native")["sum"]
+        found = self.json(f"{work} --backend native")
+        self.assertFalse(found["operator"]["stored"])
+        expected = found["sum"]
         done = self.run_program(f"{work} --backend compute --json")
         if done.returncode == 0:
             self.assertAlmostEqual(json.loads(done.stdout)["sum"] / expected, 1, delta=1e-5)

@@ -3,8 +3,8 @@
 """Mistakes of a physicist who is new here: each is answered by one sentence with place and remedy.
 
 A case is a name, a command, an exit code and words that the sentence must hold. Code 0 is a mistake that is warned of,
-because somebody may mean it. What other tests ask is not asked again: broken files are in tests/io/damaged.c, numbers that
-are none in test_cli.py."""
+because somebody may mean it. What other tests ask is not asked again: broken files are in tests/io/damaged.c, numbers
+that are none in test_cli.py."""
 import gzip
 import os
 import shutil

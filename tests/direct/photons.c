@@ -211,6 +211,96 @@ static void blurred_lines_have_their_widths(void **state)
     assert_true(hashes[0] == hashes[1]);
 }
 
+/* Events in their order. */
+struct events {
+    lr_event *events; /* [EVENTS] */
+    int64_t count;
+};
+
+static lr_status append(void *user, const lr_event *events, int64_t count)
+{
+    struct events *all = user;
+    memcpy(all->events + all->count, events, (size_t)count * sizeof(*events));
+    all->count += count;
+    return LR_OK;
+}
+
+static struct events events_through(const lr_photon_params *params, const lr_image *mu)
+{
+    struct events all = {.events = kept(EVENTS, sizeof(*all.events))};
+    const lr_event_sink sink = {.take = append, .user = &all};
+    lr_photon_params with_mu = *params;
+    with_mu.mu = mu;
+    with_mu.count = EVENTS;
+    assert_ok(lr_events_from_activity(&with_mu, &sink, NULL));
+    assert_int_equal(all.count, EVENTS);
+    return all;
+}
+
+static bool same_event(const lr_event *a, const lr_event *b)
+{
+    return a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] && a->tof_mm == b->tof_mm;
+}
+
+/* A map takes pairs away and changes none: of the pairs of each LOR as many survive, by the binomial distribution, as
+ * its attenuation factor says. A map of zeros takes none. */
+static void pairs_survive_by_the_factors(void **state)
+{
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
+    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
+    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = 1;
+    const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){7, 7, 7});
+    lr_image *mu = keep(lr_image_create(&grid, NULL));
+    const lr_photon_params params = {.lors = fixture.lors, .activity = activity, .tof_resolution_ps = 200, .seed = 17};
+    const struct events all = events_through(&params, NULL), through_air = events_through(&params, mu);
+    for (int k = 0; k < EVENTS; k++) assert_true(same_event(&all.events[k], &through_air.events[k]));
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.03f;
+    const struct events survivors = events_through(&params, mu);
+
+    float *factors = kept_floats(fixture.lors->count);
+    lr_attenuation *attenuation = keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = mu}));
+    const lr_lor_source source = lr_attenuation_source(attenuation);
+    const lr_lor_span span = {.count = fixture.lors->count};
+    assert_ok(source.get(source.user, &span, factors));
+
+    double *pairs = kept_doubles(fixture.lors->count), *seen = kept_doubles(fixture.lors->count);
+    int64_t next = 0; /* the survivor that comes next */
+    for (int k = 0; k < EVENTS; k++) {
+        const int64_t lor = lr_lors_number(fixture.lors, all.events[k].crystals[0], all.events[k].crystals[1]);
+        const bool survives = same_event(&all.events[k], &survivors.events[next]);
+        pairs[lor]++;
+        seen[lor] += survives;
+        next += survives;
+    }
+    double mean = 0, variance = 0, chi2 = 0, least = 1, most = 0;
+    int64_t cells = 0;
+    for (int64_t l = 0; l < fixture.lors->count; l++) {
+        const double factor = (double)factors[l], of_lor = pairs[l] * factor * (1 - factor);
+        const double off = seen[l] - pairs[l] * factor;
+        mean += pairs[l] * factor;
+        variance += of_lor;
+        if (of_lor <= 10) continue;
+        chi2 += off * off / of_lor;
+        cells++;
+        least = fmin(least, factor);
+        most = fmax(most, factor);
+    }
+    print_message("%d of %d survive, expected %.0f +- %.0f; chi squared %.1f of %d LORs with factors %.2f to %.2f\n",
+                  (int)next, EVENTS, mean, sqrt(variance), chi2, (int)cells, least, most);
+    assert_true(fabs((double)next - mean) < 5 * sqrt(variance));
+    assert_true(cells > 30 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
+    assert_true(most - least > 0.1);
+
+    struct test_log log = TEST_LOG(log);
+    lr_photon_params negative = params;
+    const lr_event_sink none = {.take = append, .user = NULL};
+    mu->values[5] = -0.01f;
+    negative.mu = mu;
+    negative.count = 1;
+    negative.log = &log.log;
+    assert_fails(lr_events_from_activity(&negative, &none, NULL), LR_BAD_INPUT, &log, "of the mu-map is -0.01 per mm");
+}
+
 static void impossible_activities_are_refused(void **state)
 {
     struct test_log log = TEST_LOG(log);
@@ -234,4 +324,4 @@ static void impossible_activities_are_refused(void **state)
 }
 
 test_main("direct: photons", CASE(pairs_follow_the_matrix), CASE(seeds_repeat), CASE(blurred_lines_have_their_widths),
-          CASE(impossible_activities_are_refused))
+          CASE(pairs_survive_by_the_factors), CASE(impossible_activities_are_refused))

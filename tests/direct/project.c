@@ -54,7 +54,8 @@ static void spread(const lr_direct_tables *tables, const double *image, double *
 
 static double tolerance(void)
 {
-    return test_backend_is("cpu") ? 1e-13 : 1e-6; /* double: rounding of 5,808 terms; float: of sums a tenth of it */
+    /* double: rounding of 5,808 terms; float: the 1e-6, of which rounding of sums is a tenth */
+    return test_backend_is("cpu") ? 1e-13 : 1e-6;
 }
 
 /* Forward is K_v of the tables, voxel by voxel; <F x, y> = <x, F^T y>; back is that of the reference. */

@@ -339,6 +339,7 @@ static void whole_updates_are_the_steps_of_the_loop(void **state)
         for (int of_reference = 0; of_reference < 2; of_reference++) {
             params.without_fit = of_reference != 0;
             params.op = of_reference ? make(scene, "cpu") : scene->op;
+            has_fit = false;
             assert_ok(run(&params, expected));
             assert_true(has_fit);
             const double found = l2_apart(scene->image, expected, VOXELS);

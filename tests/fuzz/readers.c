@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 struct target {
     const char *name;
     void (*run)(const struct target *target, const uint8_t *bytes, size_t count);
-    const char *file; /* its ending tells the reader the format */
+    const char *file; /* the file's name, whose ending tells the reader the format */
     lr_scanner *(*read_scanner)(const char *path, const lr_log *log);
 };
 

@@ -42,7 +42,6 @@ static void expect_loss(lr_status status, const char *what)
 static void the_context_tells_of_resets(void **state)
 {
     GLint strategy = 0;
-    (void)test;
     glGetIntegerv(GL_RESET_NOTIFICATION_STRATEGY, &strategy);
     if (strategy != GL_LOSE_CONTEXT_ON_RESET) {
         print_message("skipped: this driver does not tell of resets\n");

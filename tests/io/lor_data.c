@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types, cut short
- * or with values that make no sense are refused; a full disk leaves nothing behind. */
+ * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types or with
+ * values that make no sense are refused; a full disk leaves nothing behind. */
 #include "io/scanners.h"
 
 #include <hdf5.h>

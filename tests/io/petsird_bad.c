@@ -12,6 +12,11 @@
 
 /* --- what can be wrong --- */
 
+static lr_status read_file(const char *path)
+{
+    return pass_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, &files.log);
+}
+
 static void expect(const char *path, const char *sentence)
 {
     refuse_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, NULL, sentence);
@@ -64,6 +69,35 @@ static void events_before_the_end_are_read(void **state)
         check_cut(&source, whole, count, ": at byte ");
     }
     assert_int_equal(before, 0);
+}
+
+/* Any bytes: an answer or a sentence, never anything else. */
+static void random_bytes_are_survived(void **state)
+{
+    uint64_t seed = test_seed();
+    unsigned char bytes[600];
+    for (int n = 0; n < 200; n++) {
+        for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(test_random(&seed) * 256);
+        memcpy(bytes, "yardl\1\0\0\0", n % 2 ? 9 : 5);
+        bytes_write(FILE_NAME, bytes, sizeof(bytes));
+        assert_int_equal(read_file(FILE_NAME), LR_BAD_INPUT);
+    }
+    unsigned char *copy = kept(good_count, 1);
+    for (int n = 0; n < 1000; n++) {
+        memcpy(copy, good, good_count);
+        const size_t first = n % 4 == 0 ? 0 : (size_t)FIRST; /* with the schema, or behind it */
+        for (int k = 0; k < 1 + n % 5; k++) {
+            const double at = test_random(&seed) * (double)(good_count - first);
+            copy[first + (size_t)at] = (unsigned char)(test_random(&seed) * 256);
+        }
+        bytes_write(FILE_NAME, copy, good_count);
+        const lr_status status = read_file(FILE_NAME);
+        assert_true(status == LR_OK || status == LR_BAD_INPUT);
+        test_log_init(&files.log);
+        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &files.log.log);
+        assert_true((scanner == NULL) == (files.log.status != LR_OK));
+        lr_scanner_destroy(scanner);
+    }
 }
 
 /* --- schemas --- */
@@ -230,7 +264,8 @@ static void events_of_lost_modules_are_left_out(void **state)
 }
 
 group_main("io petsird bad", set_up, files_end, cmocka_unit_test(no_files), cmocka_unit_test(more_bytes_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(schemas_are_distrusted),
-           cmocka_unit_test(lists_of_nothing_are_refused), cmocka_unit_test(schemas_that_explode_are_refused),
-           cmocka_unit_test(bad_requests_are_refused), cmocka_unit_test(other_scanners_are_told),
-           cmocka_unit_test(sinks_may_stop), cmocka_unit_test(events_of_lost_modules_are_left_out))
+           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(random_bytes_are_survived),
+           cmocka_unit_test(schemas_are_distrusted), cmocka_unit_test(lists_of_nothing_are_refused),
+           cmocka_unit_test(schemas_that_explode_are_refused), cmocka_unit_test(bad_requests_are_refused),
+           cmocka_unit_test(other_scanners_are_told), cmocka_unit_test(sinks_may_stop),
+           cmocka_unit_test(events_of_lost_modules_are_left_out))

@@ -282,7 +282,7 @@ static void test_advice(void **state)
     (void)read_good(path, fewer, 1); /* the segments are those of compressed data */
     struct lr_projdata projdata;
     assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
-    assert_int_equal(projdata.num_t, 39); /* -19 to 19 of the file's -20 to 19 */
+    assert_int_equal(projdata.num_t, 39); /* the file has -20 to 19, and -19 to 19 are kept */
     lr_projdata_finish(&projdata);
 }
 

@@ -6,7 +6,7 @@
 #include "io/lists.h"
 #include "io/projdata_files.h"
 
-/* --- refusals and damage --- */
+/* --- refusals --- */
 
 static void assert_refused(const char *path, const lr_lors *lors, const char *words)
 {

@@ -206,7 +206,7 @@ static void test_values_are_integrals_of_blobs(void **state)
     check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3}, COUNT);
 }
 
-/* The error of a number is at most a share of it, and an error that all have. */
+/* The error of a number is at most `share` times the number, plus `error`. */
 static void expect_numbers(const lr_vector *vector, const double *expected, double share, double error)
 {
     double *found = kept_doubles(vector->count);

@@ -492,6 +492,35 @@ static void test_bins_add_up(void **state)
     }
 }
 
+/* Over exact places a millimetre apart the values add up to the one without time of flight. */
+static void test_places_add_up(void **state)
+{
+    enum { PLACES = 301 };
+    uint64_t seed = 21;
+    const lr_grid grid = case_grid();
+    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
+    for (int k = 0; k < 6; k++) {
+        struct trial trial = {.grid = grid, .model = normalised[k % 3]};
+        trial.event = across(k / 2, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0);
+        const double whole = value_on(&trial, image);
+        const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300}; /* tof_bin_mm = 0 */
+        lr_event events[PLACES];
+        double values[PLACES], sum = 0;
+        for (int place = 0; place < PLACES; place++) {
+            events[place] = trial.event;
+            events[place].tof_mm = (float)(place - PLACES / 2);
+        }
+        lr_listmode_params params = {.lors = &lors, .grid = &grid, .events = events, .count = PLACES, .info = &info};
+        const int before = num_kept();
+        case_kernel(&params, trial.model);
+        case_forward(case_open(&params, test_backend), NULL, image, values);
+        destroy_kept_since(before);
+        for (int place = 0; place < PLACES; place++) sum += values[place];
+        assert_true(whole > 10);
+        assert_close(sum, whole, 1e-4);
+    }
+}
+
 /* --- lines that broke other programs --- */
 
 static int64_t row_of(const lr_grid *grid, const int at[3])
@@ -598,5 +627,5 @@ static void test_misses(void **state)
 }
 
 case_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area), CASE(test_direction),
-          CASE(test_width), CASE(test_far_from_the_middle), CASE(test_bins_add_up), CASE(test_faces),
-          CASE(test_centres), CASE(test_diagonals), CASE(test_misses))
+          CASE(test_width), CASE(test_far_from_the_middle), CASE(test_bins_add_up), CASE(test_places_add_up),
+          CASE(test_faces), CASE(test_centres), CASE(test_diagonals), CASE(test_misses))

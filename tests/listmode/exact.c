@@ -168,7 +168,7 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     drawn.params.threads = 5;
     const struct both again = both_by(&drawn.params, NULL);
     assert_memory_equal(again.values, both.values, (size_t)drawn.count * sizeof(double));
-    if (!test_backend_is("cuda")) /* where sums are floats in any order */
+    if (!test_backend_is("cuda")) /* sums of cuda are floats, added in any order */
         assert_memory_equal(again.image, both.image, (size_t)drawn.num_voxels * sizeof(double));
 }
 

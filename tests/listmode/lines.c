@@ -283,8 +283,8 @@ static lr_listmode_params variant(struct lines *lines, int number)
     return params_of(lines, kernels[number / 3]);
 }
 
-/* Back is the transpose of forward, and every backend has the values of the reference, in the caller's order, also where its device has no room for all
- * lines at once. */
+/* Back is the transpose of forward, and every backend has the values of the reference, in the caller's order, also
+ * where its device has no room for all lines at once. */
 static void test_reference(void **state)
 {
     uint64_t seed = test_seed();

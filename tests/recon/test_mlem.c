@@ -292,7 +292,7 @@ static void test_bad_input(void **state)
 
 #define STORED(test) CASE_AFTER(set_up_stored, test)
 backend_main("cpu", STORED(test_noise_free_data_leads_to_the_phantom), STORED(test_noisy_data_keeps_the_laws),
-              STORED(test_sparse_data_is_dense_data), STORED(test_additive_term_is_taken_out),
-              STORED(test_start_beside_an_additive_term_has_the_size_of_the_counts),
-              STORED(test_additive_term_above_the_counts_is_warned_of), STORED(test_stopping_leaves_the_last_iteration),
-              STORED(test_going_on_from_an_image), STORED(test_unseen_voxels_stay_zero), STORED(test_bad_input))
+             STORED(test_sparse_data_is_dense_data), STORED(test_additive_term_is_taken_out),
+             STORED(test_start_beside_an_additive_term_has_the_size_of_the_counts),
+             STORED(test_additive_term_above_the_counts_is_warned_of), STORED(test_stopping_leaves_the_last_iteration),
+             STORED(test_going_on_from_an_image), STORED(test_unseen_voxels_stay_zero), STORED(test_bad_input))

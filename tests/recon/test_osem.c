@@ -96,8 +96,8 @@ static bool stop_before(void *user, const char *what, double done, double total)
     return strncmp(what, "iteration", 9) != 0 || stop->visits++ < stop->last;
 }
 
-/* The run is stopped after each update; a device, after the host has queued the next. Then sum_j s_j x_j equals the counts of the subset, and voxels that the
- * subset does not see have not changed. */
+/* The run is stopped after each update; a device, after the host has queued the next. Then sum_j s_j x_j equals the
+ * counts of the subset, and voxels that the subset does not see have not changed. */
 static void test_each_visit_spreads_its_counts(void **state)
 {
     int32_t order[SUBSETS];
@@ -112,7 +112,7 @@ static void test_each_visit_spreads_its_counts(void **state)
     for (int n = 0; n < 12; n++) {
         struct stop stop = {0, n % 6 + 1};
         /* On a device: amid both iterations of dense data, and in the first one of sparse data. */
-        if (lr_operator_place(s.op) != NULL && (stop.last % 3 == 0 || n > 7)) continue;
+        if (lr_operator_place(s.op) != NULL && (stop.last % 3 == 0 || (n > 7 && n != 10))) continue;
         const lr_progress progress = {stop_before, &stop};
         lr_osem_params params = osem_params(2, SUBSETS, n >= 6);
         params.progress = &progress;
@@ -450,8 +450,8 @@ static void test_threads_are_the_operators(void **state)
 
 #define STORED(test) CASE_AFTER(set_up_stored, test)
 backend_main("cpu", STORED(test_one_subset_is_mlem), STORED(test_each_visit_spreads_its_counts),
-              CASE_AFTER(set_up_anew, test_each_visit_spreads_its_counts), STORED(test_iterations_keep_the_sum_rule),
-              STORED(test_subsets_are_faster), STORED(test_subsets_may_be_given), STORED(test_sparse_is_dense),
-              STORED(test_additive_source_is_additive_data), STORED(test_additive_term_reaches_counts),
-              STORED(test_empty_subset_is_passed_over), STORED(test_a_device_passes_over_what_the_host_does),
-              STORED(test_no_counts_give_no_image), STORED(test_bad_input), STORED(test_threads_are_the_operators))
+             CASE_AFTER(set_up_anew, test_each_visit_spreads_its_counts), STORED(test_iterations_keep_the_sum_rule),
+             STORED(test_subsets_are_faster), STORED(test_subsets_may_be_given), STORED(test_sparse_is_dense),
+             STORED(test_additive_source_is_additive_data), STORED(test_additive_term_reaches_counts),
+             STORED(test_empty_subset_is_passed_over), STORED(test_a_device_passes_over_what_the_host_does),
+             STORED(test_no_counts_give_no_image), STORED(test_bad_input), STORED(test_threads_are_the_operators))

@@ -352,6 +352,6 @@ static void test_bad_input(void **state)
 
 #define RING(test) CASE_AFTER(set_up, test)
 backend_main("cpu", RING(test_it_is_the_papers_formula), RING(test_one_block_is_the_plain_formula),
-              RING(test_no_voxel_becomes_negative), RING(test_own_steps_go_as_far_everywhere),
-              RING(test_it_goes_on_where_it_was), RING(test_native_gives_the_same), CASE(test_the_default_is_bounded),
-              RING(test_what_explodes_ends), RING(test_bad_input))
+             RING(test_no_voxel_becomes_negative), RING(test_own_steps_go_as_far_everywhere),
+             RING(test_it_goes_on_where_it_was), RING(test_native_gives_the_same), CASE(test_the_default_is_bounded),
+             RING(test_what_explodes_ends), RING(test_bad_input))

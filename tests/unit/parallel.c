@@ -4,6 +4,7 @@
  * Loops that several threads share, and the threads that wait for the next one. */
 #include "cases.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "gather.h"
@@ -100,7 +101,8 @@ static void callers_may_work_in_between(void **state)
             struct lr_parallel loop = {.threads = threads, .count = count, .grain = 3, .body = meet, .user = &meeting};
             const bool has_others = threads > 1 && count > 3;
             lr_parallel_begin(&loop);
-            while (has_others && atomic_load(&met[0]) == 0) sched_yield();
+            const double begun_s = lr_clock_seconds(); /* the limit is for a hang */
+            while (has_others && atomic_load(&met[0]) == 0 && lr_clock_seconds() < begun_s + 20) sched_yield();
             assert_int_equal(atomic_load(&met[0]), has_others);
             assert_true(shares_well(others, THREADS, 1000, 7));
             lr_parallel_end(&loop);

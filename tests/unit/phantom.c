@@ -6,6 +6,8 @@
 
 #include "model/simulate/derenzo.h"
 
+#include <float.h>
+
 static const double pi = 3.14159265358979323846;
 
 static lr_image *draw(const char *name, const lr_grid *grid, double radius_mm, int subsamples)
@@ -180,6 +182,44 @@ static void point_is_nearest_the_centre(void **state)
     assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 2 + 5 * (1 + 4 * 1));
 }
 
+/* A disc in each slice, and the grid's middle is its middle; the value multiplies. */
+static void a_cylinder_has_its_area(void **state)
+{
+    lr_grid grid = lr_grid_centred((const int[3]){60, 50, 3}, (const double[3]){1, 1.2, 2});
+    grid.origin_mm[0] += 17.3; /* the scanner's centre does not matter */
+    const double values[2] = {0, 0.0096};
+    for (int n = 0; n < 2; n++) {
+        const double value = n == 0 ? 1 : values[n];
+        lr_image *image = keep(
+            lr_phantom_create(&(lr_phantom_params){.name = "cylinder", .radius_mm = 21.7, .value = values[n]}, &grid));
+        assert_close(integral(image) / (value * 3 * 2), pi * 21.7 * 21.7, 0.01);
+        for (int z = 0; z < 3; z++) {
+            assert_close(image->values[30 + 60 * (25 + 50 * z)], value, 1e-6);
+            assert_true(image->values[60 * 50 * z] == 0.0f);
+        }
+    }
+}
+
+/* Voxels along z through a place, whatever its z, and no others. */
+static void a_line_runs_along_z(void **state)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 5}, (const double[3]){2, 3, 4});
+    const double at_mm[3] = {4.9, -7, 1e4}; /* nearest: 4 mm, which is voxel 6, and -7.5 mm, which is voxel 1 */
+    lr_image *image = keep(lr_phantom_create(&(lr_phantom_params){.name = "line", .at_mm = at_mm}, &grid));
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++)
+        assert_true(image->values[k] == (k % 72 == 6 + 9 * 1 ? 1.0f : 0.0f));
+}
+
+static void a_point_is_where_it_is_asked_for(void **state)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 5}, (const double[3]){2, 3, 4});
+    const double at_mm[3] = {-8.9, 9.1, 5.9}; /* voxels 0 at -8 mm, 7 at 10.5 mm and 3 at 4 mm */
+    lr_phantom_params params = {.name = "point", .at_mm = at_mm};
+    assert_int_equal(only_voxel(keep(lr_phantom_create(&params, &grid))), 0 + 9 * (7 + 8 * 3));
+    params.value = 2.5;
+    assert_true(keep(lr_phantom_create(&params, &grid))->values[9 * (7 + 8 * 3)] == 2.5f);
+}
+
 static void assert_refused(lr_phantom_params params, const lr_grid *grid, const char *words)
 {
     struct test_log log = TEST_LOG(log);
@@ -192,13 +232,23 @@ static void misfits_are_refused(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 2}, (const double[3]){1, 1, 1});
     assert_refused((lr_phantom_params){.name = "derenzoo"}, &grid,
-                   "there is no phantom \"derenzoo\": use one of derenzo, spheres, six-spheres, point");
+                   "there is no phantom \"derenzoo\": use one of derenzo, spheres, six-spheres, cylinder, line, point");
     assert_refused((lr_phantom_params){.name = "derenzo"}, &grid, "radius of at least 9.6 mm");
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = 10.5}, &grid,
                    "a radius of 10.5 mm does not fit the grid: it must be positive and at most 10");
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
     assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
     assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid, "contrast of 0.5");
+    for (int k = 0; k < 3; k++) { /* a voxel beyond an edge */
+        double at_mm[3] = {0};
+        at_mm[k] = k == 1 ? -10.6 : 10.6;
+        assert_refused((lr_phantom_params){.name = "point", .at_mm = at_mm}, &grid, "lies outside of the grid");
+        if (k < 2)
+            assert_refused((lr_phantom_params){.name = "line", .at_mm = at_mm}, &grid, "lies outside of the grid");
+    }
+    const double values[] = {-1, 2.0 * (double)FLT_MAX, INFINITY, NAN};
+    for (int k = 0; k < 4; k++)
+        assert_refused((lr_phantom_params){.name = "cylinder", .value = values[k]}, &grid, "a value of ");
     for (int k = 0; lr_phantom_names()[k] != NULL; k++) draw(lr_phantom_names()[k], &grid, 10.0, 0);
 }
 
@@ -259,5 +309,6 @@ static void other_labels_are_refused(void **state)
 
 test_main("unit: phantom", CASE(rods_keep_their_distances), CASE(rods_fill_their_wedge),
           CASE(derenzo_has_the_rods_area), CASE(spheres_have_their_volumes), CASE(six_spheres_are_equal),
-          CASE(point_is_nearest_the_centre), CASE(misfits_are_refused), CASE(labels_become_activity),
+          CASE(point_is_nearest_the_centre), CASE(a_cylinder_has_its_area), CASE(a_line_runs_along_z),
+          CASE(a_point_is_where_it_is_asked_for), CASE(misfits_are_refused), CASE(labels_become_activity),
           CASE(resampling_keeps_the_integral), CASE(other_labels_are_refused))

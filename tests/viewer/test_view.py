@@ -66,8 +66,11 @@ class Values(ViewTest):
             ("exact", voxel, exact), ("sampled", voxel, sampled), ("point_exact", at, exact),
             ("point_sampled", at, sampled))}
         hits = {name: set() for name in rows}
-        pairs, _ = self.view([*before[:-1], "wait", before[-1]])
-        self.assertEqual(pairs, [("voxel.row", str(row))])
+        pairs, _ = self.view([*before[:-1], "wait", before[-1], "print voxel.sum"])
+        self.assertEqual(pairs[0], ("voxel.row", str(row)))
+        self.assertEqual(pairs[1][0], "voxel.sum")
+        whole = sum(rows["touched.exact"].values())
+        self.assertAlmostEqual(float(pairs[1][1]) / whole, 1, delta=1e-5)
         for one in self.touch(before[:-1], 160):
             for name, row in rows.items():
                 if self.compare(one, name, row, self.IN_SINGLE):
@@ -372,7 +375,8 @@ class Errors(ViewTest):
 
     def test_folder(self):
         os.mkdir(self.path("folder.nii"))
-        self.fails(3, "folder.nii", ["open file folder.nii", "wait"])
+        for step in ("open image folder.nii", "open file folder.nii"):
+            self.fails(3, "folder.nii", [step, "wait"])
         os.mkdir(self.path("folder"))
         self.fails(2, "folder", ["open file folder", "wait"])
         self.fails(1, "folder.nii", [*READY, "screenshot folder.nii"])
@@ -434,6 +438,7 @@ coincidence: {field_of_view_mm: 68}
         pairs, _ = self.view([*steps, "expect scanner.modules 8"])
         found = {int(number) for _, number in pairs}
         self.assertGreater(max(found), 7, found)
+
 
 class Loss(ViewTest):
     """The driver resets the context: a sentence, exit code 4, and files that are whole.

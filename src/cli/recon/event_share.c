@@ -267,7 +267,9 @@ lr_status event_share_take(struct measurement *measured)
     const struct cluster *cluster = &measured->cluster;
     const size_t num_ranges = (size_t)measured->subsets;
     const bool has_frames = measured->request->num_intervals > 0;
-    for (int k = has_frames ? (int)measured->frame_range[0] : 0; k < (has_frames ? measured->frame_range[1] : 1); k++) {
+    const int first_frame = has_frames ? (int)measured->frame_range[0] : 0;
+    const int end_frame = has_frames ? (int)measured->frame_range[1] : 1;
+    for (int k = first_frame; k < end_frame; k++) {
         struct event_share_frame *frame = &measured->share.frames[k];
         if (frame->kept == 0) {
             return report_error(measured->setup.report, LR_BAD_INPUT,

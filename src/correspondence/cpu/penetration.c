@@ -369,7 +369,7 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
         const double distance = vec_length(offset);
         const bool within = distance <= box->radius;
         for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
-        /* For a point within the sphere, the cone is the whole space; a half angle of 90 degrees stands for it. */
+        /* The cone of a point within the sphere is the whole space; a half angle of 90 degrees stands for it. */
         box->sine = within ? 1 : box->radius / distance;
         box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
     }

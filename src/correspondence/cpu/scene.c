@@ -106,7 +106,7 @@ void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const in
         const double distance = sqrt(toward->distance2);
         const bool is_within = distance <= module->radius;
         for (int k = 0; k < 3; k++) toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
-        /* For a point within the sphere, the cone is the whole space; a half angle of 90 degrees stands for it. */
+        /* The cone of a point within the sphere is the whole space; a half angle of 90 degrees stands for it. */
         toward->sine = is_within ? 1 : module->radius / distance;
         toward->cosine = is_within ? 0 : sqrt(1 - toward->sine * toward->sine);
     }

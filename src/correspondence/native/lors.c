@@ -188,7 +188,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     struct lr_native_side sides[2];
     if (!lr_native_sees(scene, first->pair, point, sides)) return;
 
-    /* In sampled mode, the other module may become the primary at one point of the column. */
+    /* The other module may become the primary at one point of the column, in sampled mode. */
     bool roles[2] = {sides[0].height >= sides[1].height};
     int num_roles = 1;
     if (scene->params.mode != LR_MODE_EXACT) {

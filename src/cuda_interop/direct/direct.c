@@ -326,14 +326,14 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
         LR_TRY(tables != NULL ? sort_source(cuda, tables, kept, DEFAULT_STREAM, images) : LR_FAILED);
     }
 
-    /* From here on, work queued on the streams runs after all work that was queued on the default stream so far. */
+    /* Work that is queued on the streams now runs after all work that was queued on the default stream so far. */
     cudaError_t error = is_beside ? cudaEventRecord(streams->forked, NULL) : cudaSuccess;
     for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++)
         error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
     lr_status status = lr_cuda_check((int)error, "streams", cuda->log);
 
     for (int n = 0; status == LR_OK && n < task->num_views; n++) {
-        /* In a back projection each stream takes consecutive views: most of them lie along the same lattice, along
+        /* Each stream of a back projection takes consecutive views: most of them lie along the same lattice, along
          * which the stream's memory was last sorted. Views keep their own order if making some tables drops others. */
         int k = n;
         if (is_beside && !cuda->tables.is_tight && !forward) {
@@ -354,7 +354,7 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
         if (status == LR_OK) status = launch(cuda, tables, forward, images);
     }
 
-    /* From here on, work queued on the default stream runs after all work that was queued on the streams. */
+    /* Work that is queued on the default stream now runs after all work that was queued on the streams. */
     error = cudaSuccess;
     for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++) {
         error = cudaEventRecord(streams->joined[k], streams->streams[k]);

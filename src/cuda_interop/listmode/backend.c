@@ -113,7 +113,8 @@ struct listmode_cuda {
     bool are_streamed;
     struct lr_cuda_list_steps steps; /* used instead of plan and order, except for the plan's frames */
     lr_cuda_list_exact exact;        /* the host's tables of exact elements */
-    lr_cuda_list_pass pass;          /* parameters common to all passes, whose events, chunks and jobs are all */
+    lr_cuda_list_pass pass;          /* parameters common to all passes; its events, chunks and jobs are those of all
+                                        batches */
     struct lr_cuda_watch projections;
     struct lr_cuda_list_memory image, values, map; /* a block each, which grows: copies of the host's vectors */
     struct lr_cuda_list_pieces pieces;
@@ -588,7 +589,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
         cuda->memory.log = NULL; /* without them, lines are found when needed */
         lines = lr_cuda_list_allocate(&cuda->memory, "lines", NULL, more);
         cuda->memory.log = cuda->params.log;
-        cuda->memory.failed = false;
+        cuda->memory.failed = false; /* for the blocks that follow */
     }
     const struct lr_cuda_list_order_params order = {.backend = &cuda->params,
                                                     .pass = &cuda->pass,

@@ -25,6 +25,8 @@ struct lr_cuda_list_memory {
 /* The address of a new block; NULL if device memory runs out or CUDA reports an error, logged, here or for an earlier
  * block. from: initial content, which must live until the stream is done; NULL = none. */
 void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const char *what, const void *from, int64_t bytes);
+
+/* Frees all blocks. The memory is then empty, keeps its stream and log, and can be used again. */
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory);
 
 /* Sets the pass's events and the table of its tube: copies them to the device, and waits. Events are copied only if

@@ -99,8 +99,9 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
                               ...) LR_PRINTF(3, 4);
 
-/* Reads the contents of a regular file, followed by a zero byte, which the caller frees. what: "" or "the header ", for
- * messages. errors: LR_BAD_INPUT for other files and for more than `most` bytes; LR_FAILED. *bytes is then NULL. */
+/* Reads a regular file's contents, followed by a zero byte, which the caller frees. what: "" or "the header ", for
+ * messages. errors, logged with the path: LR_BAD_INPUT for other files and for more than `most` bytes; LR_FAILED.
+ * *bytes is then NULL. */
 lr_status lr_file_bytes(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
                         const lr_log *log);
 

@@ -187,7 +187,7 @@ static bool name_hidden(struct lr_output *output)
         int file = output->file;
         bool is_done;
         if (is_new) {
-            /* With O_EXCL, no two threads make the same file. Another program may sweep the file away before it is
+            /* No two threads make the same file, due to O_EXCL. Another program may sweep the file away before it is
              * locked, so its name is checked. */
             file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
             is_done = file >= 0 && take_hold(file) && is_at(file, name);

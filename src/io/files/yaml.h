@@ -11,14 +11,14 @@
 #include <libfyaml.h>
 #include <lr/log.h>
 
-/* A document and its text. Only one thread may use it. */
+/* A document and its text. Only one thread may use it. Other files read only log and document. */
 struct lr_yaml {
-    char *name;
-    char *text; /* zero terminated */
+    char *name; /* owned */
+    char *text; /* owned, zero terminated */
     int64_t text_bytes;
-    struct fy_diag *diag;
-    struct fy_parser *parser;
-    struct fy_document *document;
+    struct fy_diag *diag;         /* owned */
+    struct fy_parser *parser;     /* owned */
+    struct fy_document *document; /* owned */
     const lr_log *log;
 };
 

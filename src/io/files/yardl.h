@@ -77,7 +77,7 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 
 /* Some bytes of a file. */
 struct lr_yardl_stretch {
-    unsigned char *buffer; /* owned [room] */
+    unsigned char *buffer; /* owned [room of the input] */
     size_t filled, used;
     int64_t at; /* bytes taken from the file so far */
 };
@@ -95,8 +95,9 @@ struct lr_yardl_input {
     const char *field; /* name of the field that lr_yardl_record passes to `take` */
 };
 
-/* Opens a file and reads its magic, version and schema. The first value comes next in the file. errors: NULL, logged,
- * if the file is not a regular file in yardl's encoding. */
+/* Opens a file and reads its magic, version and schema. The first value comes next in the file. *schema: owned by the
+ * caller, who frees it with lr_yardl_schema_destroy; not to be used after an error. errors: NULL, logged, if the file
+ * is not a regular file in yardl's encoding. */
 struct lr_yardl_input *lr_yardl_open(const char *path, struct lr_yardl_schema **schema, const lr_log *log);
 void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
 

@@ -43,7 +43,7 @@ struct reader {
     double left_out_sum;
     lr_lor_data *dense;         /* receives the counts if it is not NULL */
     struct lr_lor_weight *list; /* [num_lors], receives the counts if `dense` is NULL; if both are NULL, LORs are only
-                           counted */
+                                   counted */
     int64_t listed;             /* number of entries in `list` */
 };
 

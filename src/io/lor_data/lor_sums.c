@@ -14,10 +14,10 @@ enum { FIRST_ROOM = 8192, LEAST_FULL = 1 << 22 };
 
 static lr_lor_data *create_sparse(int64_t room, const lr_log *log)
 {
-    lr_lor_data *data = lr_alloc(1, sizeof(*data), "sums per LOR", log);
+    lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", log);
     if (data != NULL) {
-        data->index = lr_alloc(room, sizeof(*data->index), "sums per LOR", log);
-        data->values = lr_alloc(room, sizeof(*data->values), "sums per LOR", log);
+        data->index = lr_alloc(room, sizeof(*data->index), "LOR data", log);
+        data->values = lr_alloc(room, sizeof(*data->values), "LOR data", log);
         if (data->index == NULL || data->values == NULL) {
             lr_lor_data_destroy(data);
             return NULL;

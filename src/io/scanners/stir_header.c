@@ -350,7 +350,7 @@ static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_pan
         double of_crystal;
         first_angle += lr_stir_bucket_turn(&bucket, &of_crystal);
     } else {
-        /* In STIR's cylinder, crystals are at equal angles. Each block becomes flat, and touches the cylinder in the
+        /* The crystals of STIR's cylinder are at equal angles. Each block becomes flat, and touches the cylinder in the
          * middle of its real crystals. */
         draft->crystal_mm[0] = 2 * LR_PI * draft->radius_mm / draft->places;
         draft->crystal_mm[1] = draft->ring_mm;

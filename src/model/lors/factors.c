@@ -229,7 +229,7 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
     static const char name[] = "delayeds";
     const lr_lors *lors = estimate->lors;
     if (delayeds->count < 0 || (delayeds->count > 0 && delayeds->values == NULL))
-        return lr_error(estimate->log, LR_USAGE, "the %s has no values", name);
+        return lr_error(estimate->log, LR_USAGE, "the delayeds have no values");
     if (delayeds->index == NULL && delayeds->count != lors->count) {
         return lr_error(estimate->log, LR_USAGE,
                         "the %s has %lld values, the operator %lld LORs: make both from the same scanner", name,

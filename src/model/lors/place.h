@@ -86,7 +86,7 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* For one angle, the number of the part changes by this number from one kind of row pairs to the next. */
+/* The number of an angle's part changes by this number from one kind of row pairs to the next. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;

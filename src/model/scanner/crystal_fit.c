@@ -560,8 +560,8 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
     if (is_flat && status == LR_OK) status = find_pitch(&fit, 0);
     if (is_flat && status == LR_OK) status = find_pitch(&fit, 1);
     misfit->fits = is_flat;
-    /* Distances of the crystals from the crossings of their lines, or from their places, if the lines are flat enough. The
-     * panel does not fit if one is beyond the tolerance. */
+    /* Distances of the crystals from the crossings of their lines, or from their places, if the lines are flat enough.
+     * The panel does not fit if one is beyond the tolerance. */
     for (int m = 0; m < panel->count && status == LR_OK; m++) {
         const int c = panel->members[m];
         double at[3];

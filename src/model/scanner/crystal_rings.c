@@ -27,7 +27,8 @@ enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
 struct site {
-    double angle_deg; /* angle of the outward normal, from the normal of the list's first crystal */
+    double angle_deg; /* angle of the outward normal, from the normal of the list's first crystal; the first member,
+                         by which sites are sorted */
     const struct lr_crystal_block *block;
     double radius_mm; /* distance of its front plane from the axis */
     double across_mm; /* position of its centre along u */

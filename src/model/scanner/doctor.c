@@ -53,7 +53,7 @@ void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 
 /* --- the examination --- */
 
-/* In a closed belt, the normals nearly cancel: the length of their sum is at most this times their number. */
+/* The normals of a closed belt nearly cancel: the length of their sum is at most this times their number. */
 static const double closed_share = 0.3;
 enum { LEAST_CLOSED = 3 };
 

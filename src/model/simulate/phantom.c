@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "model/simulate/derenzo.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,8 +240,9 @@ static lr_status draw_point(const struct canvas *canvas, const double *at_mm, bo
         return lr_error(canvas->log, LR_USAGE, "the point (%g, %g, %g) mm lies outside of the grid", at_mm[0], at_mm[1],
                         at_mm[2]);
     }
-    int64_t voxel[3];
-    for (int k = 0; k < 3; k++) voxel[k] = (int64_t)nearest_voxel(grid, k, holds ? wanted[k] : canvas->centre_mm[k]);
+    int64_t voxel[3] = {0};
+    for (int k = 0; k < (is_line ? 2 : 3); k++)
+        voxel[k] = (int64_t)nearest_voxel(grid, k, holds ? wanted[k] : canvas->centre_mm[k]);
     float *column = canvas->image->values + voxel[0] + grid->size[0] * voxel[1];
     for (int64_t z = 0; z < grid->size[2]; z++)
         if (is_line || z == voxel[2]) column[z * slice] = 1.0f;
@@ -298,8 +300,9 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
         return NULL;
     }
 
-    if (!(params->value >= 0.0 && isfinite(params->value))) {
-        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE, "a value of %g: it must be positive", params->value);
+    if (!(params->value >= 0.0 && params->value <= (double)FLT_MAX)) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE, "a value of %g: it must be a number that is not negative",
+                     params->value);
         return NULL;
     }
 

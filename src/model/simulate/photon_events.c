@@ -45,7 +45,7 @@ struct simulation {
     double sigma_mm;           /* standard deviation of tof_mm */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
-    struct lr_mu_lines mu;
+    struct lr_mu_lines mu; /* zero without a mu-map */
     int num_layers;
     double most_up; /* largest axial component, up or down, of the direction of a line that hits two modules */
     struct batch {
@@ -266,8 +266,10 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
 {
     if (simulation->next_pair > most_pairs_an_event * (known + 1)) {
         return lr_error(simulation->params->log, LR_FAILED,
-                        "of %lld photon pairs %lld are detected: the activity lies where the scanner does not see it",
-                        (long long)simulation->next_pair, (long long)known);
+                        "of %lld photon pairs %lld are detected: the activity lies where the scanner does not see "
+                        "it%s",
+                        (long long)simulation->next_pair, (long long)known,
+                        simulation->params->mu != NULL ? ", or the mu-map absorbs nearly all: check its unit" : "");
     }
     batch->first_pair = simulation->next_pair;
     simulation->next_pair += (int64_t)RUNS * RUN_PAIRS;

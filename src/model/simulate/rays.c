@@ -67,7 +67,7 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         /* Sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis. */
         double winding = 0;
         for (int k = 0; k < 4; k++) {
-            /* In the transaxial plane, the point of the edge from a to b that is nearest to the axis is a + held
+            /* The point of the edge from a to b that is nearest to the axis, in the transaxial plane, is a + held
              * along. */
             const double *a = corners[k], *b = corners[(k + 1) % 4], along[2] = {b[0] - a[0], b[1] - a[1]};
             const double square = along[0] * along[0] + along[1] * along[1];

@@ -100,7 +100,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
 /* Draws the edges of the grid's outer faces. */
 lr_status draw_set_grid(struct draw *draw, const lr_grid *grid);
 
-extern const uint32_t draw_axis_colours[3];
+extern const uint32_t draw_axis_colours[3]; /* of x, y, z: 0xRRGGBBAA */
 
 /* Draws the axes from the scanner's centre: x red, y green, z blue. length: of each axis, mm. */
 lr_status draw_set_axes(struct draw *draw, double length_mm);
@@ -128,12 +128,14 @@ struct draw_params {
     bool has_volume; /* show slices.image as a volume up to slices.high, and the density field if there is a mu-map */
 };
 
-/* Puts a flat picture for a panel into a texture, which is made again if its size has changed. texels: RGBA,
- * [size[1]][size[0]]. texture: owned by the caller; may be NULL. */
-lr_status draw_set_picture(struct gl_texture **texture, struct gl_context *ctx, const char *label, const int size[2],
-                           const uint8_t *texels);
-
 /* Clears the target and draws the scene. */
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);
+
+/* --- pictures beside the scene --- */
+
+/* Puts a flat picture for a panel into a texture, which is made again if its size has changed. texels: RGBA,
+ * [size[1]][size[0]]. *texture: owned by the caller; NULL = none yet. */
+lr_status draw_set_picture(struct gl_texture **texture, struct gl_context *ctx, const char *label, const int size[2],
+                           const uint8_t *texels);
 
 #endif

@@ -62,7 +62,7 @@ void job_finish(struct job *job);
 
 /* A task is an object that the caller defines. The task holds the inputs and, after it has run, the results. */
 struct task_kind {
-    const char *what; /* shown as with jobs, for example "drawing the correspondence image" */
+    const char *what; /* the name of the work, shown like a job's, for example "drawing the correspondence image" */
     lr_status (*run)(void *task, const lr_log *log, const lr_progress *progress);
     void (*destroy)(void *task);
 };
@@ -72,7 +72,7 @@ struct task_runner {
     const struct task_kind *kind;
     struct job job;
     struct job_report report;         /* report of the running task, or else of the last one, at the last ask or poll */
-    void *running, *waiting, *result; /* owned tasks */
+    void *running, *waiting, *result; /* owned tasks; result: the newest one, valid until the next poll; NULL = none */
     int64_t serial, taken;            /* number of results so far, and how many of them task_runner_take has reported */
     bool has_failed;                  /* the last task failed, and task_runner_take_failure has not reported it yet */
 };

@@ -689,6 +689,8 @@ static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
     return status;
 }
 
+/* --- life --- */
+
 struct live *live_create(const lr_log *log)
 {
     struct live *live = lr_alloc(1, sizeof(*live), "live reconstruction", log);

@@ -40,7 +40,7 @@ struct live_request {
     lr_mode mode;
     int rays, samples, mu_steps;
     lr_store store;
-    const char *backend;       /* used by all families; NULL = "auto" */
+    const char *backend;       /* a backend of the family; NULL = auto */
     struct handover *handover; /* must outlive the job. If the backend is compute or the direct cuda, the image stays
                                   on the device and goes to the handover. If handover is NULL or the backend is
                                   another one, the image goes to the host */
@@ -107,7 +107,7 @@ void live_control(struct live *live, enum live_wish wish);
 /* The state, to be polled once a frame. report: the job's report; may be NULL. */
 enum live_state live_poll(struct live *live, struct job_report *report);
 
-/* Where the reconstruction computes, as far as it is known. */
+/* The place where the reconstruction computes, as far as it is known. */
 enum { LIVE_WHY = 160, LIVE_BACKEND = 16 };
 struct live_where {
     lr_grid grid;               /* grid of the images; its size is 0 before the first start */

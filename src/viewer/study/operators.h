@@ -17,8 +17,8 @@ lr_status operator_create(const lr_operator_params *params, lr_operator **op);
  * `usual`. */
 const char *backend_name(const char *wished, const char *usual);
 
-/* At most one operator, which stays open with its context and shaders until work needs other settings. Backend cpu
- * is not cached, because it opens quickly and may only replace another backend. All members are private. */
+/* One operator or none. An operator stays open with its context and shaders until work needs other settings. Backend
+ * cpu is not cached, because it opens quickly and may only replace another backend. All members are private. */
 struct cached_operator {
     pthread_mutex_t mutex;           /* locked while the operator is made or used */
     lr_operator *op;                 /* NULL: none */

@@ -54,8 +54,8 @@ struct voxel_window {
 };
 
 struct voxel_result {
-    const struct study_view *study;
-    struct voxel_request request; /* actual R, K and N for each axis; backend is NULL */
+    const struct study_view *study; /* the study of the request; lives as long as the result */
+    struct voxel_request request;   /* actual R, K and N for each axis; backend is NULL */
     int samples[3];
     lr_grid voxel;     /* grid of size 1: the voxel that contains the point */
     int64_t voxel_row; /* the voxel's row in the study's grid; -1: the point is outside, and a voxel of the same size
@@ -82,7 +82,12 @@ struct voxel_result {
 
 /* Purposes of operators. An operator is kept, with context and shaders, if the next request differs only in point and
  * windows. Backend cpu makes a new operator for each row. */
-enum voxel_purpose { VOXEL_WINDOWS, VOXEL_SAMPLED, VOXEL_EXACT, VOXEL_NUM_PURPOSES };
+enum voxel_purpose {
+    VOXEL_WINDOWS, /* draws windows, and samples elements unless backend compute is requested */
+    VOXEL_SAMPLED, /* samples elements with backend compute */
+    VOXEL_EXACT,   /* computes exact elements */
+    VOXEL_NUM_PURPOSES
+};
 
 struct voxel {
     struct task_runner windows, means; /* to watch and to cancel: the windows and the point's rows, and the voxel's */
@@ -102,8 +107,8 @@ void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* Like task_runner_poll. Windows and the point's rows come first, then the voxel's rows; the
- * state is JOB_RUNNING until both exist. */
+/* Like task_runner_poll. Windows and the point's rows come first, then the voxel's rows; the state is JOB_RUNNING until
+ * both exist. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
 
 /* The newest result; valid until the next poll; NULL = none yet. serial: grows with each result, and when the voxel's
@@ -123,7 +128,8 @@ struct voxel_pixel {
     double voxel_sampled, voxel_exact;
 };
 
-/* x is counted along u, y along v. errors: LR_USAGE if the window or pixel does not exist. */
+/* number: the window's module. x is counted along u, y along v. errors: LR_USAGE if the window or pixel does not
+ * exist. */
 lr_status voxel_at(const struct voxel *voxel, int number, const int place[2], struct voxel_pixel *pixel);
 
 /* --- windows without LORs --- */

@@ -330,7 +330,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
     const int *stack_of = columns->stacks->stack_of;
     struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
     if (pairs == NULL) return NULL;
-    /* In exact mode, the primary of a pair is the module of the stack with the lower number. */
+    /* The primary of a pair in exact mode is the module of the stack with the lower number. */
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {

@@ -197,8 +197,8 @@ _Static_assert(sizeof(struct entry) == 16, "uvec4");
  * fewer elements if the opposite crystals are larger, and may have more if they are far smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* With penetration, the list's room for elements per line. A line has an element for each pair of crystals that may
- * stop the photons, with a few crystals at either end. */
+/* The list's room for elements per line, if there is penetration. A line has an element for each pair of crystals that
+ * may stop the photons, with a few crystals at either end. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of a call of lr_points_read_rows. */
@@ -235,8 +235,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
-        /* With penetration, several threads find the same LOR. Its elements are sorted by thread, so that the order of
-         * their sum does not depend on which thread was first. */
+        /* Several threads find the same LOR. Its elements are sorted by thread, so that the order of their sum does not
+         * depend on which thread was first. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];

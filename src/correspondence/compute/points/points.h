@@ -39,7 +39,7 @@ struct lr_points_output {
     int64_t capacity;               /* capacity of the element list */
 };
 
-/* Runs one pass over the uploaded batch, but LR_POINTS_COLLECT. */
+/* Runs one pass over the uploaded batch; not LR_POINTS_COLLECT, for which there is lr_points_collect. */
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
                         const struct lr_points_output *output);
 

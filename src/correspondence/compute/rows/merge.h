@@ -191,8 +191,9 @@ struct lr_received {
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
 
-/* --- matrix rows from passes that list the elements of sample points. The passes append the elements in any order to a
- * buffer on the device --- */
+/* --- matrix rows from passes that list the elements of sample points --- */
+
+/* The passes append the elements in any order to a buffer on the device. */
 
 /* Buffers that a pass reads and appends to. */
 struct lr_point_list {
