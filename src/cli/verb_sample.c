@@ -135,7 +135,7 @@ static lr_status run_step(struct report *report, const char *step)
     char *word = strtok_r(text, " ", &rest);
     for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
     report_info(report, "running: %s", step);
-    /* With --json, standard output has one object, and it is this verb's. */
+    /* Standard output has one object with --json, and it is this verb's. */
     const bool json = report->json;
     const int output = json ? dup(STDOUT_FILENO) : -1;
     if (json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
