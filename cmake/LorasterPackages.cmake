@@ -53,6 +53,8 @@ if(TARGET lr_mpi_so)
 endif()
 if(LORASTER_PYTHON_DEBIAN)
     find_package(Python 3.10 QUIET REQUIRED COMPONENTS Interpreter)
+    set(CPACK_DEBIAN_PYTHON3_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/postinst
+                                                   ${PROJECT_SOURCE_DIR}/packaging/debian/prerm)
     math(EXPR next "${Python_VERSION_MINOR} + 1")
     lr_package(python3 python3-loraster "the Python module" NEEDS =libloraster0 python3-numpy
                "python3 (>= ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR})"
