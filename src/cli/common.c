@@ -23,6 +23,7 @@ const char *const common_json_endings[] = {".json", "", NULL};
 
 const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",
                                                 "sorted", "fastmath",  NULL};
+_Static_assert(LR_LISTMODE_FASTEST == 0 && LR_LISTMODE_SIMPLE == 1, "the words begin with variant 1");
 const char *const common_mu_ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
 
 lr_events_source common_events_source(struct cli_args *args, const char *path)

@@ -28,6 +28,8 @@ const struct cli_option direct_kernel_options[] = {
 
 const char *const direct_variant_names[] = {"bands",         "columns",       "threads", "instructions",
                                             "shared-memory", "texture-cache", NULL};
+_Static_assert(LR_DIRECT_FASTEST == 0 && LR_DIRECT_BANDS == 1, "the words begin with variant 1");
+
 /* The backends of this family. Option --backend of recon has words of other families, too. */
 static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
 

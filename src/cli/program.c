@@ -31,6 +31,7 @@ static lr_status flush_output(struct report *report, lr_status status)
     return status;
 }
 
+/* Checks the outputs that a command line names, then runs its verb. */
 static lr_status run_checked(struct cli_args *args)
 {
     const lr_status status = outputs_check(args);
@@ -85,7 +86,7 @@ static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, cha
     return NULL;
 }
 
-static const struct cli_verb *const *all_verbs;
+static const struct cli_verb *const *all_verbs; /* those of program_main */
 
 lr_status program_run(struct report *report, char *const *words)
 {

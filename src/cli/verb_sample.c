@@ -58,7 +58,7 @@ static const struct sample samples[] = {
          "recon --operator listmode --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --like truth.nii.gz "
          "--kernel line --algorithm osem --subsets 4 --iterations 3 -o image.nii.gz --png image.png"},
     {.name = "panels",
-     .summary = "two panels that lean towards each other, as of breast scanners, with a hot sphere",
+     .summary = "two panels that lean towards each other, as of breast scanners, six hot spheres in water",
      .scanner = "name: two leaning panels\n"
                 "modules:\n"
                 "  - {center_mm: [0, 60, 0], u: [0.9659258, 0.258819, 0], v: [0, 0, 1], crystals: [40, 30], "
@@ -135,33 +135,24 @@ static lr_status run_step(struct report *report, const char *step)
     char *word = strtok_r(text, " ", &rest);
     for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
     report_info(report, "running: %s", step);
-    /* Standard output has one object with --json, and it is this verb's. */
-    const bool json = report->json;
-    const int output = json ? dup(STDOUT_FILENO) : -1;
-    if (json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
-        return report_error(report, LR_FAILED, "standard output cannot be kept: %s", strerror(errno));
-    report->json = false;
-    const lr_status status = program_run(report, words);
-    report->json = json;
-    if (json) {
-        fflush(stdout);
-        dup2(output, STDOUT_FILENO);
-        close(output);
-    }
-    return status;
+    return program_run(report, words);
 }
 
+/* Writes README.txt about the files in the current folder. */
 static lr_status write_readme(const struct sample *sample, struct report *report)
 {
+    static const char *const files[][2] = {{"scanner.yaml", "the scanner"},
+                                           {"truth.nii.gz", "the activity"},
+                                           {"mu.nii.gz", "attenuation of water, 0.0096 a mm"},
+                                           {"counts.h5", "counts of all lines of response"},
+                                           {"scan.petsird", "list mode with times of flight, and the scanner"}};
     struct common_text text;
     common_text_begin(&text);
     if (text.stream != NULL) {
-        fprintf(text.stream,
-                "%s: %s.\n\nscanner.yaml   the scanner; scan.petsird holds it, too\ntruth.nii.gz   the activity\n"
-                "mu.nii.gz      attenuation of water, 0.0096 a mm\n"
-                "counts.h5      counts of all lines of response\nscan.petsird   list mode with times of flight\n"
-                "(not every sample has both of the last two)\n\nMade in this folder by\n\n",
-                sample->name, sample->summary);
+        fprintf(text.stream, "%s: %s.\n\n", sample->name, sample->summary);
+        for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
+            if (access(files[k][0], F_OK) == 0) fprintf(text.stream, "%-14s %s\n", files[k][0], files[k][1]);
+        fprintf(text.stream, "\nMade in this folder by\n\n");
         for (int k = 0; sample->steps[k] != NULL; k++) fprintf(text.stream, "  loraster %s\n", sample->steps[k]);
         fprintf(text.stream, "\nA first look:\n\n  loraster %s\n", sample->first_look);
     }
@@ -192,7 +183,19 @@ static lr_status get(struct cli_args *args)
     if (status == LR_OK && (here < 0 || chdir(folder.part) != 0))
         status = report_error(args->report, LR_FAILED, "%s cannot be entered: %s", folder.part, strerror(errno));
     if (status == LR_OK) status = lr_text_write("scanner.yaml", sample->scanner, &args->report->log);
+    /* Standard output has one object with --json, and it is this verb's: the steps print to standard error. */
+    const bool json = args->report->json;
+    const int output = json ? dup(STDOUT_FILENO) : -1;
+    if (status == LR_OK && json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
+        status = report_error(args->report, LR_FAILED, "standard output cannot be kept: %s", strerror(errno));
+    args->report->json = false;
     for (int k = 0; sample->steps[k] != NULL && status == LR_OK; k++) status = run_step(args->report, sample->steps[k]);
+    args->report->json = json;
+    if (output >= 0) {
+        fflush(stdout);
+        dup2(output, STDOUT_FILENO);
+        close(output);
+    }
     if (status == LR_OK) status = write_readme(sample, args->report);
     if (here >= 0 && fchdir(here) != 0 && status == LR_OK)
         status = report_error(args->report, LR_FAILED, "the folder could not be left: %s", strerror(errno));
@@ -200,11 +203,11 @@ static lr_status get(struct cli_args *args)
     if (here >= 0) close(here);
     CLI_TRY(status);
     report_info(args->report, "%s is ready: %s/README.txt says what is in it, and what to do first", path, path);
-    if (args->report->json) {
-        struct json json = common_json_begin(stdout, args->verb->name);
-        json_text(&json, "name", name);
-        json_text(&json, "output", path);
-        common_json_end(&json);
+    if (json) {
+        struct json object = common_json_begin(stdout, args->verb->name);
+        json_text(&object, "name", name);
+        json_text(&object, "output", path);
+        common_json_end(&object);
     }
     return LR_OK;
 }

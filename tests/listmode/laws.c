@@ -31,10 +31,9 @@ static lr_listmode_params params_of(int model, const lr_events_info *info)
 
 typedef void case_fn(const lr_listmode_params *params);
 
-/* Every kernel, without time of flight and with a resolution of 400 ps. */
-static void each_case(void **state)
+/* Checks every kernel, without time of flight and with a resolution of 400 ps. */
+static void each_of(case_fn *check)
 {
-    case_fn *check = (case_fn *)given_check(state);
     const lr_events_info info = tof_info(400);
     for (int k = 0; k < 2 * NUM_CASES; k++) {
         const lr_listmode_params params = params_of(k / 2, k % 2 ? &info : NULL);
@@ -42,6 +41,11 @@ static void each_case(void **state)
         check(&params);
         destroy_kept_since(before);
     }
+}
+
+static void each_case(void **state)
+{
+    each_of((case_fn *)given_check(state));
 }
 
 static double allowed(void)
@@ -86,7 +90,7 @@ static void test_reference(void **state)
     /* FWHM and bins in mm: slices short against either one, and long against both. */
     static const double widths_mm[4][2] = {{60, 12}, {60, 240}, {6, 24}, {1, 2}};
     if (test_backend_is("cpu")) return;
-    each_case(&(void *){(void *)(uintptr_t)check_reference});
+    each_of(check_reference);
     for (int k = 0; k < 4 * NUM_CASES; k++) {
         lr_events_info info = tof_info(widths_mm[k / NUM_CASES][0] / 0.149896229);
         info.tof_bin_mm = widths_mm[k / NUM_CASES][1];
@@ -133,7 +137,7 @@ static void test_instruction_sets(void **state)
         print_message("one instruction set only\n");
         skip();
     }
-    each_case(&(void *){(void *)(uintptr_t)check_kernels});
+    each_of(check_kernels);
 }
 
 /* --- the order of events changes nothing but rounding --- */
@@ -292,7 +296,7 @@ static void test_rows(void **state)
     const double point[1][3] = {{0}};
     const struct lr_rows wanted = {.points_mm = point, .end = 1};
     const lr_listmode_params params = params_of(CASE_LINE, NULL);
-    each_case(&(void *){(void *)(uintptr_t)check_rows});
+    each_of(check_rows);
     const struct case_backend *open = case_open(&params, test_backend);
     assert_int_equal(open->backend.fns->rows(open->backend.self, &wanted, &(lr_row_sink){see_row, NULL}), LR_USAGE);
 }

@@ -70,7 +70,7 @@ static inline void session_begin(struct fixture fixture)
     }
 }
 
-/* What the phantom gives, without noise, factors and additive term. */
+/* The expected counts of the phantom, without noise, factors and additive term. */
 static inline void session_without_noise(struct fixture fixture, lr_store store)
 {
     session_begin(fixture);
