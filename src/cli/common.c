@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "common.h"
 
+#include "stop.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -651,6 +653,7 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
                                                             .num_written = extra != NULL ? 1 : num_written,
                                                             .log = &args->report->log});
     free(read);
+    for (int k = 0; k < num_written; k++) stop_expect_output(written[k]);
     return status;
 }
 

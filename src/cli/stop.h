@@ -16,6 +16,10 @@ void stop_catch_signals(void);
  * between. */
 void stop_hold_signals(bool holds);
 
+/* Names an output, before the work begins. Once all outputs are in place the countdown has no effect, so that a complete
+ * result is never called stopped. path: kept, at most CLI_MAX_OUTPUTS. */
+void stop_expect_output(const char *path);
+
 /* True if a signal came. */
 bool stop_is_asked(void);
 

@@ -5,7 +5,8 @@ import math
 import os
 import re
 import signal
-from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti
+from pathlib import Path
+from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, preloadable, preloading, read_nifti
 
 
 class Simulate(ProgramTest):
@@ -121,16 +122,19 @@ class Stop(ProgramTest):
         self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
 
     def test_last_moments(self):
-        """Counts are drawn, and being written: none are left, or all, and it says which."""
-        process = self.start("simulate --scanner ge-explore-vista-dr --phantom derenzo --grid 20,20,4 --voxel-mm 2",
-                             "--samples 1 --backend native --counts 1000000.0 -o y.h5")
-        while "counts drawn" not in process.stderr.readline():
-            self.assertIsNone(process.poll())
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=HANG_S)[1]
-        is_there = os.path.exists("y.h5")
-        self.assertEqual(process.returncode, 0 if is_there else 1, said)
-        self.assertIn("it is complete" if is_there else "loraster: stopped\n", said)
+        """Counts are drawn, and being written: none are left, or all, and it says which. On a slow disk, too."""
+        for environment in None, preloading(preloadable(os.environ["LORASTER_SLOW_FOLDER"], self.addCleanup)):
+            process = self.start("simulate --scanner ge-explore-vista-dr --phantom derenzo --grid 20,20,4",
+                                 "--voxel-mm 2 --samples 1 --backend native --counts 1000000.0 -o y.h5",
+                                 env=environment)
+            while "counts drawn" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=HANG_S)[1]
+            is_there = os.path.exists("y.h5")
+            self.assertEqual(process.returncode, 0 if is_there else 1, said)
+            self.assertIn("it is complete" if is_there else "loraster: stopped\n", said)
+            Path("y.h5").unlink(missing_ok=True)
 
     def test_reader_has_gone(self):
         """What is printed reaches nobody: a sentence, and no death by SIGPIPE."""
