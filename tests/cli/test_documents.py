@@ -18,6 +18,7 @@ GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
 SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4", "32,32,16":
            "16,16,8", "41,41,17": "21,21,9", "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2",
+           "--iterations 20": "--iterations 8",
            "(8, 32, 32)": "(4, 12, 12)", "--like mouse/truth.nii.gz": "--grid 16,16,4 --voxel-mm 1.8,1.8,4.8 --samples 1",
            "--iterations 12": "--iterations 1 --store no",
            "--iterations 3 -o w": "--iterations 1 --sensitivity-lines 200000 -o w"}
@@ -125,8 +126,8 @@ class Pages(ProgramTest):
 class Tutorial(Pages):
     def test_tutorial(self):
         """From an empty folder; every sample is what the page says of it."""
-        self.run_page("docs/tutorial/README.md")
-        self.run_page("docs/tutorial/tof.md")
+        for page in ("README", "tof", "matrix", "quantify", "cluster"):
+            self.run_page(f"docs/tutorial/{page}.md")
         for name in ("check.png", "pictures/contact_sheet.png", "mouse/scan.petsird", "image.png", "replicate.png"):
             self.assertTrue((self.folder / name).exists(), name)
         for name in ("clinical", "panels", "layers"):
