@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's PET data (.Cdf), packed little endian; brackets mark optional values. An event in list mode: time in ms,
+ * CASToR's PET data (.Cdf), packed little endian. Values in brackets are optional. An event in list mode: time in ms,
  * [attenuation factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight in
  * ps], two crystal numbers. An event in a histogram: time, [attenuation], [randoms], [normalization], counts and
  * [scatter] for each time-of-flight bin, two crystal numbers. The time of flight is the arrival time at the first
@@ -168,7 +168,7 @@ struct reader {
     const lr_log *log;
     struct lr_event_stream *stream;
     struct castor_header header;
-    int num_crystals; /* crystals of the file's scanner, if `order` is given */
+    int num_crystals; /* number of crystals of the file's scanner, if `order` is given */
     int *order; /* owned [num_crystals]: scanner's number of each crystal of the file, -1 = none; NULL = same numbers */
     lr_event_counts *counts;
     struct lr_event_times times;
@@ -350,7 +350,8 @@ static lr_status read_all(struct reader *reader)
             info->tof_edges_mm[k] = (float)(LR_MM_PER_PS * header->tof_bin_ps * (k - 0.5 * bins));
     }
 
-    /* CASToR's scanner file numbers the crystals if it is given or is next to the header; else lr_castor_order does. */
+    /* If a scanner file of CASToR is given, or is next to the header, it defines the numbers of crystals. Otherwise
+     * lr_castor_order defines them. */
     const lr_scanner *scanner = reader->source->scanner;
     const char *given = reader->source->companion;
     char *found = scanner != NULL && given == NULL ? find_scanner_file(reader, ".lut") : NULL;

@@ -93,7 +93,7 @@ lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *rep
     return LR_OK;
 }
 
-/* --- what is known of events --- */
+/* --- properties of events --- */
 
 bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
 {

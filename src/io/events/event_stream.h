@@ -49,8 +49,8 @@ lr_status lr_event_stream_report(struct lr_event_stream *stream, double done, do
 /* Reports the file's current position and its size. errors: LR_CANCELLED. */
 lr_status lr_event_stream_report_place(struct lr_event_stream *stream, FILE *file);
 
-/* First and last time of a file's events. Their difference is the duration if the file does not state one. All zero =
- * no time yet. */
+/* First and last time of a file's events. Their difference is the duration if the file does not state one. A struct of
+ * zeros has no time yet. */
 struct lr_event_times {
     bool any;
     uint64_t first_ms, last_ms;
@@ -70,14 +70,14 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
 struct lr_event_writing {
     void *(*create)(const lr_events_writer_params *params);                 /* NULL after a logged error */
     lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* `take` of an lr_event_sink */
-    lr_status (*finish)(void *writer);                                      /* frees the writer, as abandon does */
+    lr_status (*finish)(void *writer);                                      /* frees the writer, too, as abandon does */
     void (*abandon)(void *writer);
 };
 
-/* A format of list mode. A new one adds the file that defines it, its number in lr/events.h, and its row below. */
+/* A format of list mode. A new format needs a file that defines it, a number in lr/events.h, and a row below. */
 struct lr_event_format {
     const char *name;                                    /* name for messages: "SAFIR" */
-    const char *ending;                                  /* names of files that are not recognised by their bytes */
+    const char *ending;                                  /* ending of names, if bytes show no format */
     bool (*recognises)(const struct lr_file_head *head); /* recognises the format by the first bytes; NULL = only the
                                                             ending counts */
     /* Fills in the stream's info, then gives events to the stream and counts them. Flushes the stream before it checks
@@ -98,7 +98,7 @@ struct lr_event_format {
 LR_EACH_EVENT_FORMAT(LR_DECLARE_EVENT_FORMAT)
 extern const struct lr_event_writing lr_petsird_writing, lr_castor_writing;
 
-/* Recognises a format by the first bytes, else by the name. */
+/* Recognises a format by the first bytes, or else by the name. */
 lr_events_format lr_events_head_format(const struct lr_file_head *head);
 
 extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_siemens_words, lr_safir_fields, lr_ge_keys;
@@ -111,8 +111,8 @@ lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event
  * scanner; LR_BAD_INPUT if there is no scanner and the file cannot be opened. */
 lr_status lr_events_need_scanner(const lr_events_source *source, const struct lr_event_format *format);
 
-/* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the
- * weight is not a whole number. */
+/* Gives the weight of an event as the number of times that list mode repeats the event. errors: LR_USAGE if the weight
+ * is not a whole number. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 
 #endif

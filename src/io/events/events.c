@@ -56,8 +56,8 @@ lr_events_format lr_events_recognise(const char *path)
 
 /* --- reading --- */
 
-/* A log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage. The log's `user` points
- * to the struct, which therefore must stay where it is in memory. */
+/* A log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage. The log contains a
+ * pointer to the struct, so the struct must not move in memory. */
 struct damage {
     lr_log log;
     const lr_log *to;
@@ -153,7 +153,7 @@ lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given
 
 /* --- coincidence --- */
 
-/* Tables of the modules in coincidence, which are constant while threads read them. */
+/* Tables of the modules in coincidence. They do not change while threads read them. */
 struct joining {
     const lr_lors *lors;
     int32_t *module_of; /* owned [num_crystals] */

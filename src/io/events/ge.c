@@ -25,7 +25,7 @@ static const double step_mm = 13.02 * LR_MM_PER_PS;
 
 /* Crystals of a scanner in GE's numbering. */
 struct ge_crystals {
-    struct lr_sinogram_rings rings; /* no virtual places */
+    struct lr_sinogram_rings rings; /* numbering without virtual places */
     int per_module;                 /* places of a module around the axis */
 };
 
@@ -50,7 +50,7 @@ static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t rin
 {
     const struct lr_sinogram_rings *rings = &crystals->rings;
     if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) return -1;
-    /* Seen against z, GE's places run clockwise and the places of `rings` counterclockwise. Both begin with the top
+    /* Seen from +z, GE's places run clockwise and the places of `rings` counterclockwise. Both begin with the top
      * module. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
     return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
@@ -107,7 +107,7 @@ static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_cr
     double number, counts[3] = {0};
     for (int k = 0; k < NUM_JUDGED; k++) {
         values[k][0] = '\0';
-        /* The time step may be stored as 1 / 76.8 ns. Four digits make that equal to 0.01302. */
+        /* The time step may be stored as 1 / 76.8 ns, which equals 0.01302 to four digits. */
         if (lr_hdf5_get_number(in, judged[k], &number))
             snprintf(values[k], sizeof(values[k]), "%.*g", k == 0 ? 4 : 6, number);
         lines[k] = (struct lr_keyed_line){judged[k], values[k], 0, 0};

@@ -31,7 +31,7 @@ struct lr_petsird_type {
     double per_element;    /* 1 / num_elements */
     float (*elements)[12]; /* owned [num_elements] */
     float (*modules)[12];  /* owned [num_modules] */
-    int64_t first_crystal; /* number of its first crystal in the file */
+    int64_t first_crystal; /* number of the type's first crystal in the file */
     int64_t num_energies;  /* detection bins per element */
     double per_energy;     /* 1 / num_energies */
     double energy_kev[2];
@@ -100,8 +100,8 @@ const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, c
 struct lr_petsird_agreement {
     bool any_tof;         /* some pair has time of flight */
     bool tof, energies;   /* all pairs have the same bins of time of flight; all types the same energy window */
-    double resolution_ps; /* of all pairs with time of flight; 0 = none, or resolutions differ */
-    double differ_ps[2];  /* smallest and largest resolution (0 = a missing one); 0 and 0 if all are equal */
+    double resolution_ps; /* resolution of all pairs with time of flight; 0 = none, or resolutions differ */
+    double differ_ps[2];  /* smallest and largest resolution (a missing one counts as 0); both 0 if all are equal */
     bool has_kinds;       /* bins, resolutions or energies differ */
 };
 struct lr_petsird_agreement lr_petsird_compare(const struct lr_petsird *petsird);
@@ -111,7 +111,7 @@ extern const struct lr_known_keys lr_petsird_keys;
 /* Notes a field or a kind of time block, with its value: a number, "given" or "none". */
 void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *value);
 
-/* Logs the meaning of the notes by lr_petsird_keys, and clears them. */
+/* Logs the notes with their meaning from lr_petsird_keys, and clears them. */
 lr_status lr_petsird_log_notes(struct lr_petsird *petsird);
 
 bool lr_petsird_has_mask(const struct lr_petsird *petsird);
@@ -120,8 +120,8 @@ bool lr_petsird_has_mask(const struct lr_petsird *petsird);
  * their types. */
 bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2]);
 
-/* The scanner of a header, made by lr_scanner_from_crystals. If the file has a mask of modules, the scanner gets the
- * equivalent coincidence rule, if there is one. errors: NULL, logged. */
+/* The scanner of a header, made by lr_scanner_from_crystals. If the file has a mask of modules that is equivalent to a
+ * coincidence rule, the scanner gets this rule. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
 
 /* Finds the file's crystals in a scanner. numbers: [num_crystals], the scanner's number of each crystal; -1, with a

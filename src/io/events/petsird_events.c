@@ -22,7 +22,7 @@
 
 /* One thread reads the file's structure. It finds the ends of event lists by counting the bytes that end numbers.
  * Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice MOST_BYTES of
- * the file. Short files take less, so that the memory of a rank falls with the number of ranks. */
+ * the file. Short files take less memory, so that the memory of a rank becomes smaller if more ranks share a file. */
 
 enum {
     EVENTS_PER_BATCH = 1 << 20,
@@ -72,9 +72,9 @@ struct plan {
 struct span {
     struct event_list list;
     const unsigned char *bytes, *end;
-    int64_t count, first;        /* number of events in the span, and before it in the batch */
-    int64_t time_marks;          /* number in the file before the span */
-    struct lr_event_times times; /* times in the file before the span */
+    int64_t count, first;        /* number of events in the span, and number of events before it in the batch */
+    int64_t time_marks;          /* number of time marks in the file before the span */
+    struct lr_event_times times; /* first and last time in the file before the span */
 };
 
 /* Spans that one thread decodes, and the results. */
@@ -109,8 +109,8 @@ struct batch {
 
 /* --- one event --- */
 
-/* Returns the position of a bin in units of crystals. It is so far from both ends of its crystal that rounding changes
- * neither the crystal's number nor the module's number. A multiplication is faster than a division. */
+/* Returns the position of a bin in units of crystals. The position is far enough from both ends of its crystal that
+ * rounding changes neither the crystal's number nor the module's number. A multiplication is faster than a division. */
 static inline double place_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
     return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;
@@ -184,8 +184,8 @@ static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
     return plan->at[0] >= 0;
 }
 
-/* Returns the length in bytes of the first `count` events, or -1 if the buffer ends first. It counts the last bytes of
- * numbers, whose top bit is 0. */
+/* Returns the length in bytes of the first `count` events, or -1 if the buffer ends first. The ends of numbers are
+ * counted: the last byte of a number has a top bit of 0. */
 static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t buffered, int64_t count)
 {
     enum { BLOCK_WORDS = 32, BLOCK_BYTES = 8 * BLOCK_WORDS };
@@ -444,7 +444,8 @@ static lr_status finish_decoding(struct reader *reader)
 
     lr_status status = lr_event_stream_add_many(reader->stream, batch->events, count);
     if (status == LR_OK && damaged >= 0) {
-        /* Reads the spans again event by event, beginning with the damaged one. The spans after it may be good. */
+        /* Reads the spans again event by event, beginning with the damaged one. Spans after the damaged one may be
+         * good. */
         struct lr_yardl_input *input = reader->petsird.input;
         const bool is_before = reader->buffer != input->now.buffer;
         if (is_before) lr_yardl_swap(input);
@@ -602,7 +603,7 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
 }
 
 /* Reads the lists [type1][type2] of prompts or delayeds. There may be more rows than types, because PETSIRD's Python
- * generator adds a row for every entry that it fills. The number of rows tells which rows are repeated. n * n rows:
+ * generator adds a row for every entry that it fills. The number of rows shows which rows are repeated. n * n rows:
  * each row occurs n times. n * (n + 1) / 2 rows: row k occurs k + 1 times. Any other number above n: only the last row
  * is repeated. */
 static lr_status take_lists(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
@@ -838,7 +839,7 @@ static lr_status read_file(const lr_events_source *source, struct lr_event_strea
     if (status == LR_OK && stream->sink != NULL) status = read_events(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
-    if (reader.decoding != NULL) lr_parallel_end(&reader.decoding->decoding); /* only after a failure */
+    if (reader.decoding != NULL) lr_parallel_end(&reader.decoding->decoding); /* a batch is left only after a failure */
     for (int k = 0; k < 2; k++) {
         struct batch *batch = &reader.batches[k];
         free(batch->spans);

@@ -205,7 +205,7 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* Finds the range of all efficiencies of crystal pairs. They are all floats within a value, at any depth. */
+/* Finds the range of all efficiencies of crystal pairs. These are all floats within a value, at any depth. */
 static lr_status survey(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird_range *range = &((struct lr_petsird *)user)->pair_efficiencies;
@@ -221,7 +221,7 @@ static lr_status survey(void *user, struct lr_yardl_input *input, const struct l
     case LR_YARDL_LIST:
         LR_TRY(lr_yardl_list(input, type, &list));
         for (int64_t left = list.count; left > 0; left--) {
-            /* A buffer of floats is passed over at once, because a header may have millions. */
+            /* A buffer of floats is skipped as a whole, because a header may have millions of floats. */
             int64_t buffered;
             const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
             const int64_t whole = list.item->kind != LR_YARDL_FLOAT32 ? 0 : buffered / 4 < left ? buffered / 4 : left;
@@ -585,7 +585,7 @@ static double edge_mm(const struct lr_petsird_pair *pair, double sign, int k)
 struct lr_petsird_agreement lr_petsird_compare(const struct lr_petsird *petsird)
 {
     struct lr_petsird_agreement found = {.tof = true, .energies = true};
-    double resolution_mm[2] = {INFINITY, 0}; /* smallest and largest of pairs with time of flight */
+    double resolution_mm[2] = {INFINITY, 0}; /* smallest and largest resolution of pairs with time of flight */
     const int n = petsird->num_types;
     double signs[2];
     const struct lr_petsird_pair *one = lr_petsird_tof(petsird, (const int[2]){0, 0}, &signs[0]);

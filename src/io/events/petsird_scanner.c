@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest distance between corners and the corners of a right box, relative to the longest edge. */
+/* Largest distance between the corners of a crystal and the corners of a right box, relative to the longest edge. */
 static const double box_tolerance = 1e-3;
 
-/* Most modules whose pairs are compared with the mask. */
+/* Largest number of modules whose pairs are compared with the mask. */
 enum { MAX_MASK_MODULES = 1 << 14 };
 
 /* --- places --- */
@@ -174,7 +174,7 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-/* The mask of two types has the modules in either order. */
+/* The mask of two types is stored with either type first. */
 bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     for (int first = 0; first < 2; first++) {
@@ -187,7 +187,8 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
     return true;
 }
 
-/* A module of the file. position, block: those of the scanner's module that contains its first crystal. */
+/* A module of the file. position, block: taken from the scanner's module that contains the first crystal of this
+ * module. */
 struct file_module {
     int type;
     int64_t module;
@@ -223,7 +224,7 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
     }
 
     int64_t excluded = 0;                           /* number of excluded pairs */
-    int farthest = -1, nearest_allowed = INT32_MAX; /* farthest excluded and nearest allowed pair, in positions */
+    int farthest = -1, nearest_allowed = INT32_MAX; /* distances of pairs, in positions */
     const int around = scanner->num_positions;
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++) {
@@ -263,7 +264,8 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     int *crystal_of = lr_alloc(petsird->num_crystals, sizeof(*crystal_of), "numbers of crystals", petsird->log);
     if (crystal_of == NULL) goto end;
 
-    /* A detection is in the middle of its crystal, as in PETSIRD's own helpers. The shortest crystal decides. */
+    /* A detection is in the middle of its crystal, as in PETSIRD's own helpers. The shortest crystal determines the
+     * depth. */
     double depth_mm = INFINITY;
     for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
     const struct lr_petsird_agreement found = lr_petsird_compare(petsird);
@@ -313,8 +315,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance in mm between a crystal of the file and its match in the scanner. It allows for the tolerance with
- * which lists of crystals become modules, and for the rounding of the file's numbers. */
+/* Largest distance in mm between a crystal of the file and its match in the scanner. Two causes of distance are the
+ * tolerance with which lists of crystals become modules, and the rounding of the file's numbers. */
 static const double reach_mm = 0.1;
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)

@@ -53,8 +53,8 @@ enum { BINS_PER_RESOLUTION = 5, MAX_BINS = 1 << 16 };
 
 /* --- types --- */
 
-/* Sorts modules into types. Modules of one type are equal to single precision, because fitted modules differ in the
- * last digits. Their crystals are of one kind. Crystals without a kind count as kind 0. */
+/* Sorts modules into types. Modules of one type need to be equal only in single precision, because fitted modules
+ * differ in the last digits. Their crystals are of one kind. Crystals without a kind count as kind 0. */
 static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
@@ -281,7 +281,7 @@ static void put_pair(const struct layout *layout, struct lr_output *output, enum
 
     case TOF_RESOLUTIONS: lr_yardl_put_float(output, bins->resolution_mm); break;
 
-    case GROUPS: /* 0 for each pair of modules, -1 if it is out of coincidence */
+    case GROUPS: /* 0 for each pair of modules, -1 if the pair is out of coincidence */
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[a]);
         if (is_old) lr_yardl_put_unsigned(output, (uint64_t)layout->count[b]);
         for (int i = 0; i < modules; i++) {
@@ -302,7 +302,7 @@ static void put_pair(const struct layout *layout, struct lr_output *output, enum
             if (!is_old) lr_yardl_put_unsigned(output, (uint64_t)columns);
             for (int64_t j = 0; j < columns; j++) lr_yardl_put_float(output, 1);
         }
-        lr_yardl_put_unsigned(output, 0); /* the group; zig-zag or not */
+        lr_yardl_put_unsigned(output, 0); /* the number of the group, 0 with and without zig-zag */
         break;
     }
 }
@@ -340,7 +340,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_signed(output, 0);                                            /* histograms of singles: none */
     if (layout->minor >= 12) lr_yardl_put_unsigned(output, 0);                 /* units of singles: none */
     lr_yardl_put_unsigned(output, 0);                                          /* energy bins of singles: none */
-    /* The policy is not known, so none of the named ones is written. */
+    /* The policy is not known, so the policy "other" is written. */
     const int other = is_old ? 3 : 4;
     lr_yardl_put_signed(output, 0); /* singles */
     lr_yardl_put_signed(output, other);
@@ -369,7 +369,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
         lr_yardl_put_unsigned(output, 0);
 }
 
-/* --- events: a time block for each millisecond that has any --- */
+/* --- events: a time block for each millisecond that has events --- */
 
 enum { MOST_WAITING = 1 << 18 };
 

@@ -103,7 +103,7 @@ static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
     return lr_crystal_key(ring, detector, layer);
 }
 
-/* Finds the signature at the beginning of a file, or NULL. A short file needs to match only the signature's first
+/* Returns the signature at the beginning of a file, or NULL. A short file needs to match only the signature's first
  * bytes. */
 static const struct signature *find_signature(const char *start, size_t length)
 {
@@ -121,7 +121,8 @@ static bool recognises(const struct lr_file_head *head)
     return found != NULL && head->count > strlen(found->text);
 }
 
-/* Reads the records up to the end of the file, and judges them. */
+/* Reads the records up to the end of the file, then checks the length of the file, reserved bits and unknown
+ * crystals. */
 static lr_status read_records(struct reader *reader, FILE *file)
 {
     unsigned char bytes[RECORD_BYTES * RECORDS_PER_READ];

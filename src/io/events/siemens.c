@@ -32,7 +32,7 @@ struct siemens_header {
 };
 
 /* Keys in InterfileHeaderSiemens.cxx of STIR 6.2 and in headers of a Biograph mMR. Keys for the scanner's dimensions
- * are idle, because the user must name the scanner. */
+ * are not used, because the user must name the scanner. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "name of data file|data format|data offset in bytes|lm event and tag words format (bits)|"
@@ -228,7 +228,7 @@ struct reader {
 
 /* --- the sinogram --- */
 
-/* Refuses a header whose number differs from the scanner's. */
+/* Refuses a header in which a number differs from the scanner's number. */
 static lr_status disagree(const struct reader *reader, const char *what, int64_t header, int64_t scanner)
 {
     return lr_error(reader->log, LR_BAD_INPUT,

@@ -16,7 +16,7 @@
 
 struct writer {
     struct lr_output output;
-    lr_events_writer_params params; /* its pointers are not owned */
+    lr_events_writer_params params; /* the pointers belong to the caller */
 };
 
 static const char tsv_header[] = "time_ms\tdelayed\tweight\tcrystal_a\tcrystal_b\ttof_mm\tx_mm\ty_mm\tz_mm\n";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A gzip stream (RFC 1952) of blocks that threads compress one by one. Each block but the last ends with an empty
- * stored block, so that the next block begins at a whole byte. The dictionary of a block is the end of the block
+ * A gzip stream (RFC 1952) of blocks that threads compress one by one. Each block except for the last one ends with an
+ * empty stored block, so that the next block begins at a whole byte. The dictionary of a block is the end of the block
  * before. */
 #include "io/files/number_type.h"
 #include "io/files/output.h"
@@ -11,13 +11,13 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 
-#define ZLIB_CONST /* next_in is only read */
+#define ZLIB_CONST /* declares next_in as a pointer to const */
 #include <stdlib.h>
 #include <zlib.h>
 
 enum {
     BLOCK_BYTES = 1 << 17,
-    DICTIONARY_BYTES = 1 << 15, /* largest distance of deflate */
+    DICTIONARY_BYTES = 1 << 15, /* largest distance to an earlier copy of the same bytes */
     BLOCKS_AT_ONCE = 64,
     SPARE_BYTES = 64, /* room for the empty block at the end of each block */
     LEVEL = 4,

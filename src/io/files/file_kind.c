@@ -66,7 +66,7 @@ bool lr_notes_place(const char *name, char *path, size_t size)
         length = snprintf(folder, PATH_MAX, "%s/.cache/loraster", home);
     if (length <= 0 || length >= PATH_MAX) return false;
 
-    /* Makes the folder and its parents. A failure shows when the file is opened. */
+    /* Makes the folder and its parents. A failure is found when the file is opened. */
     for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(folder, 0777);

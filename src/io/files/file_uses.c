@@ -16,7 +16,7 @@
  * the two may be missing for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
-/* Files that belong to a file with the ending `of`. Their names differ from its name only in the ending. */
+/* Companions of a file with the ending `of`. The names of the two files differ only in the ending. */
 static const struct companion {
     const char *of, *ending;
     bool is_named; /* a line of the file names the companion */
@@ -61,7 +61,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
          k++) {
         /* A header has no zero bytes. None of its lines is longer than the buffer. */
         is_text = strchr(line, '\n') != NULL || feof(stream);
-        /* The value that "key := value", "key = value" or "key: value" gives to its key. */
+        /* Finds the value in a line "key := value", "key = value" or "key: value". */
         char *value = is_text ? strpbrk(line, ":=") : NULL;
         if (value == NULL) continue;
         value += strspn(value, ":= \t\"'");
@@ -76,8 +76,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     return names;
 }
 
-/* Checks that writing `path` would not destroy an input. with: if `path` is a companion of a file, that file; else
- * NULL. */
+/* Checks that writing `path` would not destroy an input. with: the file of which `path` is a companion; NULL = none. */
 static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
 {
     struct stat found;

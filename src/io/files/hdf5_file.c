@@ -31,7 +31,7 @@ lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, cons
     free(room);
     LR_TRY(room != NULL ? LR_OK : LR_FAILED);
 
-    LR_TRY(lr_plugin_hdf5(log) != NULL ? LR_OK : LR_NO_DEVICE); /* checked first, so that no file is left */
+    LR_TRY(lr_plugin_hdf5(log) != NULL ? LR_OK : LR_NO_DEVICE); /* checked first, so that a failure leaves no file */
     LR_TRY(lr_output_open(&out->output, path, log));
     if (out->output.in_place) {
         lr_output_abandon(&out->output);
@@ -78,7 +78,7 @@ lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
 
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
 {
-    if (out->output.error == 0) out->output.error = ECANCELED; /* HDF5 then does not write data that it still holds */
+    if (out->output.error == 0) out->output.error = ECANCELED; /* HDF5 then drops data that it has not written yet */
     (void)out->h5->close(out);
     lr_output_abandon(&out->output);
 }

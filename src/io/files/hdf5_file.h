@@ -31,7 +31,7 @@ struct lr_hdf5_quiet {
 };
 
 /* A file being written. HDF5 1.10 crashes if closing a file fails. A driver of the plugin therefore keeps the first
- * failure, and tells HDF5 that every write succeeds. The struct must not move while the file is open. */
+ * failure, and returns success to HDF5 for every write. The struct must not move while the file is open. */
 struct lr_hdf5_output {
     struct lr_output output;
     lr_status (*fail)(struct lr_output *output, int error); /* lr_output_fail() */
@@ -40,7 +40,7 @@ struct lr_hdf5_output {
     struct lr_hdf5_quiet quiet;
     lr_hdf5_id driver, file;
     bool broken;   /* a step other than a write failed and was logged */
-    char why[200]; /* HDF5's innermost reason for that, as one line; "" = none */
+    char why[200]; /* HDF5's innermost reason for the failure, as one line; "" = none */
 };
 
 /* Opens the file and writes the root attributes program, version, frame and content. On failure nothing is open.
@@ -48,8 +48,8 @@ struct lr_hdf5_output {
  * missing. */
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log);
 
-/* lr_hdf5_output_open for a file that is open in out->output. Bytes within the layout stay. layout: NULL = no bytes
- * stay. */
+/* Does the same as lr_hdf5_output_open, for a file that is open in out->output. Bytes within the layout stay. layout:
+ * NULL = no bytes stay. */
 lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, struct lr_hdf5_layout *layout);
 
 /* Logs once per file that HDF5 refused a step. Returns LR_FAILED. */
@@ -62,7 +62,7 @@ void lr_hdf5_output_abandon(struct lr_hdf5_output *out);
 
 /* A one-dimensional dataset of known length that is written piece by piece. */
 struct lr_hdf5_series {
-    enum lr_hdf5_number number; /* the caller's choice, before it is opened */
+    enum lr_hdf5_number number; /* set by the caller before the series is opened */
     lr_hdf5_id dataset;
     int64_t written;
 };
@@ -87,24 +87,26 @@ struct lr_hdf5_fns {
 
     lr_hdf5_id (*group_create)(lr_hdf5_id parent, const char *name);
     bool (*group_close)(lr_hdf5_id group);
-    /* Gives an object a second name: the object is names[0] in `from`, and becomes names[1] in `to`, too. */
+    /* Gives an object a second name. The object names[0] of `from` also becomes names[1] of `to`. */
     bool (*link)(lr_hdf5_id from, lr_hdf5_id to, const char *const names[2]);
 
-    /* Write attributes. A string becomes a variable-length UTF-8 scalar. count = 0 makes a scalar of one number. */
+    /* Functions that write attributes. A string becomes a variable-length UTF-8 scalar. count = 0 makes a scalar of one
+     * number. */
     bool (*put_string)(lr_hdf5_id object, const char *name, const char *text);
     bool (*put_numbers)(lr_hdf5_id object, const char *name, enum lr_hdf5_number number, int count,
                         const void *numbers);
 
-    /* Write datasets. put_array writes a contiguous one. put_values writes a contiguous one, or a compressed one for a
-     * long list of whole numbers. put_placed uses chunks in the storage that the layout gives. */
+    /* Functions that write datasets. put_array writes a contiguous dataset. put_values also writes a contiguous
+     * dataset, or a compressed one for a long list of whole numbers. put_placed uses chunks in the storage that the
+     * layout gives. */
     bool (*put_array)(lr_hdf5_id group, const char *name, enum lr_hdf5_number number, const int64_t shape[2],
                       const void *numbers); /* shape[1] = 0: one dimension */
     bool (*put_values)(lr_hdf5_id group, const char *name, const float *values, int64_t count);
     bool (*put_placed)(lr_hdf5_id group, const char *name, const struct lr_hdf5_placed *placed,
                        struct lr_hdf5_layout *layout);
 
-    /* Open, write and close a series. level: compression, 1 .. 9; 0 = contiguous. A series that could not be opened may
-     * be closed. */
+    /* Functions that open, write and close a series. level: compression, 1 .. 9; 0 = contiguous. A series that could
+     * not be opened may be closed. */
     bool (*series_open)(struct lr_hdf5_series *series, lr_hdf5_id group, const char *name, int64_t count, int level);
     bool (*series_append)(struct lr_hdf5_series *series, const void *numbers, int64_t count);
     bool (*series_close)(struct lr_hdf5_series *series);

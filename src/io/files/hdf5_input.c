@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files are read by another process, which a damaged file may crash. */
+ * HDF5 files are read by another process, because a damaged file may crash HDF5. */
 #define _GNU_SOURCE /* memfd_create, environ */
 #include "io/files/hdf5_input.h"
 
@@ -220,7 +220,7 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
     const bool lives = bytes == (ssize_t)sizeof(*answer);
     if (lives && answer->error == 0) return answer->found;
     if (lives) {
-        /* The reader is ended here. If it failed later, the file would wrongly be blamed. */
+        /* The reader is ended here. A later failure of the reader would wrongly be blamed on the file. */
         char text[128];
         process->status = lr_error(process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
                                    in->path, lr_error_text(answer->error, text));

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * HDF5 files, read so that each failure is logged. With a damaged file, HDF5 1.10 may crash, never end, or ask for
- * terabytes of memory. Another process therefore reads the files. It runs the program of hdf5_reader/, and its crash
- * harms nothing else. This process may take 512 MiB of memory plus four times the file's size, and ten seconds of
+ * terabytes of memory. Another process therefore reads the files, by the program of hdf5_reader/. If this process
+ * crashes, nothing else is harmed. It may take 512 MiB of memory plus four times the file's size, and ten seconds of
  * processor time per request. It is killed if no answer comes for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
@@ -22,7 +22,7 @@ static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
 
 /* An HDF5 file open for reading. One thread at a time. */
 struct lr_hdf5_input {
-    const lr_log *log; /* passes messages to the caller's log, until it has logged the end of the reading process */
+    const lr_log *log; /* passes messages to the caller's log, until it has logged that the reading process has ended */
     const char *path;  /* owned by the caller */
     int64_t file_bytes;
     struct lr_hdf5_process *process;
@@ -37,11 +37,12 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process);
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
 void lr_hdf5_input_close(struct lr_hdf5_input *in);
 
-/* Returns an error if the reading process has died. Functions that read optional attributes call it at their end:
- * attributes may then seem to be missing because the process died. */
+/* Returns an error if the reading process has died. Functions that read optional attributes end with this call, because
+ * attributes seem to be missing if the process has died. */
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
 
-/* Returns and logs an error if the reading process has died. Functions that use an open file again call it first. */
+/* Returns and logs an error if the reading process has died. Functions that use an open file again begin with this
+ * call. */
 lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in);
 
 bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
@@ -51,7 +52,7 @@ bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
 lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole, int64_t shape[2], int rank);
 
 /* Refuses a dataset that claims to have more numbers than its bytes in the file can contain with the best compression.
- * Callers thus take neither much memory nor much time for a damaged file. errors: LR_BAD_INPUT, logged. */
+ * A damaged file then costs callers neither much memory nor much time. errors: LR_BAD_INPUT, logged. */
 lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, const int64_t shape[2]);
 
 /* Reads a whole dataset. shape: the result of lr_hdf5_shape. */

@@ -22,7 +22,7 @@ struct lr_keyed_line {
 
 /* A header in memory. */
 struct lr_keyed_text {
-    const char *path; /* the caller's */
+    const char *path; /* owned by the caller */
     const lr_log *log;
     char *bytes;
     struct lr_keyed_line *lines; /* [count] */
@@ -70,15 +70,15 @@ lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
 enum lr_key_outcome {
     LR_KEY_READ,    /* the value is read, or compared with another value */
     LR_KEY_IDLE,    /* the value does not matter for the measurement */
-    LR_KEY_WARNED,  /* a value other than the usual ones is a warning */
-    LR_KEY_REFUSED, /* a value other than the usual ones is an error */
+    LR_KEY_WARNED,  /* a value other than the usual ones causes a warning */
+    LR_KEY_REFUSED, /* a value other than the usual ones is refused */
 };
 
-/* Keys, and their use by the reader. '|' separates keys; it also separates usual values. */
+/* Keys, and their use by the reader. '|' separates keys, and also separates usual values. */
 struct lr_known_key {
     enum lr_key_outcome outcome;
     const char *keys;    /* normalised as in lr_keyed_line; '*' at the end of a key matches any text */
-    const char *usual;   /* words or numbers that change nothing; each element of a list must be usual */
+    const char *usual;   /* words or numbers that have no effect; each element of a list must be usual */
     const char *meaning; /* end of the message about any other value */
 };
 
@@ -91,7 +91,7 @@ struct lr_known_keys {
     const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
 };
 
-/* Judges all lines that have values by the table. Unusual values are logged, and unknown keys in one warning. errors:
+/* Judges, by the table, all lines that have values. Unusual values are logged, and unknown keys in one warning. errors:
  * LR_BAD_INPUT, with file, line and key, for a refused value. */
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
@@ -99,19 +99,19 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
                               ...) LR_PRINTF(3, 4);
 
-/* Reads a regular file's contents, followed by a zero byte, which the caller frees. what: "" or "the header ", for
- * messages. errors, logged with the path: LR_BAD_INPUT for other files and for more than `most` bytes; LR_FAILED.
- * *bytes is then NULL. */
+/* Reads a regular file. *bytes: its contents, followed by a zero byte; the caller frees them. what: "" or "the header
+ * ", for messages. errors, logged with the path: LR_BAD_INPUT for other files and for more than `most` bytes;
+ * LR_FAILED. On failure *bytes is NULL. */
 lr_status lr_file_bytes(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
                         const lr_log *log);
 
 /* --- Interfile: lines "key := value", of which STIR, CASToR and Siemens write dialects --- */
 
-/* Capitals in keys do not matter. A run of blanks, '_', '!' and '%' counts as one blank. "key [i]" has the index i. ';'
- * begins a comment line. A line that ends with '\' continues in the next line. Text after "END OF INTERFILE" is not
- * read. If a key is given twice, the last value counts. */
+/* Keys are the same in upper and lower case. A run of blanks, '_', '!' and '%' counts as one blank. "key [i]" has the
+ * index i. ';' begins a comment line. A line that ends with '\' continues in the next line. Text after "END OF
+ * INTERFILE" is not read. If a key is given twice, the last value counts. */
 
-/* The dialect of such headers, for lr_keyed_text_read. */
+/* The dialect of these headers, for lr_keyed_text_read. */
 extern const struct lr_keyed_dialect lr_interfile_dialect;
 
 /* Returns the line of a key, or NULL. key: in lower case. index: 0 = the key has no index. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * NumPy array files (numpy.org, "A simple file format for NumPy arrays"): heads of versions 1.0 to 3.0
- * are read, files of version 1.0 written. */
+ * NumPy array files (numpy.org, "A simple file format for NumPy arrays"). Heads of versions 1.0 to 3.0 are read, and
+ * files of version 1.0 are written. */
 #include "io/files/npy.h"
 
 #include "base/log.h"

@@ -23,7 +23,8 @@ struct lr_npy_header {
     int64_t offset_bytes; /* position of the first element */
 };
 
-/* Reads a head, which begins the file and ends before the elements. errors: LR_BAD_INPUT, logged with the path. */
+/* Reads a head, which is at the beginning of the file, and stops before the elements. errors: LR_BAD_INPUT, logged with
+ * the path. */
 lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log);
 
 enum { lr_npy_header_bytes = 1024 };

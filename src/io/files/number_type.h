@@ -23,15 +23,15 @@ bool lr_number_type_is_valid(const struct lr_number_type *type);
 /* Converts `count` numbers of a file to double. raw: [count * type->bytes]. */
 void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers);
 
-/* Counts floats whose values no measurement has, but whose bytes in the other order would be usual numbers. Both counts
- * begin at zero. */
+/* Counts the floats that fit only the other byte order. No measurement has the value of such a float, but its bytes in
+ * the other order are a usual number. Both counts begin at zero. */
 struct lr_byte_order {
     int64_t values, swapped; /* floats other than 0; floats that fit only the other byte order */
 };
 void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type, const unsigned char *raw,
                          const double *numbers, int64_t count);
 
-/* True if more than half of the floats fit only the other byte order. The header then names the wrong one. */
+/* True if more than half of the floats fit only the other byte order. The byte order in the header is then wrong. */
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
 /* End of the message about a file in the other byte order. */

@@ -3,8 +3,8 @@
  *
  * A file that is being written may have the hidden name .loraster-HOST-PROCESS-N.part, and is then locked. A killed
  * program leaves such a file without a lock. The next program of the same host that needs a hidden name removes the
- * file. Locks are made by flock, and belong to the open file: they stay if the program opens and closes the file once
- * more. */
+ * file. Locks are made by flock, and belong to the open file. A lock therefore stays if the program opens and closes
+ * the file once more. */
 #define _GNU_SOURCE /* O_TMPFILE, flock, realpath */
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
@@ -53,8 +53,8 @@ static bool is_at(int file, const char *path)
            own.st_ino == there.st_ino;
 }
 
-/* The file's previous owner may move it to its target after it was opened here and before it is locked. The name then
- * belongs to another file or to none, and is opened again. */
+/* The file's previous owner may move the file to its target after it was opened here and before it is locked. The name
+ * then belongs to another file or to none. In this case the name is opened again. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode != 0 ? O_CREAT : 0);
@@ -172,7 +172,8 @@ static bool link_open(int file, const char *name)
     return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Gives a hidden name to the temporary file, which is made if it is not open. Returns false, with errno, on failure. */
+/* Gives a hidden name to the temporary file, and makes this file if it is not open. Returns false, with errno, on
+ * failure. */
 static bool name_hidden(struct lr_output *output)
 {
     const bool is_new = output->file < 0;
@@ -187,7 +188,7 @@ static bool name_hidden(struct lr_output *output)
         int file = output->file;
         bool is_done;
         if (is_new) {
-            /* No two threads make the same file, due to O_EXCL. Another program may sweep the file away before it is
+            /* O_EXCL prevents two threads from making the same file. Another program may remove the file before it is
              * locked, so its name is checked. */
             file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
             is_done = file >= 0 && take_hold(file) && is_at(file, name);
@@ -224,11 +225,11 @@ static bool place_aside(struct lr_output *output)
     output->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
     free(folder);
     if (output->file >= 0) {
-        /* A link to it from /proc will give the file a name. */
+        /* The link in /proc is needed to give the file a name later. */
         char proc[64];
         snprintf(proc, sizeof(proc), "/proc/self/fd/%d", output->file);
         if (access(proc, F_OK) == 0) {
-            (void)take_hold(output->file); /* it may get a hidden name later */
+            (void)take_hold(output->file); /* the file must be locked if it gets a hidden name later */
             return true;
         }
         close(output->file);
@@ -241,8 +242,8 @@ static bool place_aside(struct lr_output *output)
 
 /* --- putting files in place --- */
 
-/* A file that is put in place together with others, and its old version, which keeps a hidden name until all
- * succeed. */
+/* A file that is put in place together with other files. Its old version keeps a hidden name until all files are in
+ * place. */
 struct move {
     struct lr_output *output;
     char *old;    /* owned: hidden name of the old version; NULL = there was no file */
@@ -324,7 +325,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         if (exists && S_ISDIR(old.st_mode)) errno = EISDIR;
         if (!exists || S_ISDIR(old.st_mode)) break;
         move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* no program may sweep it away */
+        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* against removal by other programs */
         for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
             char *name = make_name(outputs[k], attempt);
             errno = name != NULL ? EEXIST : ENOMEM;
@@ -381,7 +382,7 @@ static lr_status place_all(struct lr_output *const *outputs, int count)
         if (own.st_gid != old.st_gid && fchown(file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
         if (own.st_uid != old.st_uid) {
             const int kept = fchown(file, old.st_uid, (gid_t)-1);
-            (void)kept; /* if this fails, the file belongs to this process */
+            (void)kept; /* if this fails, the file belongs to the user of this process */
         }
         (void)fchmod(file, mode); /* if this fails, the file keeps fewer permissions */
     }

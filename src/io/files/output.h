@@ -33,10 +33,10 @@ struct lr_output {
  * system refuses. */
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
-/* Opens a file for writing. The temporary file is PATH.ENDING. It stays after a failure, so that another run can
- * continue it; if it exists, it is opened with its contents. Only one program at a time may have it open. errors: as
- * lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is open in another program, is
- * a link, or is no regular file. */
+/* Opens a file for writing. The temporary file is PATH.ENDING. After a failure the temporary file stays, so that
+ * another run can continue it. If there is one already, it is opened with its contents. Only one program at a time may
+ * have it open. errors: as lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is
+ * open in another program, is a link, or is no regular file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
 
 /* Closes the temporary file, which stays if it has a name. */
@@ -49,18 +49,18 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
  * to output->file directly must call this function itself if a write fails. */
 lr_status lr_output_fail(struct lr_output *output, int error);
 
-/* Forces the file to the disk, gives it the access rights of the target, replaces the target by it, and forces the
- * folder to the disk. After any failure, including earlier ones, it does what lr_output_abandon does and returns
+/* Forces the file to the disk, gives it the access rights of the target, replaces the target by this file, and forces
+ * the folder to the disk. After any failure, including earlier ones, does the same as lr_output_abandon and returns
  * LR_FAILED. The output is closed in any case. */
 lr_status lr_output_finish(struct lr_output *output);
 
-/* Finishes files that belong together, at most lr_output_most_together, as lr_output_finish does for one. No file is
- * put in place before all are on the disk. If one cannot be put in place, all targets stay as they were. The last file
- * must be the header, if there is one. Its target is removed before the data files are replaced, so that a killed
- * program leaves no header with wrong data. */
+/* Finishes files that belong together, at most lr_output_most_together, as lr_output_finish does for one file. No file
+ * is put in place before all are on the disk. If one cannot be put in place, all targets stay as they were. The last
+ * file must be the header, if there is one. The header's target is removed before the data files are replaced, so that
+ * a killed program leaves no header with wrong data. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
 
-/* Closes the file. Removes it, unless output->stays. The output may also be one that could not be opened. */
+/* Closes the file. Removes it, unless output->stays. An output that could not be opened is allowed. */
 void lr_output_abandon(struct lr_output *output);
 
 /* --- files that one run leaves for the next --- */
@@ -77,7 +77,8 @@ enum lr_hold {
  * created with these rights. Links are not followed. *file: -1 unless the result is LR_HELD. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file);
 
-/* Logs why lr_hold_open failed. name: its path. path: the file that the user wants to write. Returns LR_FAILED. */
+/* Logs why lr_hold_open failed. name: path of the file that was to be opened. path: the file that the user wants to
+ * write. Returns LR_FAILED. */
 lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path, const lr_log *log);
 
 /* --- the target --- */

@@ -80,7 +80,7 @@ const char *lr_nearest_word(const char *word, const char *const *words, size_t n
 /* MOST_NAMES: names of a folder that are compared. Further names are ignored. */
 enum { MOST_NAMES = 20000, LONGEST_PATH = 300 };
 
-/* A name is suggested if the letters to change are less than this fraction of the longer name's letters. */
+/* A name is suggested if the fraction of letters to change, relative to the longer name, is less than this. */
 static const double most_changed = 0.4;
 
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE])

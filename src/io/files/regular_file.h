@@ -13,12 +13,12 @@
  * LR_BAD_INPUT, if the file is missing, is a folder, or is no regular file. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 
-/* lr_file_open for a text of at most `most` bytes. */
+/* Opens a text of at most `most` bytes, as lr_file_open does. */
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log);
 
 /* A log for reading a file that a header names. If the file is outside the header's folder, errors do not show its
  * contents, because the header's author may not have the right to read the file. Readers get &discreet.log. The
- * arguments of lr_log_discreet must outlive it. */
+ * arguments of lr_log_discreet must outlive this log. */
 struct lr_discreet_log {
     lr_log log;
     const lr_log *to;
@@ -61,7 +61,7 @@ bool lr_head_is_hdf5(const struct lr_file_head *head);
 /* True if the head contains these bytes anywhere. */
 bool lr_head_holds(const struct lr_file_head *head, const char *part, size_t count);
 
-/* True for formats of images, or of scanners, by the ending of the name or by the first bytes. */
+/* True if a file has a format of images, or of scanners, by the ending of its name or by its first bytes. */
 bool lr_image_recognises(const struct lr_file_head *head);
 bool lr_scanner_recognises(const struct lr_file_head *head);
 

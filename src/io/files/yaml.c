@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * YAML and JSON read by libfyaml. Each error shows the line of the file that it is about. */
+ * YAML and JSON read by libfyaml. Each error shows the line of the file where the error is. */
 #include "io/files/yaml.h"
 
 #include "base/clean_text.h"
@@ -122,8 +122,8 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
     say_at(yaml, &place, level, status, sentence);
 }
 
-/* Reports that memory ran out. libfyaml has no error for that: errno is cleared before a call of libfyaml, and is
- * ENOMEM afterwards. */
+/* Reports that memory ran out. libfyaml has no error of its own for this. errno is therefore cleared before a call of
+ * libfyaml, and is ENOMEM afterwards. */
 static lr_status report_memory(const struct lr_yaml *yaml)
 {
     return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)", yaml->name,
@@ -490,7 +490,7 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
         size_t length = 0;
         const char *scalar = node && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
         if (scalar == NULL || length == 0) return refuse(&target, node, "a text");
-        /* Words that readers of YAML 1.1 take for true, false or null. */
+        /* Words that readers of YAML 1.1 understand as true, false or null. */
         static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"};
         const bool is_plain_text = plain_text(node, text);
         bool has_meaning = is_plain_text && (is_decimal(text) || is_not_finite(text));

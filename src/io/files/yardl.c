@@ -434,7 +434,7 @@ lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type
     }
 }
 
-/* --- the schema: a tree of types, in which every named or generic type is replaced by what it stands for --- */
+/* --- the schema: a tree of types, in which every named or generic type is replaced by its definition --- */
 
 enum { MAX_TYPES = 1 << 14, MAX_DEPTH = 64, MAX_TEXT = 1 << 18, MAX_DIGITS = 18 };
 
@@ -449,7 +449,7 @@ struct lr_yardl_named {
 /* Arguments of a generic type, such as the T of "vector of T". */
 struct arguments {
     struct fy_node *parameters, *values; /* sequences of equal length; NULL = none */
-    const struct arguments *outer; /* arguments of the type around this one; names in `values` may stand for them */
+    const struct arguments *outer;       /* arguments of the surrounding type, which define names in `values` */
 };
 
 /* --- nodes --- */
@@ -512,8 +512,8 @@ static int64_t times_bytes(int64_t count, int64_t bytes)
 static const struct primitive {
     const char *name;
     enum lr_yardl_kind kind;
-    int bytes; /* least number */
-    bool same; /* true: always `bytes` bytes */
+    int bytes; /* least number of bytes */
+    bool same; /* true: every value has `bytes` bytes */
 } primitives[] = {
     {"bool", LR_YARDL_BYTE, 1, true},
     {"uint8", LR_YARDL_BYTE, 1, true},
@@ -555,7 +555,7 @@ static struct lr_yardl_type *resolve_primitive(struct lr_yardl_schema *schema, c
     return NULL;
 }
 
-/* Sets how many bytes a list has. Its item is known. */
+/* Sets the number of bytes of a list. The type of its items is known. */
 static void measure_list(struct lr_yardl_type *type)
 {
     if (!type->is_fixed) {

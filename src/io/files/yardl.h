@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Files in yardl's compact binary encoding. Each file has its own schema, by which values are found by name. Unknown
- * values are skipped. A schema takes twice the length of its text in memory, and 160 bytes for each of at most 2^14
- * types. A count in the file is an error if the rest of the file is too short for this number of items. */
+ * Files in yardl's compact binary encoding. Each file contains its own schema, in which values are found by name.
+ * Unknown values are skipped. A schema takes twice the length of its text in memory, and 160 bytes for each of at most
+ * 2^14 types. A count in the file is an error if the rest of the file is too short for this number of items. */
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
 
@@ -54,7 +54,7 @@ struct lr_yardl_type {
 };
 
 struct lr_yardl_schema {
-    const char *name;               /* the protocol's */
+    const char *name;               /* name of the protocol */
     char *text;                     /* the schema byte for byte, with a zero at its end */
     struct lr_yardl_type *protocol; /* a record, whose parts are the steps of the protocol */
     /* Fields that only yardl.c uses. */
@@ -67,8 +67,8 @@ struct lr_yardl_schema {
     int64_t room;                 /* capacity of `types` */
 };
 
-/* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. name: the file, in messages. errors:
- * NULL, logged. */
+/* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. name: name of the file, for messages.
+ * errors: NULL, logged. */
 struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text, int64_t text_bytes,
                                               const lr_log *log);
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed */
@@ -82,7 +82,7 @@ struct lr_yardl_stretch {
     int64_t at; /* bytes taken from the file so far */
 };
 
-/* A file being read from its begin to its end. */
+/* A file being read from beginning to end. */
 struct lr_yardl_input {
     char *path;
     const lr_log *log;
@@ -104,16 +104,16 @@ void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
 /* Logs "PATH: at byte N: message"; evaluates to LR_BAD_INPUT. */
 lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...) LR_PRINTF(2, 3);
 
-/* Bytes that are left of the file. */
+/* Number of bytes of the file that are left to read. */
 int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
 /* Enlarges the buffer from 64 KiB to `bytes`, or to the length of the file if that is less, makes the second buffer of
- * lr_yardl_swap, and sets callbacks. It is called once, before the functions below except lr_yardl_buffered and
- * lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged, so that the caller can
- * first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were buffered at that time stay
- * until the next call of `on_fetch`. If a callback fails, the function that called it logs nothing and returns the
+ * lr_yardl_swap, and sets callbacks. The call must be made once, before any function below except for lr_yardl_buffered
+ * and lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged, so that the caller
+ * can first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were buffered at that time
+ * stay until the next call of `on_fetch`. If a callback fails, the function that called it logs nothing and returns the
  * callback's status. errors: LR_FAILED if memory runs out. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status (*settle)(void *user),
                          lr_status (*on_fetch)(void *user), void *user);
@@ -166,9 +166,9 @@ struct lr_yardl_field {
     const struct lr_yardl_field *fields; /* used if take is NULL: the wanted fields of a record */
 };
 
-/* Reads a record in the file's order. Calls `take` for each field listed in `fields`, and skips other fields. `fields`
- * ends with an entry without a name; if that entry has a `take`, it gets the unlisted fields. An optional record that
- * is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
+/* Reads a record in the file's order. Calls `take` for each field listed in `fields`, and skips other fields. The last
+ * entry of `fields` has no name; if it has a `take`, this is called for all other fields. An optional record that is
+ * null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 

@@ -13,7 +13,7 @@
 
 #include <lr/io.h>
 
-/* Names the volume of an image file that is to be read. */
+/* The volume to be read from an image file. */
 struct lr_image_request {
     const char *path;
     int frame;                   /* number of the volume, from 1; 0 = the file must have only one */
@@ -49,7 +49,7 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
 struct lr_image_layout {
     int size[3];     /* [f]: number of voxels */
     int axis[3];     /* [f]: the frame's axis along the file's axis f */
-    bool flipped[3]; /* [f]: the file's axis points the opposite way */
+    bool flipped[3]; /* [f]: axis f of the file points against the frame's axis */
     lr_grid grid;    /* the grid in the frame's order and direction */
 };
 
@@ -57,7 +57,7 @@ struct lr_image_layout {
  * along the file's axis f. affine[k][3]: coordinate k of the first voxel. */
 struct lr_image_place {
     const char *path;
-    const char *field; /* the header field that gives it, for messages: "sform" */
+    const char *field; /* the header field that gives the position, for messages: "sform" */
     int size[3];
     double affine[3][4];
 };

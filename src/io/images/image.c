@@ -36,8 +36,8 @@ static int find_ending(const char *path)
     return -1;
 }
 
-/* Recognises a format by the first bytes. If no format fits, it is NIfTI, which may be compressed. The NIfTI reader
- * reports the fault of a file that it cannot read. */
+/* Recognises a format by the first bytes. A file that fits no format is taken as NIfTI, which may be compressed. The
+ * NIfTI reader reports the fault of a file that it cannot read. */
 static const struct lr_image_format *recognise(const struct lr_file_head *head)
 {
     static const struct {
@@ -83,8 +83,8 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
     return other_hdr ? &lr_image_nifti : endings[k].format;
 }
 
-/* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. format: may be NULL;
- * the error has been logged then. */
+/* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. format: NULL = an
+ * error has been logged. */
 static lr_image *read_format(const struct lr_image_format *format, struct lr_image_request request)
 {
     struct lr_named_log named;

@@ -25,7 +25,7 @@
 
 enum { header_bytes = sizeof(struct nifti_header), data_offset = 352, max_nifti_size = 32767 };
 
-/* Bytes that one compressed byte expands to, usually and at most. */
+/* Number of bytes to which one compressed byte expands, usually and at most. */
 enum { usual_expansion = 16, most_expansion = 1100 };
 
 /* An open file whose header has been read. */
@@ -100,7 +100,7 @@ static lr_status read_header(struct source *source)
                         source->path);
     }
     if (source->swapped) {
-        /* The numbers that this program uses. */
+        /* Only the numbers that this program uses are swapped. */
         swap(&header->sizeof_hdr, 1, 4);
         swap(header->dim, 8, 2);
         swap(&header->intent_code, 1, 2);
@@ -155,8 +155,8 @@ static double shortest_decimal(float value)
     return (double)value;
 }
 
-/* Computes the affine of the qform. It scales by the steps along the axes, then rotates by a unit quaternion
- * (a, b, c, d) with a >= 0. A negative qfac changes the sign of the third step. */
+/* Computes the affine of the qform, which scales by the steps along the axes, and then rotates by a unit quaternion (a,
+ * b, c, d) with a >= 0. A negative qfac changes the sign of the third step. */
 static void read_qform(const struct nifti_header *header, float affine[3][4])
 {
     double b = (double)header->quatern[0], c = (double)header->quatern[1], d = (double)header->quatern[2];
@@ -182,8 +182,8 @@ static void read_qform(const struct nifti_header *header, float affine[3][4])
     }
 }
 
-/* Warns if the header contradicts its sform. This is so if the voxel sizes in pixdim differ by more than 1 %, or if a
- * corner of the image moves by more than a tenth of a voxel with the qform. */
+/* Warns if the header contradicts its sform: if the voxel sizes in pixdim differ by more than 1 %, or if the qform
+ * moves a corner of the image by more than a tenth of a voxel. */
 static void compare_sform(const struct source *source, const float qform[3][4])
 {
     const struct nifti_header *header = &source->header;
@@ -219,7 +219,7 @@ static void compare_sform(const struct source *source, const float qform[3][4])
     }
 }
 
-/* Takes the sform; the qform if there is no sform; only the voxel sizes if there is neither. The NIfTI-1 standard
+/* Takes the sform. Without a sform, takes the qform. Without both, takes only the voxel sizes. The NIfTI-1 standard
  * prefers the qform. Other readers also prefer the sform, because registration programs update it. */
 static lr_status read_affine(const struct source *source, double affine[3][4])
 {
@@ -259,7 +259,7 @@ static lr_status read_affine(const struct source *source, double affine[3][4])
     return LR_OK;
 }
 
-/* Returns the type of the numbers in the file, which is invalid for colours, complex numbers and long double. */
+/* Returns the type of the numbers in the file. The type is invalid for colours, complex numbers and long double. */
 static struct lr_number_type type_of(const struct source *source)
 {
     static const struct {
@@ -304,7 +304,7 @@ static lr_status open_source(struct source *source, const char *path, int frame,
         if (status == LR_OK) status = lr_image_layout_find(&place, &source->layout, source->log);
     }
     if (status == LR_OK) {
-        /* Some fields change what the image means. The user is told of their values. */
+        /* Some fields change the meaning of the image, so their values are logged. */
         const struct nifti_header *header = &source->header;
         const struct lr_number_type type = type_of(source);
         char qform[8], sform[8], intent[8], bits[8];
@@ -375,7 +375,8 @@ static lr_status read_lines(struct source *source, struct line *line, const lr_p
     return LR_OK;
 }
 
-/* Returns the number of bytes of all volumes before the requested one. and_own: the requested volume is included. */
+/* Returns the number of bytes of all volumes before the requested one. and_own: true if the requested volume is
+ * included. */
 static double volumes_bytes(const struct source *source, bool and_own)
 {
     const int *size = source->layout.size;
@@ -430,7 +431,7 @@ static lr_status read_values(struct source *source, const lr_progress *progress,
         return lr_error(source->log, LR_BAD_INPUT, "%s holds numbers of the type %s: convert them to float32",
                         source->path, name);
     }
-    /* A slope of 0 or NaN means that there is none. */
+    /* A slope of 0 or NaN means that the values are not scaled. */
     const double slope = (double)header->scl_slope, intercept = (double)header->scl_inter;
     const bool scaled = slope != 0.0 && !isnan(slope);
     if (scaled && !(isfinite(slope) && isfinite(intercept))) {

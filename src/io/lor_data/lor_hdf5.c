@@ -108,10 +108,12 @@ static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, 
     return LR_OK;
 }
 
-/* Values that are read between two reports of progress, and values that a sink gets at once. */
+/* VALUES_PER_REPORT: values that are read between two reports of progress. AT_ONCE: values that a sink gets in one
+ * call. */
 enum { VALUES_PER_REPORT = 1 << 22, AT_ONCE = 1 << 18 };
 
-/* Reads `count` values piece by piece into `data`, which has room for all of them; with a sink, for AT_ONCE. */
+/* Reads `count` values piece by piece into `data`, which has room for all values or, with a sink, for AT_ONCE
+ * values. */
 static lr_status read_pieces(const struct lr_hdf5_input *in, const lr_lors *lors, const lr_progress *progress,
                              const lr_lor_data_sink *sink, int64_t count, const lr_lor_data *data)
 {

@@ -41,9 +41,8 @@ struct reader {
     int64_t num_lors;       /* number of LORs with counts, including repeats */
     int64_t bins, left_out; /* number of bins with counts, and of bins without a LOR */
     double left_out_sum;
-    lr_lor_data *dense;         /* receives the counts if it is not NULL */
-    struct lr_lor_weight *list; /* [num_lors], receives the counts if `dense` is NULL; if both are NULL, LORs are only
-                                   counted */
+    lr_lor_data *dense;         /* receives the counts; NULL = `list` receives them */
+    struct lr_lor_weight *list; /* [num_lors], used if `dense` is NULL; if both are NULL, LORs are only counted */
     int64_t listed;             /* number of entries in `list` */
 };
 

@@ -189,8 +189,8 @@ static bool label_is(const struct draft *draft, int axis, const char *label)
 
 /* --- the scanner --- */
 
-/* Angle at which the ring begins: the angle of the first crystal if crystals are in blocks, else the angle of place 0.
- * In the latter case the places are evenly spaced. */
+/* Angle at which the ring begins. If crystals are in blocks, this is the angle of the first crystal. Otherwise it is
+ * the angle of place 0, and the places are evenly spaced. */
 static double begin_deg(const struct draft *draft, bool blocks)
 {
     const struct lr_sinogram_rings *rings = &draft->projdata->rings;

@@ -43,7 +43,7 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
 lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
                            const lr_scanner *scanner, const lr_log *log);
 
-/* Frees what it owns. All zero is allowed. */
+/* Frees everything that the struct owns. A struct of zeros is allowed. */
 void lr_projdata_finish(struct lr_projdata *projdata);
 
 /* Returns the text of a header for float32 data in the file data_name; NULL if memory runs out. The caller frees the

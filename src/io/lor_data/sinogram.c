@@ -48,7 +48,7 @@ static int compare_parts(const void *a, const void *b)
                           (const double[]){y->first_crystal_ring, y->position, y->along_u_mm, y->module}, 4);
 }
 
-/* True if a row of a panel begins with part n. */
+/* True if part n is the first of a row of a panel. */
 static bool begins_row(const struct order *order, int n)
 {
     const struct part *x = &order->parts[n > 0 ? n - 1 : 0], *y = &order->parts[n];
@@ -150,8 +150,8 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     if (rings->crystals == NULL) return LR_FAILED;
     memset(rings->crystals, -1, (size_t)(around * num_rings) * sizeof(*rings->crystals));
 
-    /* Angle of the panel at position 0. Largest difference in degrees between a panel and its evenly spaced
-     * position. */
+    /* Finds the angle of the panel at position 0, and the largest difference in degrees between a panel and its evenly
+     * spaced position. */
     const double step_deg = 360.0 / scanner->num_positions;
     double first_deg = 0.0, farthest_deg = 0.0;
     for (int n = 0; n < scanner->num_modules; n++) {

@@ -14,9 +14,9 @@
 #include <lr/lors.h>
 #include <math.h>
 
-/* Number of virtual places per module, which have no crystal. Around the axis, half of them come before the module's
- * crystals and half after; if the number is odd, one more comes before, as on Siemens scanners. Along the axis, they
- * are between module rings. */
+/* Numbers of virtual places per module. A virtual place has no crystal. Around the axis, half of the virtual places
+ * come before the module's crystals and half after them. If the number is odd, one more comes before, as on Siemens
+ * scanners. Along the axis, virtual places are between module rings. */
 struct lr_sinogram_gaps {
     int around, axial;
 };
@@ -46,7 +46,7 @@ lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_sca
 /* Turns the numbering, so that place `steps` becomes place 0. errors: LR_FAILED if memory runs out. */
 lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, const lr_log *log);
 
-/* Frees what it owns. All zero is allowed. */
+/* Frees everything that the struct owns. A struct of zeros is allowed. */
 void lr_sinogram_rings_finish(struct lr_sinogram_rings *rings);
 
 /* Wraps an angle to -180 .. 180 degrees. */

@@ -98,8 +98,8 @@ static bool put_head(struct csr *csr)
            h5->put_numbers(group, "dropped_sum", LR_HDF5_DOUBLE, 0, &totals->dropped_sum);
 }
 
-/* Returns false if a read failed. The store has logged it, so that no message blames HDF5 for the failure, and nothing
- * more is written. */
+/* Returns false if the store could not read, which the store has logged. Nothing more is then written, and no message
+ * blames HDF5 for the failure. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK && csr->out.output.error == 0) csr->out.output.error = ECANCELED;
@@ -119,7 +119,7 @@ static bool put_starts(struct csr *csr)
         numbers != NULL && narrow != NULL &&
         h5->series_open(&series, csr->group, "indptr", csr->content->num_rows + 1, csr->content->params->compress);
     const bool was_opened = done;
-    done = done && h5->series_append(&series, &(int64_t){0}, 1); /* 0 in either width */
+    done = done && h5->series_append(&series, &(int64_t){0}, 1); /* 0 is the same for int32 and int64 */
     while (done && num > 0) {
         done = was_read(csr, lr_matrix_counts_read(&counts, PIECE, numbers, &num));
         for (int64_t k = 0; done && k < num; k++) {

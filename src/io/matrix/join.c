@@ -33,7 +33,7 @@ struct join {
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
     lr_matrix_file *first; /* one of the parts, open until the end; it describes the properties that all parts share */
     const char *first_path;
-    struct share first_share; /* share of the first file, which holds its key */
+    struct share first_share; /* share of the first file; the memory of this file holds the key */
     int64_t num_rows, elements;
     lr_scanner *scanner; /* NULL = the parts do not describe a scanner */
     lr_lors *lors;
@@ -90,7 +90,7 @@ static int compare_pieces(const void *a, const void *b)
 
 /* --- the joined matrix --- */
 
-/* Describes the joined matrix by the first part, and makes memory for the list of rows. */
+/* Describes the joined matrix by the first part, and allocates memory for the list of rows. */
 static lr_status describe(struct join *join)
 {
     const lr_matrix_join_params *params = join->params;
@@ -204,7 +204,7 @@ static lr_status find_parts(struct join *join)
         if (file == NULL) return LR_BAD_INPUT;
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
         *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
-        /* The line by which writer.c makes a part say which it is. */
+        /* The line that identifies a part, as written by writer.c. */
         long long numbers[4];
         const char *key = info->share != NULL ? strchr(info->share, ';') : NULL;
         bool is_part = key != NULL && sscanf(info->share, "part %lld of %lld, from row %lld of %lld;", &numbers[0],
@@ -306,7 +306,7 @@ static lr_status run(struct join *join)
         } else if (join->numbers != NULL) {
             join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
         } else if (model->is_described && join->num_pairs < join->lors->num_pairs) {
-            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* some pairs only */
+            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* only some pairs */
         }
         if (model->is_described && model->by_lor) out->part = &join->part;
 

@@ -51,7 +51,7 @@ struct npz {
     const struct lr_matrix_content *content;
     struct lr_output output;
     bool wide;
-    bool writes;    /* false: bytes are only counted into `check` */
+    bool writes;    /* false: bytes only enter the checksum */
     uint32_t check; /* CRC-32 of the bytes put so far */
     void *buffer;   /* [BLOCK] numbers of 8 bytes */
 };
@@ -125,7 +125,8 @@ static lr_status put_array(struct npz *npz, int array)
     return LR_OK;
 }
 
-/* Fills the fields that local and central heads have in common, beginning with the version needed to read them. */
+/* Fills the fields that local and central heads have in common. The first field is the version that is needed to read
+ * the archive. */
 static void format_common(const struct member *member, unsigned char *bytes)
 {
     lr_put_whole(bytes, 20, 2);
@@ -161,8 +162,8 @@ static lr_status write_archive(struct npz *npz)
         const size_t name_bytes = strlen(names[member->array]);
         member->total = head_bytes + member->bytes;
         member->place = (uint32_t)place;
-        /* The checksum precedes the data in the archive. put_array therefore runs twice: once to compute it, once to
-         * write. */
+        /* The checksum precedes the data in the archive. put_array therefore runs twice, first to compute the checksum
+         * and then to write the data. */
         npz->writes = false;
         npz->check = 0;
         LR_TRY(emit(npz, head, head_bytes));

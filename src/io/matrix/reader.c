@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Numbers that one call of `read` reads. */
+/* How many numbers one call of `read` reads. */
 enum { PIECE = 1 << 17 };
 
 struct lr_matrix_file {

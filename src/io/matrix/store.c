@@ -42,11 +42,11 @@ struct head {
 };
 
 /* TARGET.part-rows holds a head, the key, then segments. Each checkpoint adds a segment: totals, the number of elements
- * of each row since the checkpoint before, and a checksum. A segment with a wrong checksum is ignored. */
+ * of each row since the previous checkpoint, and a checksum. A segment with a wrong checksum is ignored. */
 struct segment {
     int64_t num_counts; /* numbers that follow */
     struct lr_matrix_totals totals;
-    uint64_t check; /* covers the fields above and the counts */
+    uint64_t check; /* checksum of the fields above and of the counts */
 };
 
 /* Seconds between two checkpoints. */
@@ -77,8 +77,8 @@ static lr_status write_at(struct lr_matrix_store *store, int file, const void *f
     return LR_OK;
 }
 
-/* Returns the number of bytes read. It is smaller than requested at the end of the file (errno is 0) or after an
- * error. */
+/* Returns the number of bytes read. This number is smaller than requested at the end of the file (errno is 0) or after
+ * an error. */
 static size_t read_at(int file, void *to, size_t bytes, int64_t place)
 {
     unsigned char *at = to;
@@ -227,8 +227,8 @@ lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 
 /* Elements of a row that lie in one block of the file. A row that goes beyond the end of a block has several pieces. */
 struct row_piece {
-    int64_t row;  /* index among the rows appended together */
-    int64_t from; /* index of its first element among the elements of these rows */
+    int64_t row;  /* index of the row among the rows that are appended together */
+    int64_t from; /* index of the piece's first element among the elements of these rows */
     int64_t count;
     double sum;
     bool is_wrong;
@@ -313,7 +313,7 @@ lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const stru
         return LR_OK;
     }
 
-    /* Copies pieces block by block of the file, and counts the elements row by row. */
+    /* Copies the pieces, one block of the file after the other, and counts the elements row by row. */
     lr_status status = LR_OK;
     int64_t next = 0, copied = 0;
     for (int64_t row = 0; row < block->num_rows && status == LR_OK; row++) {
@@ -372,7 +372,7 @@ void lr_matrix_store_abandon(struct lr_matrix_store *store)
 
 /* --- reading --- */
 
-/* Reports that reading failed. If errno is 0, it reports that the file has become shorter. */
+/* Reports that reading failed or, if errno is 0, that the file has become shorter. */
 static lr_status complain_read(struct lr_matrix_store *store, const char *path)
 {
     char text[128];
@@ -395,7 +395,8 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
     if (piece->columns != NULL) {
         if (read_at(file, piece->columns, count * bytes, place + inside * (int64_t)bytes) != count * bytes)
             return complain_read(store, store->part_path);
-        /* Converts int32 to int64 or back within the caller's array. If numbers become wider, it begins at the end. */
+        /* Converts int32 to int64 or back within the caller's array. If numbers become wider, the conversion begins at
+         * the end. */
         char *at = piece->columns;
         for (int64_t n = 0; n < piece->count && piece->is_wide != store->params.wide; n++) {
             const int64_t k = piece->is_wide ? piece->count - 1 - n : n;
@@ -445,7 +446,7 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
 
 /* --- continuing --- */
 
-/* Reports that reading failed. If errno is 0, it reports that the files have unexpected contents. */
+/* Reports that reading failed or, if errno is 0, that the files have unexpected contents. */
 static lr_status refuse_rows(const struct lr_matrix_store *store)
 {
     char text[128];
@@ -492,7 +493,7 @@ static lr_status resume(struct lr_matrix_store *store)
     } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
         status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key}, store->params.log);
         errno = 0;
-        status = status == LR_OK ? refuse_rows(store) : status; /* lr_key_check stops at a zero among the characters */
+        status = status == LR_OK ? refuse_rows(store) : status; /* lr_key_check ignores characters after a zero */
     }
     free(found);
     LR_TRY(status);

@@ -21,7 +21,7 @@
 
 enum { lr_store_head_bytes = 4096, lr_store_block_elements = 1 << 20 };
 
-/* Sums over all rows appended. */
+/* Sums over all appended rows. */
 struct lr_matrix_totals {
     int64_t rows, elements, dropped_elements;
     double sum, dropped_sum; /* sum: over the elements kept; dropped_sum: over the elements dropped */
@@ -69,14 +69,14 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
 lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const struct lr_row_block *block,
                                        int64_t num_columns, bool *is_wrong);
 
-/* Appends rows without elements until there are `rows`. */
+/* Appends rows without elements until the store has `rows` rows. */
 lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows);
 
 /* Saves everything so far, so that another run can continue from here. */
 lr_status lr_matrix_store_checkpoint(struct lr_matrix_store *store);
 
-/* Removes everything from TARGET.part but the elements and the identification. A run that was killed while it turned
- * the file into HDF5 may have left more. */
+/* Removes everything from TARGET.part except for the elements and the identification. A run that was killed while it
+ * turned the file into HDF5 may have left more. */
 lr_status lr_matrix_store_trim(struct lr_matrix_store *store);
 
 /* Closes both files, which stay. */
@@ -101,7 +101,7 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
 /* Reads how many elements each row has, row after row. All fields but `store` begin as zero. */
 struct lr_matrix_counts {
     struct lr_matrix_store *store;
-    int64_t segment, left; /* offset of the next number, and number of numbers left in its segment */
+    int64_t segment, left; /* offset of the next number, and how many numbers its segment has left */
     int64_t next_segment;
 };
 /* Reads at most `room` numbers; *num = 0 at the end. */

@@ -59,7 +59,7 @@ static lr_status write_all(struct mtx *mtx)
                                               .values = mtx->values};
         LR_TRY(lr_matrix_store_read(store, &piece));
         for (int64_t k = 0; k < piece.count; k++) {
-            /* The row of the element. Rows without elements are passed over. */
+            /* The row of the element. Rows without elements are skipped. */
             while (mtx->left == 0) {
                 if (mtx->next_number == mtx->num_numbers) {
                     mtx->next_number = 0;

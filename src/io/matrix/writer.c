@@ -22,7 +22,7 @@
 
 /* --- the key --- */
 
-/* Adds a list and its length. Without the length, two lists would have the digest of one longer list. */
+/* Adds a list and its length. Without the length, two lists would have the same digest as one longer list. */
 static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, size_t bytes)
 {
     const int64_t num = items != NULL ? count : -1;
@@ -312,7 +312,7 @@ static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit)
 {
     if (check_params(params) != LR_OK) return NULL;
-    /* A missing HDF5 plugin is reported before the rows are computed, which takes long. */
+    /* A missing HDF5 plugin is reported before the rows are computed, because the computation takes long. */
     if (params->format == LR_MATRIX_HDF5 && lr_plugin_hdf5(params->log) == NULL) return NULL;
     lr_matrix_writer *writer = lr_alloc(1, sizeof(*writer), "a matrix writer", params->log);
     if (writer == NULL) return NULL;
@@ -338,7 +338,7 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
         };
         done = key != NULL && lr_matrix_store_open(&writer->store, &store) == LR_OK;
         free(key);
-        writer->store.params.key = NULL; /* freed above; only lr_matrix_store_open reads it */
+        writer->store.params.key = NULL; /* the key was freed above; only lr_matrix_store_open reads it */
         writer->next_place = done ? writer->store.totals.rows : 0;
     }
     if (!done) {
@@ -358,7 +358,7 @@ lr_matrix_writer *lr_matrix_writer_create_sized(size_t given_bytes, const lr_mat
     share.whole = whole;
     with.share = &share;
     lr_matrix_writer *writer = lr_matrix_writer_create_within(&with, INT32_MAX);
-    if (writer != NULL) writer->params.share = NULL; /* it points to memory of this function */
+    if (writer != NULL) writer->params.share = NULL; /* share points to memory of this function */
     return writer;
 }
 
@@ -392,7 +392,7 @@ static lr_status take(void *user, const lr_row *row)
         if (place == params->num_voxels || params->voxels[place] != row->row) place = -1;
     }
 
-    /* A wrong row is an error of the program that computes rows. Without this check, it would corrupt the file. */
+    /* A wrong row is an error of the program that computes rows. Without this check, the row would corrupt the file. */
     if (row->row < writer->next_row || place < writer->next_place || place >= writer->content.num_rows ||
         row->count < 0) {
         return lr_error(params->log, LR_USAGE, "row %lld came to %s out of order: %lld of %lld rows are there",

@@ -17,8 +17,8 @@ struct lr_matrix_fns {
     void (*abandon)(void *self);
 };
 
-/* Begins tab-separated text. lr_matrix_writer has checked params, and has set begin and end also for points. It keeps
- * the data that params point to as long as `self` lives. Returns `self`, or NULL, logged, on failure. */
+/* Begins tab-separated text. lr_matrix_writer has checked params, and has set begin and end also for points. The data
+ * to which params point stay until `self` is freed. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 
@@ -29,7 +29,7 @@ extern const struct lr_matrix_fns lr_matrix_stir_fns;
 /* All rows of a matrix. HDF5, npz and Matrix Market files are made from them. */
 struct lr_matrix_content {
     const lr_matrix_writer_params *params;
-    struct lr_matrix_store *store; /* its state is that after a checkpoint */
+    struct lr_matrix_store *store; /* the store, in its state after a checkpoint */
     int64_t num_rows, num_columns;
     int64_t index_limit; /* largest number of columns or elements for which indices and indptr are int32;
                             INT32_MAX except in tests */
@@ -56,7 +56,7 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
  * logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
-/* lr_matrix_writer_create with another index_limit. */
+/* Does the same as lr_matrix_writer_create, with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit);
 
 /* --- reading --- */

@@ -221,7 +221,7 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
                             .crystals = draft->list.items,
                             .num_crystals = draft->list.count,
                             .log = log};
-    /* The smallest angle between orientations of crystals becomes a number of positions of rsectors. */
+    /* The number of positions of rsectors follows from the smallest angle between orientations of crystals. */
     const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
     if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
         list.coincidence.min_module_difference = (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
@@ -287,7 +287,8 @@ static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_
             own->block_crystals[k] = from->block_crystals[k];
             own->pitch_mm[k] = from->pitch_mm[k];
             own->face_mm[k] = from->face_mm[k];
-            /* The block gap is the distance that remains beyond the gap between all crystals. */
+            /* Blocks are at the same distance in all layers. The crystals of a layer fill a part of this distance, and
+             * the block gap is the rest. */
             const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
             own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
             if (from->offset_mm[k] != 0 || own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k] < 0) {
@@ -342,7 +343,7 @@ static void put_geometry(struct lr_output *output, const lr_scanner *scanner, co
                                        "crystal gap axial",
                                        "mean depth of interaction"};
     enum { NUM_KEYS = sizeof(keys) / sizeof(keys[0]) };
-    double values[NUM_KEYS][LR_MAX_LAYERS]; /* one for each layer */
+    double values[NUM_KEYS][LR_MAX_LAYERS]; /* one value for each layer */
     for (int l = 0; l < layers->count; l++) {
         const lr_ring *own = &layers->rings[l];
         const double gap_mm[2] = {own->pitch_mm[0] - own->face_mm[0], own->pitch_mm[1] - own->face_mm[1]};

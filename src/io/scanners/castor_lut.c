@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's look-up tables. A text header (.hscan, or .ghscan if CASToR wrote it) has its table (.lut, .glut) in the
- * same folder. The table has 6 float32 per crystal: centre and orientation. CASToR needs the depth of crystals, but not
- * their other sizes. Its frame is left-handed; x is reversed here. source: iScannerPET.cc of CASToR 3.1.1; and the
- * crystals of a table or a .geom, found in a scanner. */
+ * CASToR's look-up tables, and the search for the crystals of a table or a .geom in a scanner. A text header (.hscan,
+ * or .ghscan if CASToR wrote it) has its table (.lut, .glut) in the same folder. The table has 6 float32 per crystal:
+ * centre and orientation. CASToR needs the depth of crystals, but not their other sizes. Its frame is left-handed; x is
+ * reversed here. source: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -27,8 +27,8 @@ enum { NUM_SAMPLES = 128 };
 /* Interpretations of an orientation. */
 enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* Another interpretation replaces the table's one if the table's cosine is larger than good_cosine, and is `better`
- * times as large as the cosine of the other one. */
+/* Another interpretation replaces the interpretation of the table if the table's mean cosine is larger than
+ * good_cosine, and at least `better` times as large as the mean cosine of the other interpretation. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum reading reading, const double written[3], double axis[3])
@@ -40,10 +40,10 @@ static void read_as(enum reading reading, const double written[3], double axis[3
     axis[2] = written[2];
 }
 
-/* Replaces the crystals' axes[2] by the interpretation that agrees best with the positions of their neighbours. Groups
- * of crystals are layers. If the chosen interpretation differs from the table, a warning names `path`. Returns the mean
- * cosine, over a sample, of the angle between the axis and the direction to the neighbour; 0 is perfect. Linear
- * time. */
+/* Sets the crystals' axes[2] by the interpretation that agrees best with the positions of their neighbours. Groups of
+ * crystals are layers. If the chosen interpretation differs from the table, a warning names `path`. Returns the mean
+ * cosine, over a sample, of the angle between the axis and the direction to the neighbour. A perfect agreement gives 0.
+ * Linear time. */
 static double orient_crystals(lr_crystal *crystals, int count, const char *path, const lr_log *log)
 {
     static const char *const words[NUM_READINGS] = {"", "mirrored", "along the panels, not across them",
@@ -223,8 +223,9 @@ static lr_status read_table(struct draft *draft)
 
 /* --- the scanner --- */
 
-/* If orientations agree with the positions to a degree, they determine which crystals belong together. Otherwise the
- * scanner is built from the positions alone. If that fails, it is built from the orientations. */
+/* If orientations agree with the positions to within about a degree, the orientations determine which crystals belong
+ * together. Otherwise the scanner is built from the positions alone. If that fails, it is built from the
+ * orientations. */
 static lr_scanner *create(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = draft->off <= agreement ? lr_listed_crystals_try(list, crystal_of) : NULL;
@@ -280,7 +281,7 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
     lr_status status = lr_castor_order_keep(scanner, crystal_of, log);
     crystal_of = NULL;
 
-    /* The smallest angle between orientations becomes a number of places around the ring. */
+    /* The number of places around the ring follows from the smallest angle between orientations. */
     double least_deg = 0;
     const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
     if (status == LR_OK) status = lr_keyed_text_number(text, &angle, 0, &least_deg);
@@ -438,7 +439,7 @@ lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int 
 {
     const bool is_geometry = lr_path_ends(path, ".geom");
     lr_scanner *listed = is_geometry ? lr_geom_read(path, log) : NULL;
-    double(*places_mm)[3] = NULL; /* centres of crystals, by CASToR's numbers, in our frame */
+    double(*places_mm)[3] = NULL; /* centres of crystals, by CASToR's numbers, in LORaster's frame */
     int *order_of_listed = NULL;
     int64_t num_bytes = 0;
     char *bytes = NULL;

@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
     return lr_order_lists(one, other, sizeof(one) / sizeof(one[0]));
 }
 
-/* Computes the order of the files that we write. */
+/* Computes the order of the files that this program writes. */
 static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
 {
     const int count = scanner->num_crystals;
@@ -87,7 +87,7 @@ lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *lo
     return status;
 }
 
-/* Separates properties by "; ": a list with commas and "and" would need to know the last one. */
+/* Properties are separated by "; ". A list with commas and "and" would have to know which property is the last. */
 static void add_lost(char lost[512], const char *format, double value)
 {
     const size_t used = strlen(lost);

@@ -25,7 +25,7 @@ static const char *const geom_endings[] = {".geom", NULL};
 static const char *const hscan_endings[] = {".hscan", NULL};
 static const char *const petsird_endings[] = {".petsird", NULL};
 
-/* The first format that recognises a file reads it. If none does, YAML reads it, the first row. */
+/* The first format that recognises a file reads it. A file that no format recognises is read as YAML, the first row. */
 static const struct lr_scanner_format formats[] = {
     {"YAML", yaml_endings, NULL, lr_scanner_read_file, lr_scanner_yaml_write},
     {"CASToR .geom", geom_endings, lr_geom_recognises, lr_geom_read, lr_geom_write},
@@ -118,7 +118,7 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
         }
     }
 
-    /* Suggests the nearest name, or else a name that contains the last part of `name`: "biograph-mmr". */
+    /* Suggests the name nearest to `name`, or else nearest to its last part, such as "mmr" of "biograph-mmr". */
     const char *near = lr_nearest_word(name, lr_preset_names, (size_t)lr_num_presets);
     const char *part = name + strlen(name);
     while (part > name && strchr("-_ ", part[-1]) == NULL) part--;

@@ -23,8 +23,8 @@ struct lr_scanner_format {
     lr_status (*write)(const char *path, const lr_scanner *scanner, const lr_log *log);
 };
 
-/* The readers and writers. Only they convert coordinate frames. docs/formats/scanners.md gives the frame of each
- * format. */
+/* The readers and writers. Only these functions convert coordinate frames. docs/formats/scanners.md gives the frame of
+ * each format. */
 
 /* CASToR's generated geometry. The file is read line by line, so memory depends on the number of crystals (at most
  * LR_MAX_FILE_CRYSTALS, 64 bytes each), not on the file's size. */
@@ -58,8 +58,8 @@ extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_k
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
-/* Looks up a scanner by its name in STIR. wanted: receives the number of places around a ring and the number of rings;
- * of several scanners, one with the given number of rings wanted[1] is preferred. Returns false, with wanted unchanged,
+/* Looks up a scanner by its name in STIR. wanted: receives the number of places around a ring and the number of rings.
+ * If several scanners have the name, a scanner with wanted[1] rings is preferred. Returns false, with wanted unchanged,
  * if STIR knows no such scanner. */
 bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
 
@@ -118,7 +118,7 @@ struct lr_preset {
     const char *text; /* the YAML file, zero terminated ASCII */
 };
 
-/* Presets, sorted by name, and a list of their names, which NULL ends. */
+/* Presets, sorted by name, and a list of their names. NULL ends this list. */
 extern const struct lr_preset lr_preset_table[];
 extern const char *const lr_preset_names[];
 extern const int lr_num_presets;
@@ -133,7 +133,7 @@ extern const int lr_num_petsird;
 /* Largest number of crystals in files that list or describe them. The largest existing scanner has 564,480 crystals. */
 #define LR_MAX_LISTED_CRYSTALS 2000000
 
-/* A growing list. Zero is valid. */
+/* A growing list. A struct of zeros is an empty list. */
 struct lr_listed_crystals {
     lr_crystal *items; /* owned */
     int count;
@@ -144,7 +144,7 @@ struct lr_listed_crystals {
 lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal, const char *path,
                                  const lr_log *log);
 
-/* Refuses a count of a header that is too large. */
+/* Refuses a header's count of crystals that is too large. */
 lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log);
 
 /* Like lr_scanner_from_crystals, but without logging a failure, for a list that may be read in another way. Warnings go

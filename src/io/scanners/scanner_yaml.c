@@ -23,7 +23,7 @@ struct lr_yaml_crystals {
 /* The layers of a module. */
 struct lr_yaml_layers {
     lr_layer items[LR_MAX_LAYERS];
-    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* crystals of each layer that has its own */
+    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* crystals of each layer that lists its own crystals */
     int count;
 };
 

@@ -20,7 +20,7 @@
 #include <strings.h>
 
 /* Keys of STIR's projection-data headers, from InterfileHeader.cxx of STIR 6.2. One reader takes the scanner from a
- * header, another one the counts. Each ignores the keys of the other one. */
+ * header, and another reader takes the counts. Each reader ignores the keys of the other reader. */
 
 /* Idle keys follow from other keys, or concern the binning of data. */
 static const struct lr_known_key scanner_keys[] = {
@@ -91,8 +91,8 @@ const struct lr_known_keys lr_stir_data_keys = {.format = "STIR's headers of pro
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
-/* Scanners for which STIR also numbers virtual crystals. Around the ring it is the first crystal of each block; along
- * the axis it is the last one (docs/formats/events.md, "Siemens list mode"). */
+/* Scanners for which STIR also numbers virtual crystals. A virtual crystal is the first crystal of each block around
+ * the ring, and the last one along the axis (docs/formats/events.md, "Siemens list mode"). */
 static const struct {
     const char *type;
     int around, along;
@@ -105,7 +105,7 @@ static const struct {
 /* clang-format off */
 /* STIR's own scanners (Scanner.cxx of STIR 6). A header may give only their names. Lengths are in cm, as in headers. */
 static const struct known_scanner {
-    const char *names; /* separated by '|' */
+    const char *names; /* names, separated by '|' */
     double rings, places, diameter_cm, doi_cm, ring_cm, tilt_deg;
     double per_block[2], per_bucket[2], layers, bins, tof_ps;
 } known_scanners[] = {
@@ -296,7 +296,8 @@ static lr_status read_header(struct draft *draft)
                                    draft->places, draft->per_bucket[0], draft->per_block[0]);
     }
     /* If there are fewer rings than crystals of a block along the axis, each block has as many crystals along the axis
-     * as there are rings. The number of rings also fits if the last block along the axis lacks its virtual crystals. */
+     * as there are rings. The rings must form whole blocks. The last block along the axis lacks its virtual
+     * crystals. */
     if (draft->rings < draft->per_block[1]) draft->per_block[1] = draft->rings;
     if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
         return lr_keyed_text_error(&draft->text, NULL, "%g rings are no whole number of blocks of %g crystals",
@@ -326,11 +327,12 @@ double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
     return turn;
 }
 
-/* Lists the crystals ring by ring, from STIR's first ring, which has the largest z in our frame. Panels are blocks of a
- * cylinder, or buckets with `per_panel` crystals around the ring. */
+/* Lists the crystals ring by ring, from STIR's first ring, which has the largest z in LORaster's frame. Panels are
+ * blocks of a cylinder, or buckets with `per_panel` crystals around the ring. */
 static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_panel)
 {
-    /* first_angle: angle of the first panel's normal in our frame. shift_mm: shift of its crystals along the panel. */
+    /* first_angle: angle of the first panel's normal in LORaster's frame. shift_mm: shift of the crystals along their
+     * panel. */
     double first_angle = LR_PI / 2 + draft->tilt_deg * LR_PI / 180, shift_mm = 0;
     if (in_buckets) {
         /* Buckets are flat, and their normals pass through their middles (since STIR 6.2). */

@@ -31,8 +31,8 @@ struct lr_session_range {
     double low, high;           /* low < high */
 };
 
-/* The state of the viewer. A zero or NULL field was not chosen by the user. If a has_ field is true, the fields that
- * belong to it were chosen, even if they are zero. */
+/* The state of the viewer. A field that is zero or NULL was not chosen by the user. If a has_ field is true, the fields
+ * that belong to it were chosen, even if they are zero. */
 struct lr_view_session {
     char *scanner, *image, *mu, *data; /* owned: preset name or path */
     lr_grid grid;                      /* size 0 = none */
@@ -65,7 +65,7 @@ struct lr_view_session {
     int window[2]; /* width and height in pixels */
 };
 
-/* Frees what the session owns. All zero is allowed. */
+/* Frees what the session owns. A struct of zeros is allowed. */
 void lr_view_session_finish(struct lr_view_session *session);
 
 /* True if a text begins like a session file. */
