@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Attenuation: maps brought to 1/mm and checked, integrals along lines through their voxels, and factors per LOR
+ * Attenuation: maps converted to 1/mm and checked, integrals along lines through their voxels, and factors per LOR
  * (docs/method/common.md, "As a factor per LOR").
  *
- * A line is cut into slabs at the voxel faces across its steepest axis. The line crosses at most one face of each
- * other axis within a slab. Each slab is therefore independent of the others: it has three pieces, and needs neither
- * a search nor a sum of steps (the chords are the same as in Siddon, Fast calculation of the exact radiological
- * path, Med. Phys. 12 (1985)). */
+ * A line is cut into slabs at the voxel faces across its steepest axis. Within a slab, the line crosses at most one
+ * face of each other axis, so that it has at most three pieces. Each slab is independent of the other slabs, and needs
+ * neither a search nor a sum of steps. The chords are the same as in Siddon, Fast calculation of the exact radiological
+ * path, Med. Phys. 12 (1985). */
 #include "model/lors/attenuation.h"
 
 #include "base/log.h"
@@ -22,7 +22,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Distance in voxels from a voxel face within which a line counts as lying in the face. */
+/* A line that is this close to a voxel face, in voxels, counts as lying in the face. */
 #define IN_FACE 1e-9
 
 /* A line from `from` at t = 0 to from + along at t = 1, in box coordinates. */
@@ -37,7 +37,7 @@ static inline int clamp(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The line's coordinate along one of the two axes that are not its steepest. */
+/* The coordinate of a line along one of the two axes other than its steepest axis. */
 struct flat_axis {
     double from, along, inverse; /* 1 / along, or 0 if along is 0 */
     int64_t stride;
@@ -49,7 +49,8 @@ static struct flat_axis flat_axis(const struct lr_mu_lines *self, const struct l
     return (struct flat_axis){line->from[axis], along, along != 0.0 ? 1.0 / along : 0.0, self->stride[axis]};
 }
 
-/* The t in t[0] .. t[1] at which the line passes from cell `from` to its neighbour `to`; t[1] if both are one cell. */
+/* Returns the t in t[0] .. t[1] at which the line passes from cell `from` to its neighbour `to`, or t[1] if `from` and
+ * `to` are one cell. */
 static inline double crossing(const struct flat_axis *axis, int from, int to, const double t[2])
 {
     const int face = from > to ? from : to;
@@ -80,7 +81,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
             t[0] = t[1];
             continue;
         }
-        /* The line crosses at most one face. Two faces, at both ends of the slab, come from rounding only. */
+        /* The line crosses at most one face. Only rounding can give two faces, one at each end of the slab. */
         const int y1 = clamp(y_end, y0 - 1, y0 + 1), z1 = clamp(z_end, z0 - 1, z0 + 1);
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;
@@ -321,12 +322,12 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 
 /* --- units and places of maps --- */
 
-/* Attenuation in 1/mm that no scanned object reaches (titanium has 0.04). Water exceeds it if values are in 1/cm
- * (0.096). */
+/* Attenuation in 1/mm that no scanned object reaches (titanium has 0.04). If the values are in 1/cm, water (0.096)
+ * exceeds this limit. */
 static const double usual_per_mm = 0.05;
-/* Attenuation above any material's at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
+/* Attenuation that no material reaches at 511 keV. Lead has 0.18/mm, and tungsten has 0.25/mm. */
 static const double most_per_mm = 0.3;
-/* Half of water's attenuation: every person or phantom exceeds it somewhere. */
+/* Half of the attenuation of water, which every person or phantom exceeds somewhere. */
 static const double least_per_mm = 0.0048;
 /* Least difference between air and any other material in Hounsfield units. */
 static const double least_contrast = 50;
@@ -349,7 +350,7 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     }
 
     const lr_grid *grid = &mu->grid;
-    double sum = 0, inside = 0; /* sums over the map, and over its part between the modules */
+    double sum = 0, inside = 0; /* sums over the map, and over the part of the map between the modules */
     double middle[3] = {0};     /* centre of the map, weighted by its values, mm */
     const int64_t count = lr_grid_num_voxels(grid);
     for (int64_t row = 0; row < count; row++) {
@@ -385,7 +386,7 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     return LR_OK;
 }
 
-/* --- both --- */
+/* --- unit and position of a map --- */
 
 lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_map_params *given)
 {

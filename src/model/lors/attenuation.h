@@ -11,7 +11,7 @@
 struct lr_mu_lines {
     float *values; /* owned; the box around the voxels that are not zero, with a border of one voxel of zeros */
     int64_t stride[3];
-    double size[3];   /* size of the box without its border; coordinates start at 0 there */
+    double size[3];   /* size of the box without its border; coordinates are 0 at its lowest corner */
     double corner[3]; /* lowest corner of the box, in voxels from the corner of the grid */
     double voxel_mm[3], origin_mm[3];
 };

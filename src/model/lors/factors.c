@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Factors per LOR: products of crystals' values, products of sources, and expected randoms from the fan sums of delayed
- * coincidences (docs/method/common.md, "Expected randoms"). A random coincidence joins two photons of different decays.
- * So the rate of a LOR is the product of two singles rates. */
+ * Factors per LOR: products of two crystals' values, products of several sources, and expected randoms from the fan
+ * sums of delayed coincidences (docs/method/common.md, "Expected randoms"). A random coincidence joins two photons of
+ * different decays. So the rate of a LOR is the product of two singles rates. */
 #include <lr/factors.h>
 
 #include "base/log.h"
@@ -113,7 +113,7 @@ lr_lor_source lr_source_product_source(lr_source_product *product)
 
 /* --- expected randoms --- */
 
-/* Least mean number of ends of delayeds per group of crystals: the group's value is then good to 14 %. */
+/* Least mean number of ends of delayeds per group of crystals. The value of a group then has an error of 14 %. */
 #define MIN_ENDS 50.0
 /* Relative tolerance of fan sums, and the largest number of iterations. */
 #define FAN_TOLERANCE 1e-7
@@ -158,9 +158,9 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     if (keys == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        /* A module's column is its index among the modules of its ring position that begin with the same crystal ring,
-         * which are blocks next to each other in a panel. The modules of a panel are consecutive. Modules of an
-         * explicit list have no positions, and only their layer counts. */
+        /* The column of a module is its index among the modules that are at the same ring position and begin with the
+         * same crystal ring. These are blocks next to each other in a panel. The modules of a panel are consecutive.
+         * Modules of an explicit list have no ring positions, and only their layer counts. */
         int column = 0;
         for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
             const lr_module *before = &scanner->modules[other];

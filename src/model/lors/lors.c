@@ -60,7 +60,7 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
 #define SAME_AZIMUTH 1e-6
 
 struct azimuth {
-    int64_t angle; /* azimuth of the module's centre, in SAME_AZIMUTH */
+    int64_t angle; /* azimuth of the module's centre, in units of SAME_AZIMUTH */
     int module;
 };
 
@@ -87,7 +87,7 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         const double *centre = scanner->modules[m].centre_mm;
         const double azimuth = fmod(atan2(centre[1], centre[0]) + 2 * LR_PI, 2 * LR_PI);
         sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % full_circle, m};
-        /* The direction in which crystal numbers increase around the axis: along u or v, up or down. */
+        /* Finds the module's axis, u or v, that runs around the scanner's axis, and the direction in which it runs. */
         const lr_module *module = &scanner->modules[m];
         const double around[3] = {module->normal[1], -module->normal[0], 0.0};
         const double u = vec_dot(module->u, around), v = vec_dot(module->v, around);
@@ -129,7 +129,7 @@ int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave)
 
 /* --- the list of LORs --- */
 
-/* Crystal pairs between two reports of progress, about 0.1 s. */
+/* Number of crystal pairs between two reports of progress, about 0.1 s of work. */
 #define WORK_BETWEEN_REPORTS ((int64_t)1 << 22)
 
 /* A list under construction; the public struct is a const view of it. */
@@ -275,7 +275,7 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     const int j = module_a < module_b ? module_b : module_a;
     int64_t low = lors->first_pair[i], high = lors->first_pair[i + 1];
     if (low == high || j < lors->pairs[low][1] || j > lors->pairs[high - 1][1]) return -1;
-    /* Modules in coincidence with one module mostly have consecutive numbers. */
+    /* Modules in coincidence with one module mostly have consecutive numbers, so the pair is guessed first. */
     const int64_t guess = low + (j - lors->pairs[low][1]);
     if (guess < high && lors->pairs[guess][1] == j) return guess;
     while (high - low > 1) {
@@ -434,9 +434,9 @@ struct fan_loop {
     int64_t sums_size;
 };
 
-/* True if a set of bits allows entry at[0] of a first module with entry at[1] of a second one. The set is stored in the
- * order (lower module, higher module). is_lower: true if the first module is the lower one. size: number of entries of
- * each. */
+/* True if a set of bits allows entry at[0] of a first module together with entry at[1] of a second module. The set is
+ * stored in the order (lower module, higher module). is_lower: true if the first module is the lower one. size: the
+ * number of entries of each module. */
 static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], const int64_t size[2])
 {
     return lr_mask_bit(set, is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0]);
@@ -488,7 +488,8 @@ static void add_module(const struct fan_loop *loop, int near, int far, double *s
     }
 }
 
-/* Computes the fan sums of the crystals of some modules. Only one worker writes the sums of a module's crystals. */
+/* Computes the fan sums of the crystals of some modules. The sums of a module's crystals are written by one worker
+ * only. */
 static void fan_modules(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct fan_loop *loop = user;
@@ -524,7 +525,7 @@ lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fan
 /* Number of LORs that a thread looks up at once. For fewer LORs, starting a thread takes longer than the work. */
 enum { AT_ONCE = 1 << 14 };
 
-/* A look-up of many LORs. The pointer of the wanted result is set; those of other results are NULL. */
+/* A look-up of many LORs. The pointer to the wanted result is set, and the pointers to all other results are NULL. */
 struct look_up {
     const lr_lors *lors;
     const lr_lor_span *span;

@@ -17,7 +17,7 @@ struct lr_pair_window {
     const int32_t *pairs; /* the list, [num_pairs] ascending; NULL = all pairs */
     int64_t num_pairs;
     int64_t begin, end;              /* the window has the list's pairs begin .. end - 1 */
-    int64_t first_value, num_values; /* the range of its values among the values of the whole list */
+    int64_t first_value, num_values; /* range of the window's values among the values of the whole list */
 };
 
 static inline int64_t lr_pair_size(const lr_lors *lors, int64_t pair)
@@ -50,7 +50,7 @@ static inline int64_t lr_pair_window_size(const struct lr_pair_window *window, i
     return lr_pair_size(window->lors, lr_pair_window_pair(window, k));
 }
 
-/* Empties the window. The next pair is the one after its last pair. */
+/* Empties the window. The next pair to add is the pair after the window's last pair. */
 static inline void lr_pair_window_leave(struct lr_pair_window *window)
 {
     window->begin = window->end;

@@ -14,7 +14,7 @@
 struct lr_lor_place {
     const lr_lors *lors;
     int64_t pair;         /* index in lors->pairs */
-    int64_t row;          /* LOR of crystal a with b = 0 */
+    int64_t row;          /* number of the LOR that joins crystal a and crystal b = 0 */
     int crystals_j;       /* number of LORs of this row, one per crystal of the higher module; 0 = no row found yet */
     int nu_j;             /* crystals along u of the higher module */
     int first_i, first_j; /* first_crystal of the two modules */
@@ -43,7 +43,7 @@ static inline bool lr_place_in_coincidence(const struct lr_lor_place *place)
                                  place->b / place->nu_j);
 }
 
-/* Number k of a span. */
+/* The LOR at index k of a span. */
 static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 {
     return span->numbers != NULL ? span->numbers[k] : span->first + k;
@@ -52,13 +52,13 @@ static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 /* True if all numbers of the span are LORs of this list. */
 bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 
-/* Places of a module's crystals: numbers of positions around the axis, along u, or along v if v runs around the
- * axis. */
+/* Places of a module's crystals. A place is the number of a position around the axis. Places run along u, or along v if
+ * v runs around the axis. */
 struct lr_module_places {
-    int32_t first; /* the place of number 0 */
-    int32_t rank;  /* number of modules before it at the same azimuth */
-    int8_t step;   /* +1 or -1 from one number to the next */
-    bool is_v;     /* true if the numbers are q, else p */
+    int32_t first; /* place of the crystals with p = 0, or with q = 0 if is_v */
+    int32_t rank;  /* number of modules at the same azimuth that come before this module */
+    int8_t step;   /* step of the place from one crystal to the next, +1 or -1 */
+    bool is_v;     /* true if places depend on q, false if they depend on p */
 };
 
 struct lr_angles {
@@ -77,8 +77,8 @@ static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, i
     return places->rank + (places->is_v ? p : q);
 }
 
-/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: least number of angles in a part for which all kinds of
- * row pairs have the same angles. */
+/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: if a part has fewer angles, the kinds of row pairs have
+ * different angles. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
 static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
@@ -86,21 +86,22 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* The number of an angle's part changes by this number from one kind of row pairs to the next. */
+/* From one kind of row pairs to the next, the part of an angle shifts by this number. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;
 }
 
-/* The number of the part to which LORs with this sum of two places and this kind of row pair belong. Two adjacent sums
- * are one angle, because the LORs of an odd sum lie in the middle between the LORs of an even sum. */
+/* The number of the part to which a LOR belongs. sum: the sum of the places of its two crystals. kind: its kind of row
+ * pair. Two adjacent sums are one angle, because the LORs of an odd sum lie in the middle between the LORs of an even
+ * sum. */
 static inline int32_t lr_turn(const lr_lors *lors, int interleave, int32_t sum, int32_t kind)
 {
     const int32_t count = lors->angles->count, angle = (sum < count ? sum : sum - count) / 2;
     return (angle + kind * lr_turn_shift(lors, interleave)) % interleave;
 }
 
-/* True if the part contains LORs with this sum of two places, of any kind of row pair. */
+/* True if the part contains LORs with this sum of two places, for any kind of row pair. */
 static inline bool lr_has_angle(const lr_lors *lors, const lr_selection *part, int32_t sum)
 {
     if (part->interleave <= 1) return true;
@@ -129,7 +130,7 @@ lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors 
  * view 3". */
 const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
 
-/* Reports a value that is not finite and at least 0. */
+/* Reports a value that is negative or not finite. */
 lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name, const lr_log *log);
 
 #endif

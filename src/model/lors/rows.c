@@ -200,6 +200,6 @@ int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3])
         lr_scanner_detection_centre(lors->scanner, n == 0 ? pair.module_i : pair.module_j, centre_mm);
         for (int k = 0; k < 3; k++) distance2[n] += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
     }
-    /* The lower module, i, wins a tie. */
+    /* If both distances are equal, the result is the lower module, i. */
     return distance2[1] - distance2[0] > 1e-9 * distance2[1] ? pair.module_j : pair.module_i;
 }

@@ -50,7 +50,7 @@ struct lr_element {
 /* A growing list. A zeroed struct is an empty list. */
 struct lr_elements {
     struct lr_element *list;
-    struct lr_element *spare; /* for sorting */
+    struct lr_element *spare; /* memory for sorting */
     int64_t count, capacity, spare_capacity;
 };
 
@@ -59,13 +59,13 @@ void lr_elements_finish(struct lr_elements *elements);
 /* errors of the functions of a list: LR_FAILED, out of memory, logged. */
 lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value, const lr_log *log);
 
-/* Sorts by LOR, 0 <= lor < num_lors, and sums repeats in the order in which they were added. */
+/* Sorts by LOR, 0 <= lor < num_lors. Values of equal LORs are summed in the order in which they were added. */
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
 
 /* Index of the first element of a merged list whose LOR is at least `lor`; count if there is none. */
 int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
 
-/* Replaces the list by `scale` times another one, without its zeros. */
+/* Replaces the list by a copy of another list, times `scale` and without zeros. */
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from, double scale,
                              const lr_log *log);
 
@@ -108,7 +108,7 @@ struct lr_row_block_sink {
     void *user;
 };
 
-/* A sink that also takes blocks, which lr_operator_rows detects by lr_row_entry_of. */
+/* A sink that also takes blocks. lr_operator_rows recognises such a sink by lr_row_entry_of. */
 struct lr_row_entry {
     lr_row_sink rows;
     struct lr_row_block_sink blocks;
@@ -131,10 +131,10 @@ struct lr_rows {
     const double (*points_mm)[3]; /* [end] */
     int64_t begin, end;
     /* [num_pairs] module pairs, ascending. Elements of other pairs are not needed; NULL = all are needed. A backend may
-     * ignore this (operator/backend.h). */
+     * ignore this list (operator/backend.h). */
     const int32_t *pairs;
     int64_t num_pairs;
-    const struct lr_row_block_sink *blocks; /* sink for blocks of whole rows; NULL = none. A backend may ignore this. */
+    const struct lr_row_block_sink *blocks; /* sink for blocks of whole rows, which a backend may ignore; NULL = none */
 };
 
 /* Sample points per row. */

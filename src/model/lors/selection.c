@@ -40,7 +40,7 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
                         selection->interleave_turn, selection->interleave);
     }
 
-    /* Numbers ascend within their range; one of the lists is empty. */
+    /* The numbers of a list must ascend within their range, and one of the two lists must be empty. */
     const bool has_lors = selection->num_lors > 0;
     const char *what = has_lors ? "LOR" : "module pair";
     const int64_t num = has_lors ? selection->num_lors : selection->num_pairs;
@@ -151,7 +151,7 @@ int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor)
     return found ? finder->entry_begin + lor - lors->offsets[selection->pairs[finder->entry]] : -1;
 }
 
-/* --- what is interleaved --- */
+/* --- blanks in interleaved selections --- */
 
 void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, float *values)
 {
@@ -163,7 +163,7 @@ void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, floa
         for (int a = 0; a < size_i[0] * size_i[1]; a++, values += size_j[0] * size_j[1]) {
             const int32_t at = lr_place_of_crystal(i, a % size_i[0], a / size_i[0]);
             const int32_t row = lr_row_of_crystal(i, a % size_i[0], a / size_i[0]);
-            for (int b = 0; b < size_j[j->is_v]; b++) { /* a place, whose crystals are one for each row */
+            for (int b = 0; b < size_j[j->is_v]; b++) { /* a place, with one crystal in each row */
                 const int32_t sum = at + lr_place_of_crystal(j, b, b);
                 bool keeps[LR_ROW_KINDS];
                 for (int kind = 0; kind < LR_ROW_KINDS; kind++)

@@ -19,7 +19,7 @@ static inline bool lr_selection_is_all(const lr_selection *selection)
  * ascending, or a number is out of range. */
 lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection, const lr_log *log);
 
-/* The LOR of the value at a position among the selection's values. */
+/* The LOR whose value is at this position among the selection's values. */
 int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int64_t position);
 
 /* An iteration over the LORs of a selection, span by span, in order. Set the first five fields, zero the rest, and call
@@ -28,7 +28,7 @@ struct lr_selection_walk {
     const lr_lors *lors;
     const lr_selection *selection;
     int64_t begin, end;  /* LORs outside begin .. end - 1 are skipped; both 0 = none are skipped */
-    int64_t longest;     /* most values of a span; 0 = no limit */
+    int64_t longest;     /* largest number of values of a span; 0 = no limit */
     lr_lor_span span;    /* out: the span, never empty */
     int64_t position;    /* out: position of the span's first LOR */
     int64_t entry;       /* next entry of the list */
@@ -42,7 +42,7 @@ bool lr_selection_next(struct lr_selection_walk *walk);
 struct lr_selection_finder {
     const lr_lors *lors;
     const lr_selection *selection;
-    int64_t entry;       /* all entries before it are below the last LOR searched for */
+    int64_t entry;       /* all entries before this one are below the last LOR that was searched */
     int64_t entry_begin; /* position of the entry's first LOR */
 };
 

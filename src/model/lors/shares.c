@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Division of the rows of a matrix into parts of about equal work. The cost of a voxel's row is the number of LORs
- * there, estimated from lines through points of the grid. The cost of a LOR's row is the length of its line within
- * the grid. */
+ * through the voxel, estimated from lines through points of the grid. The cost of a LOR's row is the length of its line
+ * within the grid. */
 #include <lr/forecast.h>
 
 #include "base/log.h"
@@ -16,15 +16,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* LINES: number of lines through a point. MOST_POINTS: largest number of points along an axis. MOST_CROSSINGS: largest
- * total number of tests of a line against a module. */
+/* LINES: number of lines through a point. MOST_POINTS: largest number of points along z. MOST_CROSSINGS: largest total
+ * number of tests of a line against a module. */
 enum { LINES = 256, MOST_POINTS = 24, MOST_CROSSINGS = 60000000 };
 /* Least cost of a row, divided by the mean cost of a row. */
 static const double least_share = 0.02;
 
 /* --- LORs through a point --- */
 
-/* The first module on a line from a point, and the number of its crystals per steradian there. */
+/* The first module on a line from a point, and the number of its crystals per steradian as seen from the point. */
 struct hit {
     int module; /* -1 = none */
     double t_mm, crystals_per_sr;
@@ -58,8 +58,8 @@ struct boxes {
     double *cost; /* owned [num[2]][num[1]][num[0]] */
 };
 
-/* Finds the costs of boxes of voxels: the number of LORs through the middle of each. There is one box per voxel along
- * each axis, but at most MOST_POINTS. Most boxes are along z, and there are fewer if there are many modules. */
+/* Finds the cost of each box of voxels, which is the number of LORs through the middle of the box. There are at most 4
+ * boxes along x and y, and MOST_POINTS along z. There are fewer boxes if there are many modules. */
 static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct boxes *boxes, const lr_log *log)
 {
     static const int most[3] = {4, 4, MOST_POINTS};
@@ -200,9 +200,9 @@ struct costs {
     int64_t num;
 };
 
-/* Divides the items into asked[1] consecutive parts with about equal sums of costs, each of at least one item, and
- * finds the range of part asked[0], counted from 1. A cut between two parts is where the sum of costs before it is
- * nearest to the ideal sum of the parts before it. */
+/* Divides the items into asked[1] consecutive parts with about equal costs, each of at least one item. Finds the range
+ * of part asked[0], counted from 1. Each cut is where the sum of all costs before the cut is nearest to the ideal
+ * sum. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;

@@ -2,14 +2,14 @@
  * Copyright The LORaster authors
  *
  * Subsets of LORs: docs/method/common.md, "Subsets". Lines that differ by a rotation around the axis form a class. The
- * lines of a class are dealt to the subsets in the order of their directions, so that every subset has each kind of
- * line from directions all around. If there are enough lines, one line is all pairs of modules that look the same along
- * the axis, together with the pairs half a rotation further: projections compute such pairs together, so that the time
- * of a subset is its share of the whole.
+ * lines of a class are distributed to the subsets in the order of their directions, so that every subset has lines of
+ * each class from all directions. If there are enough lines, all pairs of modules that look the same along the axis
+ * count as one line, together with the pairs half a rotation further. Projections compute such pairs together, so that
+ * the time for a subset is proportional to its number of LORs.
  *
- * The evenness of subsets is measured at points where LORs cross. From such a point one line leads to each crystal
- * around. Subsets are even if each of them has the same number of these lines, in directions that are spread like those
- * of all lines. */
+ * The evenness of subsets is measured at points where LORs cross. From such a point, one line leads to each crystal
+ * around the point. Subsets are even if each has the same number of these lines, with directions that are spread like
+ * the directions of all lines. */
 #include <lr/recon.h>
 
 #include "base/log.h"
@@ -29,8 +29,8 @@
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
 /* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. A smaller weight is
- * used for lines of several pairs: such lines are few, and other classes must cancel the Fourier components of each
- * class. */
+ * used for lines of several pairs. There are few such lines, and the Fourier components of one class must be cancelled
+ * by other classes. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* Least number of lines of several pairs for each subset. If there are fewer, pairs are distributed one by one. */
@@ -39,13 +39,13 @@ enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
 /* A module pair as the line between two centres. */
 struct pair_line {
-    int64_t from_axis; /* distance at which the line passes the axis, in SAME_PLACE_MM */
-    int64_t low, high; /* axial places of the line's ends, in SAME_PLACE_MM */
-    int64_t angle;     /* azimuth of the point nearest to the axis, in SAME_ANGLE */
-    int64_t direction; /* equal for lines that have the same projection along the axis, or have it after half a turn */
+    int64_t from_axis; /* distance of the line from the axis, in units of SAME_PLACE_MM */
+    int64_t low, high; /* axial places of the line's ends, in units of SAME_PLACE_MM */
+    int64_t angle;     /* azimuth of the point nearest to the axis, in units of SAME_ANGLE */
+    int64_t direction; /* equal for lines with the same projection along the axis, also after half a rotation */
     bool has_side;     /* true if the point nearest to the axis is not on the axis */
     int64_t class_number;
-    int64_t rank;     /* rank within its class, which decides its subset */
+    int64_t rank;     /* rank of the line within its class, which decides the line's subset */
     int64_t num_lors; /* number of LORs in coincidence */
     int32_t pair;
     int64_t keys[4]; /* keys by which lines are sorted; the last is the pair */
@@ -80,7 +80,7 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     line->num_lors = lr_pair_num_coincidences(lors, pair);
     if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
         /* A line is followed in the direction in which the axis is on its left. A line that crosses the axis is
-         * followed upwards. A level line that crosses the axis has no direction. */
+         * followed upwards. A transaxial line that crosses the axis has no direction. */
         const double dx = b[0] - a[0], dy = b[1] - a[1];
         const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
         const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
@@ -104,9 +104,9 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     }
 }
 
-/* Numbers the classes and ranks of lines of several pairs; the lines of a class have the same distance from the axis.
- * with_images: true if lines that differ by half a turn count as the same line. Returns false if there are too few
- * lines, or few in a class. */
+/* Numbers the classes of lines of several pairs, and ranks the lines of each class. The lines of a class have the same
+ * distance from the axis. with_images: true if lines that differ by half a rotation count as one line. Returns false if
+ * there are too few lines, or too few lines per class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
 {
     /* Lines parallel to the axis are points in the transaxial plane, and are distinguished by their azimuth. */
@@ -133,7 +133,8 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
 }
 
 /* The load of a subset: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Waves with even m
- * distinguish directions, and waves with odd m also sides of the axis. All are 0 if directions are spread evenly. */
+ * distinguish directions, and waves with odd m also sides of the axis. All these sums are 0 if directions are spread
+ * evenly. */
 struct load {
     double lors, wave[NUM_WAVES][2];
 };
@@ -158,7 +159,7 @@ struct assignment {
 };
 
 /* Assigns the shares of a class to consecutive subsets. The subset that gets share 0 is chosen so that all subsets are
- * most even. A later iteration may move the class if this makes them more even. */
+ * as even as possible. A later iteration may move the class to make the subsets more even. */
 static void assign_class(const struct pair_line *lines, int64_t count, bool is_assigned, const struct assignment *to)
 {
     const int subsets = to->subsets;
@@ -224,8 +225,8 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
         const bool by_lines =
             number_lines(lines, lors->num_pairs, subsets, true) || number_lines(lines, lors->num_pairs, subsets, false);
         if (!by_lines) {
-            /* Scanners with hardly any symmetry have classes of one or two pairs. They get classes of similar
-             * distance from the axis instead, with four pairs for each subset. */
+            /* In scanners with hardly any symmetry, classes have one or two pairs. Pairs of similar distance from the
+             * axis then form a class instead, with four pairs for each subset. */
             const int64_t num_pairs = lors->num_pairs;
             for (int64_t k = 0; k < num_pairs; k++) {
                 const int64_t keys[4] = {lines[k].from_axis, lines[k].low, lines[k].high, lines[k].pair};
@@ -365,8 +366,8 @@ static void look_from(struct partition *partition, const double point[3])
     }
 }
 
-/* Measures the unevenness of subsets at points in the middle half of some LORs, which are spread over all LORs. The
- * result is INFINITY if a subset has no LOR. */
+/* Measures the unevenness of subsets at points on a sample of LORs, each in the middle half of its LOR. The result is
+ * INFINITY if a subset has no LOR. */
 static double measure(struct partition *partition)
 {
     const lr_lors *lors = partition->lors;
@@ -421,8 +422,8 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.group_of != NULL && partition.sums != NULL && partition.lines != NULL && partition.level != NULL;
     lr_status status = has_memory ? LR_OK : LR_FAILED;
 
-    /* The first divisor that is even enough is taken, or else the largest; 0 = with every divisor some subset has no
-     * LOR. */
+    /* Takes the first divisor whose subsets are even enough, or else the largest divisor whose subsets all have LORs; 0
+     * = there is no such divisor. */
     const int places = lors->angles->count;
     double whole = INFINITY, best_found = INFINITY;
     int best = 0;

@@ -17,7 +17,7 @@
 /* Largest transaxial part of an axis v that counts as parallel to z. */
 #define UPRIGHT 1e-12
 
-/* One stored set of bits: its hash and its place among the words. */
+/* One stored set of bits: its hash, and its position in the array of words. */
 struct stored_set {
     uint64_t hash;
     uint32_t offset, num_words; /* num_words = 0: free slot */
@@ -66,7 +66,8 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
     return builder;
 }
 
-/* True if the line through a and b is within reach of the axis: |a x b| <= reach |b - a|, all of their x and y. */
+/* True if the line through a and b passes the axis at a distance of at most `reach`. In x and y: |a x b| <= reach |b -
+ * a|. */
 static bool passes(const double a[3], const double b[3], double reach)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1];

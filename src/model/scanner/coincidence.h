@@ -31,7 +31,7 @@ struct lr_pair_mask {
 /* The masks of all pairs. Pairs with equal bits share their words. Owned by the lr_lors. */
 struct lr_coincidence_masks {
     int64_t num_pairs;
-    struct lr_pair_mask *pairs; /* [num_pairs], the order of lr_lors.pairs */
+    struct lr_pair_mask *pairs; /* [num_pairs] in the order of lr_lors.pairs */
     int64_t num_words;
     uint32_t *words; /* [num_words]; at least one word is allocated */
 };
@@ -64,7 +64,7 @@ struct lr_mask_builder;
 enum lr_masks { LR_MASKS_STORED, LR_MASKS_COUNTED }; /* if pairs are counted, no mask is stored */
 struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log);
 
-/* Evaluates the rules for modules i < j. *any is true if a crystal pair is in coincidence. Only then is a mask
+/* Evaluates the rules for modules i < j. *any is true if a crystal pair is in coincidence. In this case a mask is
  * appended, if masks are stored. errors: LR_FAILED, out of memory. */
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A panel's grid of places, plane and axes; its lines of crystals, pitches and uniform blocks. */
+ * The fit of one panel: its grid of places, its plane and axes, its lines of crystals, their pitches, and uniform
+ * blocks. */
 #include "base/order.h"
 #include "model/scanner/crystal_panels.h"
 
@@ -24,13 +25,13 @@ struct panel_fit {
     double mean[3];
     double axes[3][3];
     double size_mm[3]; /* crystal sizes along the axes; 0 = not known */
-    double *lines[2];  /* [n] mean coordinate of the crystals of a column, of a row */
-    double scatter_mm; /* largest distance, in the plane, between a crystal and the crossing of its lines */
+    double *lines[2];  /* [n] mean coordinate of the crystals of each column, and of each row */
+    double scatter_mm; /* largest distance, in the plane, between a crystal and the crossing of its two lines */
     double snap_mm;
     int *starts[2]; /* [num_segments + 1] first line of each uniform piece */
     int num_segments[2];
     int *segment_of[2];       /* [n] the piece that contains the line */
-    double *middles_mm[2];    /* [num_segments] mean coordinate of its lines */
+    double *middles_mm[2];    /* [num_segments] mean coordinate of the piece's lines */
     double *pitches_mm[2];    /* [num_segments] step from line to line within each piece */
     double least_pitch_mm[2]; /* least pitch of all pieces */
 };
@@ -38,13 +39,13 @@ struct panel_fit {
 /* Crystals fill this fraction of the available width, so that they do not overlap after places are rounded. */
 static const double spared_share = 0.995;
 
-/* --- room for lone lines --- */
+/* --- widths in panels of one line --- */
 
 /* The nearest crystal of another panel along an axis. */
 struct neighbour {
     const struct panel_fit *fit;
     int from, axis;
-    double distance_mm; /* distance without the difference along the other axis */
+    double distance_mm; /* distance, without the difference along the other axis */
 };
 
 static void take_neighbour(void *user, int crystal, double distance2)
@@ -61,8 +62,8 @@ static void take_neighbour(void *user, int crystal, double distance2)
         next->distance_mm = distance;
 }
 
-/* Width along an axis of the crystals of a panel that has one line: the width that crystals of this panel and of the
- * nearest other panel can both have. It is the list's spacing if no panel is near. */
+/* Returns the width, along an axis, of the crystals of a panel that has one line. Crystals of this panel and of the
+ * nearest other panel can both have this width. If no panel is near, the width is the list's spacing. */
 static double room_for_line(const struct panel_fit *fit, int axis)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -91,7 +92,8 @@ static bool straighten(double a[3], const double b[3])
     return vec_length(a) > 1e-3 && vec_normalise(a);
 }
 
-/* The direction from the scanner's axis to the panel, or along the axis if the panel lies on it. */
+/* The direction from the scanner's axis to the panel. If the panel lies on the axis, the direction is that of the
+ * axis. */
 static void radial(const struct panel_fit *fit, double direction[3])
 {
     const double *at = fit->mean;
@@ -106,8 +108,8 @@ static void radial(const struct panel_fit *fit, double direction[3])
 static bool find_directions(const struct panel_fit *fit, double a[3], double b[3])
 {
     double normal[3];
-    /* Each direction is found by regression of the centres on the places along it. In a full grid the places along the
-     * other direction cancel, and gaps between crystals do not rotate the result. */
+    /* Each direction is found by regression of the centres on the places along this direction. In a full grid, the
+     * places along the other direction cancel, and gaps between crystals do not rotate the result. */
     double *slopes[2] = {a, b};
     for (int axis = 0; axis < 2; axis++) {
         double *slope = slopes[axis];
@@ -252,11 +254,11 @@ static const double size_tolerance_mm = 0.01;
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
-/* If longer steps are at least this many times as frequent as short steps, short steps are taken as those between
- * blocks, and longer steps as those within a block. */
+/* If longer steps are at least this many times as frequent as short steps, the short steps lie between blocks, and the
+ * longer steps lie within a block. */
 enum { RARE = 4 };
 
-/* Numbers are rounded as long as crystals move by less than this, mm. */
+/* Numbers are rounded if crystals then move by less than this length, mm. */
 static const double most_snap_mm = 2e-5;
 
 /* --- lines, gaps and pitches --- */
@@ -281,7 +283,7 @@ static void find_lines(struct panel_fit *fit)
     fit->scatter_mm = 0;
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
-        double at[3]; /* from the crossing of its two lines */
+        double at[3]; /* relative to the crossing of the crystal's two lines */
         coordinates(fit, c, at);
         for (int k = 0; k < 2; k++) at[k] -= fit->lines[k][fit->places[c][k]];
         fit->scatter_mm = fmax(fit->scatter_mm, vec_length(at));
@@ -317,8 +319,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     const double gap = fmax(least_gap_mm, gap_scatter * fit->scatter_mm / sqrt(fit->n[1 - axis]));
     double *steps = lr_alloc(n, sizeof(*steps), "a panel", list->log);
     if (steps == NULL) return LR_FAILED;
-    /* The usual step from line to line: the median of the steps that are about as short as the shortest one, unless
-     * short steps are rare. */
+    /* The usual step from line to line is the median of the steps that are about as short as the shortest step. If
+     * short steps are rare, it is the median of the most frequent longer steps. */
     int first_alike = 0;
     for (int k = 0; k < n - 1; k++) steps[k] = step_at(fit, axis, k);
     qsort(steps, (size_t)n - 1, sizeof(*steps), lr_compare_doubles);
@@ -356,7 +358,7 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     }
     fit->num_segments[axis] = count;
 
-    /* Regression within the pieces of the usual step, all with one pitch. */
+    /* Regression within the pieces that have the usual step. All these pieces get one pitch. */
     const double least_mm = usual - gap;
     double product = 0, square = 0;
     for (int s = 0; s < count; s++) {
@@ -371,7 +373,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     if (pitch > 0) {
         pitch = lr_shortest_decimal(pitch, 12, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
     } else {
-        /* No piece has two lines. */
+        /* No piece has two lines. The pitch is then the size of the crystals, or the usual step if it is smaller or the
+         * size is not known. */
         double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
         if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
         pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;
@@ -513,7 +516,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
     return LR_OK;
 }
 
-/* --- all of it --- */
+/* --- the whole fit --- */
 
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit)
@@ -560,8 +563,9 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
     if (is_flat && status == LR_OK) status = find_pitch(&fit, 0);
     if (is_flat && status == LR_OK) status = find_pitch(&fit, 1);
     misfit->fits = is_flat;
-    /* Distances of the crystals from the crossings of their lines, or from their places, if the lines are flat enough.
-     * The panel does not fit if one is beyond the tolerance. */
+    /* Distances of the crystals from their places in the uniform pieces. If the crystals scatter around their lines by
+     * more than the tolerance, distances are from the crossings of the lines. The panel does not fit if a distance is
+     * beyond the tolerance. */
     for (int m = 0; m < panel->count && status == LR_OK; m++) {
         const int c = panel->members[m];
         double at[3];

@@ -100,7 +100,7 @@ static lr_status order_init(struct order *order, const lr_scanner *scanner, cons
 
 /* The crystals of one layer. */
 struct part {
-    int *listed;     /* [count] numbers in the whole list */
+    int *listed;     /* [count] number of each crystal in the whole list */
     int *crystal_of; /* [count] */
     int count;
     lr_scanner *scanner;
@@ -161,7 +161,7 @@ struct whole {
     const struct parts *parts;
     int count;
     lr_module *modules; /* [count] in the order of blocks */
-    int *sorted;        /* [count] the index of each in `rough` */
+    int *sorted;        /* [count] index of each module in `rough` */
     lr_scanner rough;   /* the modules layer by layer, not checked */
     int num_positions;
 };
@@ -302,7 +302,7 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
     return scanner;
 }
 
-/* --- all lists --- */
+/* --- lists with and without layers --- */
 
 lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
@@ -310,7 +310,7 @@ lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_o
         if (list->crystals[c].layer != 0) return from_layers(list, crystal_of, residual_mm);
     if (!list->finds_layers) return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
 
-    /* Layers are looked for in the scanner that the list gives if layers and rules are ignored. */
+    /* Layers are searched in a scanner that is made from the list without its layers and rules. */
     int *numbers =
         crystal_of != NULL ? crystal_of : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);
     lr_crystal_list without_rules = *list;

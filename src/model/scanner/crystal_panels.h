@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-/* Largest number of modules: the table of module pairs grows with its square. */
+/* Largest number of modules. The table of module pairs grows with the square of this number. */
 #define LR_MAX_CRYSTAL_MODULES 65536
 
 /* Size of the hash's cells divided by the list's spacing (lr_crystals_spacing_mm). */
@@ -28,17 +28,17 @@ struct lr_crystal_growth {
     int *panel;               /* [num_crystals]; -1 = none yet */
     int (*places)[2];         /* [num_crystals] places in the panel's grid, along its two directions; the origin is
                                  arbitrary */
-    int *block;               /* [num_crystals] index in the blocks, once its panel is fitted */
+    int *block;               /* [num_crystals] index of the crystal's block, set when its panel has been fitted */
     int num_panels;
-    int64_t seen; /* number of crystals examined so far; its limit bounds the time */
+    int64_t seen; /* number of crystals examined so far; a limit of this number bounds the time */
 };
 
 /* A uniform piece of a panel. */
 struct lr_crystal_block {
-    int first_listed; /* lowest index in the list of its crystals; the first member, by which blocks are sorted */
+    int first_listed; /* lowest index of the block's crystals in the list; blocks are sorted by this first member */
     lr_module module; /* the module; its normal is set */
-    int first[2];     /* place of its crystal (0, 0) */
-    int appended;     /* its index in the order in which blocks are appended, as in lr_crystal_growth.block */
+    int first[2];     /* place of the module's crystal (0, 0) */
+    int appended;     /* index of the block in the order of appending, as in lr_crystal_growth.block */
 };
 
 struct lr_crystal_blocks {
@@ -71,8 +71,8 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
                                struct lr_crystal_misfit *misfit);
 
 /* Sorts the blocks. If they form rings, the places around the ring, the rings and the crystal rings are numbered, and
- * the order is the order of lr_scanner_create_ring, starting at the place of the list's first crystal. Otherwise the
- * order is the order of the blocks' first crystals in the list. An axial gap of a pitch or more separates rings; a
+ * the blocks get the order of lr_scanner_create_ring, starting at the place of the list's first crystal. Otherwise they
+ * get the order in which their first crystals are in the list. An axial gap of a pitch or more separates rings; a
  * smaller gap separates blocks of one ring. num_positions: places around the ring, 0 = no ring. */
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log);
@@ -82,8 +82,8 @@ struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };
 
-/* Makes the arranged blocks of a ring exactly equal, if the largest distance between a crystal and its place grows by
- * little (by half, and 1e-4 mm). Otherwise the blocks are not changed. */
+/* Makes the arranged blocks of a ring exactly equal, if this increases the largest distance between a crystal and its
+ * place by little (share_more, mm_more and line_more in crystal_rings.c). Otherwise the blocks are not changed. */
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);
 

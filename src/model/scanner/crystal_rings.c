@@ -20,18 +20,17 @@ static const double same_angle_deg = 0.1;
 /* Largest difference between the angle of a place and its ideal angle, as a share of the step between places. */
 static const double uneven = 0.05;
 
-/* Largest sine of the tilt of an upright module: measured positions tilt modules a little. */
+/* Largest sine of the tilt of a module that counts as upright. Measured positions tilt modules a little. */
 static const double tilt = 0.02;
 
 enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
 struct site {
-    double angle_deg; /* angle of the outward normal, from the normal of the list's first crystal; the first member,
-                         by which sites are sorted */
+    double angle_deg; /* sort key: angle of the outward normal, from the normal of the list's first crystal */
     const struct lr_crystal_block *block;
-    double radius_mm; /* distance of its front plane from the axis */
-    double across_mm; /* position of its centre along u */
+    double radius_mm; /* distance of the block's front plane from the axis */
+    double across_mm; /* position of the block's centre along u */
     double z_mm;
     int position, row; /* place around the ring; row of blocks along z */
     int ring;
@@ -107,7 +106,7 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
         const bool higher = sites[k].z_mm - sites[k - 1].z_mm > tolerance_mm;
         sites[k].row = same ? sites[k - 1].row + higher : 0;
     }
-    qsort(sites, (size_t)count, sizeof(*sites), by_ring); /* rings are numbered below, so all are 0 */
+    qsort(sites, (size_t)count, sizeof(*sites), by_ring); /* all rings are still 0, since they are numbered below */
 
     for (int k = 0; k < count; k++) {
         const struct site *like = &sites[k % per_position], *site = &sites[k];
@@ -155,7 +154,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
         free(sorted);
         return LR_FAILED;
     }
-    /* Twice the tolerance: each of two blocks may be off by it. */
+    /* Two blocks may differ by twice the tolerance, because each of them may be off by the tolerance. */
     *num_positions = arrange(blocks, sites, 2 * tolerance_mm);
     if (*num_positions > 0) {
         for (int b = 0; b < blocks->count; b++) sorted[b] = *sites[b].block;
@@ -177,7 +176,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
  * errors of such blocks do not show the rounding. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
-/* Numbers are rounded as long as crystals move by less than this, mm. */
+/* Numbers are rounded if crystals then move by less than this length, mm. */
 static const double most_snap_mm = 2e-5;
 
 /* A slot is one block of a panel. The blocks at the same slot of all panels have common values. */
@@ -191,8 +190,8 @@ struct ideal {
     int positions;
     double snap_mm;
     double first_deg;
-    struct slot *slots; /* [count]; a slot has the index of its block in the first panel, other entries have count 0 */
-    int *slot_of;       /* [count] index in `slots` of the slot of each block */
+    struct slot *slots; /* [count] by the index of the block in the first panel; other entries have count 0 */
+    int *slot_of;       /* [count] for each block, the index of its slot in `slots` */
     lr_module *modules; /* [count] */
 };
 

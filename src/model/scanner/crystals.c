@@ -92,8 +92,8 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
 }
 
 /* True if too many crystals lie in one place. About a hundred crystals are in reach of a crystal of a panel, and a
- * thousand in reach of a single crystal, which is a module of its own. All crystals are in reach of a crystal if they
- * lie in one place. */
+ * thousand in reach of a single crystal, which is a module of its own. Crystals in one place all have each other in
+ * reach. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
@@ -115,7 +115,7 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
 {
     const lr_crystal_list *list = growth->list;
     const lr_crystal *crystals = list->crystals;
-    /* The crystals of a growing panel; the neighbours of those from `head` on are still to be searched. */
+    /* The crystals of a growing panel. The neighbours of the crystals from `head` on have not been searched yet. */
     struct visit *queue = lr_alloc(list->num_crystals, sizeof(*queue), "crystals", list->log);
     if (queue == NULL) return LR_FAILED;
     const int before = growth->num_panels;
@@ -157,9 +157,10 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
             }
         }
 
-        /* There are too many panels if their number exceeds the largest number of modules. There will also be too many
-         * if the remaining crystals form panels as small as those so far, and the number then exceeds the limit by far.
-         * shares: number of crystals in the new panels, and number of remaining crystals. */
+        /* There are too many panels if their number exceeds the largest number of modules. The search also ends if the
+         * expected number exceeds this limit by far. The expected number assumes that the remaining crystals form
+         * panels as small as the new panels. shares: number of crystals in the new panels, and number of remaining
+         * crystals. */
         growth->num_panels++;
         shares[0] += tail;
         shares[1] -= tail;
@@ -286,7 +287,7 @@ static const double least_overlap_mm = 1e-4;
 
 enum { NUM_HALVINGS = 40 };
 
-/* Radius of a sphere around the centre of the front face that contains the module, mm. */
+/* Radius of the sphere around the centre of a module's front face that contains the module, mm. */
 static double reach_of(const lr_module *module)
 {
     return 0.5 * (module->crystals[0] * module->pitch_mm[0] + module->crystals[1] * module->pitch_mm[1]) +
@@ -362,8 +363,8 @@ static lr_status shorten(struct draft *draft)
     }
     qsort(spans, (size_t)num_modules, sizeof(*spans), lr_compare_doubles);
 
-    /* Pairs of modules that overlap now, but would not overlap with the shortest crystals. It does not help to shorten
-     * crystals if other pairs overlap by more than rounding. */
+    /* Collects the pairs of modules that overlap now, but would not overlap with the shortest crystals. Shorter
+     * crystals do not help if any other pair overlaps by more than rounding. */
     lr_status status = LR_OK;
     struct pairs pairs = {0};
     bool helps = most > 0;
@@ -428,7 +429,8 @@ static lr_status sort_members(struct draft *draft)
     draft->members = lr_alloc(count, sizeof(int), "crystals", draft->list->log);
     draft->begins = lr_alloc((int64_t)panels + 2, sizeof(int), "panels", draft->list->log);
     if (draft->members == NULL || draft->begins == NULL) return LR_FAILED;
-    /* begins[p + 2] counts panel p, then begins[p + 1] is where its next crystal goes. */
+    /* begins[p + 2] first counts the crystals of panel p. Then begins[p + 1] is the index for the next crystal of this
+     * panel. */
     for (int c = 0; c < count; c++) draft->begins[draft->growth.panel[c] + 2]++;
     for (int p = 0; p < panels; p++) draft->begins[p + 2] += draft->begins[p + 1];
     for (int c = 0; c < count; c++) draft->members[draft->begins[draft->growth.panel[c] + 1]++] = c;
@@ -494,14 +496,14 @@ static lr_status fit_panels(struct draft *draft)
 /* --- modules --- */
 
 /* Removes small overlaps between adjacent modules that come from rounding. Each of the two modules is made smaller by
- * the same amount in each direction, and crystals move by at most half of it. An overlap stays if it is too large, or
- * if removing it would leave an empty module: the scanner is then refused. */
+ * the same amount in each direction, and crystals move by at most half of this amount. An overlap stays if it is too
+ * large, or if removing it would leave an empty module. The scanner is then refused. */
 static lr_status separate(struct draft *draft)
 {
     double most = 0;
     bool goes_on = true;
     const int count = draft->blocks.count;
-    struct lr_module_index index; /* index of the unchanged modules: no module grows */
+    struct lr_module_index index; /* index of the unchanged modules, which is sufficient because no module grows */
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
         const int num_met = lr_module_index_meet(&index, i);

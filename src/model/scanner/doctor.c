@@ -45,7 +45,7 @@ lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_lo
 void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 {
     if (draft == NULL) return;
-    free((void *)(uintptr_t)draft->params.name); /* the draft owns what is const in lr_scanner_params */
+    free((void *)(uintptr_t)draft->params.name); /* owned, although const in lr_scanner_params */
     free((void *)(uintptr_t)draft->params.source);
     free((void *)(uintptr_t)draft->params.modules);
     free(draft);
@@ -53,7 +53,7 @@ void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 
 /* --- the examination --- */
 
-/* The normals of a closed belt nearly cancel: the length of their sum is at most this times their number. */
+/* The normals of a closed belt nearly cancel. The length of their sum is at most this fraction of their number. */
 static const double closed_share = 0.3;
 enum { LEAST_CLOSED = 3 };
 
@@ -88,13 +88,14 @@ static bool find_belt(struct lr_examination *examination)
         }
     }
     if (good) {
-        /* Drops layers of crystals that lie behind others: they do not fill any more of the circumference. */
+        /* Drops layers of crystals that lie behind other layers, because they fill no further part of the
+         * circumference. */
         int num_fronts = 0;
         for (int a = 0; a < belt->count; a++) {
             const lr_module *module = &examination->modules[directions[a].module];
             bool behind = false;
             for (int b = 0; b < belt->count && !behind; b++) {
-                if (b >= num_fronts && b < a) continue; /* this module was dropped, as it is behind one that is kept */
+                if (b >= num_fronts && b < a) continue; /* module b was dropped before */
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
@@ -108,7 +109,7 @@ static bool find_belt(struct lr_examination *examination)
         }
         belt->count = num_fronts;
 
-        /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
+        /* Sorts the belt's modules by angle; `scratch` has room for one number per module. */
         double sum[2] = {0, 0};
         qsort(directions, (size_t)belt->count, sizeof(*directions), lr_compare_doubles);
         for (int k = 0; k < belt->count; k++) {
@@ -129,7 +130,7 @@ static bool find_belt(struct lr_examination *examination)
     return good;
 }
 
-/* --- all of it --- */
+/* --- the whole examination --- */
 
 lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
 {

@@ -242,7 +242,7 @@ void lr_examine_length(struct lr_examination *examination)
 
 /* --- gaps --- */
 
-/* Transaxial distance from the edges of one module of the belt to the nearest edge of the next, mm. */
+/* Transaxial distance between the edges of a module of the belt and the nearest edge of the next module, mm. */
 static double gap_after(const struct lr_examination *examination, int k)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -274,8 +274,8 @@ void lr_examine_gaps(struct lr_examination *examination)
     free(gaps);
     if (!belt->closed) return;
 
-    /* Finds holes, displaced modules, and modules displaced to one side. A deviation that many modules share is
-     * taken as the scanner's design and not reported. */
+    /* Finds holes, displaced modules, and modules that are all shifted to one side. A hole or displacement that many
+     * modules share is taken as the scanner's design and not reported. */
     int num_holes = 0, hole = -1, num_displaced = 0, displaced = -1;
     double distance = 0, beside_mm = 0, pitch_mm = 0;
     for (int k = 0; k < count; k++) {
@@ -312,7 +312,7 @@ void lr_examine_gaps(struct lr_examination *examination)
                            displaced, distance, belt->radius_mm, num_displaced > 1 ? "; there are more such" : "");
     }
     if (fabs(beside_mm) > 0.25 * pitch_mm) {
-        /* The middle of a panel in the file is not the point of its plane that is nearest to the axis. */
+        /* In the file, the middle of a panel is not the point of its plane that is nearest to the axis. */
         const struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
         lr_examination_add(examination, &head,
@@ -324,7 +324,7 @@ void lr_examine_gaps(struct lr_examination *examination)
 
 /* --- overlaps --- */
 
-/* Largest number of overlaps counted: a file may put all its modules in one place. */
+/* Largest number of overlaps that are counted, because a file may put all its modules in one place. */
 enum { MOST_OVERLAPS = 10000 };
 
 void lr_examine_overlaps(struct lr_examination *examination)
@@ -569,13 +569,13 @@ void lr_examine_grid(struct lr_examination *examination)
 
 /* --- modules that hide others from the field of view --- */
 
-/* Numbers of lines from points of the field of view to points of a module's face. */
+/* Lines go from points of the field of view to points of a module's face. These are the numbers of points. */
 struct sampling {
     int points[3]; /* numbers of points along x, y and z */
     int faces;     /* number of points along each axis of the face */
 };
 
-/* Largest number of tests of a line against a module that may hide its end. */
+/* Largest number of tests whether a module hides the end of a line. */
 static const double most_meetings = 3e8;
 
 /* Least hidden share that is reported. */
@@ -614,8 +614,8 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     return vec_length(foot) <= lr_module_radius_mm(&modules[hider]) + width + depth;
 }
 
-/* The share of a module's face that another module hides from points of the field of view. Only points that the face
- * looks at count. */
+/* The share of a module's face that another module hides from points of the field of view. Only points in front of the
+ * face count. */
 static struct hidden_pair look_at(const struct search *search, int hider, int hidden)
 {
     const lr_module *front = &search->scanner->modules[hider], *back = &search->scanner->modules[hidden];
@@ -669,8 +669,8 @@ static void examine_hiding(struct lr_examination *examination, const lr_scanner 
 {
     struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
-        /* Finds the field of view. It is the grid if there is one. Otherwise it is the part of the bore that the rules
-         * allow, or the inner half of the bore, and half of its length. */
+        /* The field of view is the grid, if there is one. Otherwise it has half the length of the bore, and the
+         * diameter that the rules allow or half the diameter of the bore. */
         const lr_grid *grid = examination->grid;
         const double rule = examination->draft->params.coincidence.field_of_view_mm;
         const double bore = examination->belt.radius_mm;
@@ -759,7 +759,7 @@ void lr_examine_size(struct lr_examination *examination)
     const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
     if (scanner != NULL && !examination->failed) examine_hiding(examination, scanner);
     if (examination->failed) {
-        /* logged */
+        /* the lack of memory has been logged */
     } else if (status == LR_OK) {
         char dense[32], table[32];
         const double modules = examination->draft->params.num_modules;

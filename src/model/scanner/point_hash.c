@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Largest number of a cell. Points farther away are in this cell, too, because files may contain any number. */
+/* Largest cell number along an axis. Points farther away get this number, too, because files may contain any number. */
 static const double most = 1e12;
 
 static int64_t cell_of(const struct lr_point_hash *hash, double coordinate)
@@ -46,7 +46,8 @@ lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points 
     }
     for (int c = 0; c < points->count; c++) hash->begins[head_at(hash, lr_point_at(points, c))]++;
     for (uint64_t h = 0; h < hash->num_heads; h++) hash->begins[h + 1] += hash->begins[h];
-    /* Here begins[h] is the end of bucket h. Each point that is sorted in moves it back, until it is the begin. */
+    /* At first, begins[h] is the end of bucket h. Each point that is sorted into the bucket moves begins[h] back by
+     * one, until it is the begin. */
     for (int c = points->count - 1; c >= 0; c--) {
         const double *at = lr_point_at(points, c);
         hash->sorted[--hash->begins[head_at(hash, at)]] = (struct lr_hashed){{at[0], at[1], at[2]}, c};

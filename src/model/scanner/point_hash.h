@@ -26,7 +26,7 @@ struct lr_point_hash {
     } * sorted; /* [count] sorted by bucket: points that are near in space are near in memory */
 };
 
-/* errors: LR_FAILED, out of memory, logged; *hash then holds nothing. Coordinates are below 1e6 mm, and the cell is at
+/* errors: LR_FAILED, out of memory, logged; *hash then owns nothing. Coordinates are below 1e6 mm, and the cell is at
  * least 1e-3 mm. */
 lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points, double cell_mm,
                              const lr_log *log);

@@ -232,8 +232,8 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         }
     }
 
-    /* The modules are sorted along the axis along which their total extent is the smallest share of the scanner's
-     * extent. */
+    /* The modules are sorted along the axis along which the sum of their extents is smallest, compared with the
+     * scanner's extent. */
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
         double low = INFINITY, high = -INFINITY, sum = 0;
@@ -272,7 +272,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
 {
     const double *own = index->bounds[module];
     const int low = 2 * index->axis;
-    /* The first index k at which some module of order[0 .. k] reaches this module. */
+    /* The first index k for which one of the modules order[0 .. k] extends as far as this module. */
     const int first = (int)lr_first_double_at_least(index->reach, index->count, own[low]);
     int count = 0;
     for (int k = first; k < index->count; k++) {
@@ -339,8 +339,8 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
 
 /* --- scanners --- */
 
-/* The scalar product of a module's normal and its position counts as zero if it is below this times the distance from
- * the origin (docs/method/common.md, "Frame and scanner"). */
+/* The scalar product of a module's normal and its position counts as zero if it is below this number times the distance
+ * from the origin (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
 /* Sets a module's normal, which points inwards, from its centre and axes. */
@@ -394,7 +394,7 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
     }
     scanner->first_crystal[scanner->num_modules] = scanner->num_crystals;
 
-    /* The boxes that two modules' crystals fill (pitch rectangle x depth, behind the front face) may not overlap. */
+    /* The boxes that two modules' crystals fill (pitch rectangle x depth, behind the front face) must not overlap. */
     struct lr_module_index index;
     lr_status status = lr_module_index_init(&index, scanner->modules, scanner->num_modules, params->log);
     for (int m = 0; m < scanner->num_modules && status == LR_OK; m++) {
@@ -433,7 +433,7 @@ void lr_scanner_destroy(lr_scanner *scanner)
 
 int lr_scanner_module_of(const lr_scanner *scanner, int crystal)
 {
-    /* Most modules have the same number of crystals. */
+    /* The first guess assumes that all modules have the same number of crystals, which is usual. */
     if (crystal >= 0 && crystal < scanner->num_crystals) {
         const int guess = (int)((crystal + 0.5) * scanner->num_modules / scanner->num_crystals);
         if (scanner->first_crystal[guess] <= crystal && crystal < scanner->first_crystal[guess + 1]) return guess;

@@ -18,7 +18,7 @@
 /* The scanner's name for messages. */
 const char *lr_scanner_title(const lr_scanner_params *params);
 
-/* Checks everything but overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
+/* Checks everything except for overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
 /* The overlap of the boxes of two modules, mm: the shortest distance by which one box must be moved so that the boxes
@@ -32,13 +32,13 @@ double lr_shortest_decimal(double value, int most, double off);
 
 /* --- the pitch rectangle of a module, which its crystals fill --- */
 
-/* Half of its diagonal, mm. */
+/* Half of the rectangle's diagonal, mm. */
 static inline double lr_module_radius_mm(const lr_module *module)
 {
     return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
-/* Half of its extent along axis k of the frame, mm. */
+/* Half of the rectangle's extent along axis k of the frame, mm. */
 static inline double lr_module_half_mm(const lr_module *module, int k)
 {
     return 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
@@ -73,8 +73,8 @@ struct lr_module_index {
 lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log);
 void lr_module_index_finish(struct lr_module_index *index);
 
-/* Finds the modules with numbers above `module` whose axis-aligned bounding boxes touch the module's own box. They
- * include all modules that may overlap with it. Returns their number; index->met lists them, ascending. */
+/* Finds the modules with numbers above `module` whose axis-aligned bounding boxes touch the module's own box. All
+ * modules that may overlap with `module` are among them. Returns their number; index->met lists them, ascending. */
 int lr_module_index_meet(struct lr_module_index *index, int module);
 
 /* --- attenuation in crystals --- */
@@ -83,7 +83,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module);
  * LYSO. */
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module);
 
-/* Checks that crystal penetration is possible; it is not possible in exact mode. errors: LR_USAGE, logged. */
+/* Checks that the mode is not exact, because exact mode has no crystal penetration. errors: LR_USAGE, logged. */
 lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr_log *log);
 
 /* Warns if the scanner does not state the attenuation of its crystals. */
@@ -115,18 +115,18 @@ void lr_ring_form_finish(struct lr_ring_form *form);
 /* The fault of the first layer of a module that does not fit. */
 struct lr_layer_fault {
     int layer;        /* -1 = no fault */
-    double excess_mm; /* length by which it overlaps the layer before it, or leaves the module */
-    bool leaves;      /* true if it leaves the module, false if it overlaps */
+    double excess_mm; /* length by which the layer overlaps the layer before it, or leaves the module */
+    bool leaves;      /* true if the layer leaves the module, false if it overlaps */
 };
 
 /* Checks the front faces and depths of layers in a module of this depth. */
 struct lr_layer_fault lr_layers_find_fault(const lr_layer *layers, int num_layers, double depth_mm);
 
-/* Depth of a layer's front face behind the module's, mm. */
+/* Distance from the module's front face to the layer's front face, mm. */
 double lr_layer_front_mm(const lr_layer *layers, int layer);
 
 /* The module of one layer of the module `whole`. block: the block's numbers along u and v within its panel. The normal
- * is copied from `whole`, set or not. */
+ * is copied from `whole`, even if it is not set. */
 lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int layer, const int block[2]);
 
 /* Number of layers of a scanner; 1 if no layers are described. */
@@ -142,8 +142,8 @@ bool lr_modules_may_hide(const lr_scanner *scanner);
 /* The axis of a module that is parallel to a grid axis: 0 = u, 1 = v, -1 = none. */
 int lr_module_axial(const lr_module *module, int axis);
 
-/* The last grid axis k for which, in every pair, both modules have their u parallel to k, or both have their v parallel
- * to k; -1 = none. */
+/* The last grid axis k to which, in every pair, both modules have their u parallel, or both have their v parallel; -1 =
+ * none. */
 int lr_lors_axial_axis(const lr_lors *lors);
 
 #endif

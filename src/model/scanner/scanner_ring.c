@@ -123,7 +123,7 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     return LR_OK;
 }
 
-/* Number of crystals of the blocks before this one along an axis, given the number of each block. */
+/* The sum of the crystals of all blocks before `block` along an axis. */
 static int sum_before(const int *block_crystals, int block)
 {
     int sum = 0;

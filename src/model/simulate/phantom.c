@@ -193,7 +193,7 @@ static lr_status draw_derenzo(const struct canvas *canvas)
 
 /* A body and six spheres of activity 1 on a circle in the grid's middle plane. */
 struct spheres {
-    double body_radius_mm, circle_mm; /* radii of body and circle for which the diameters are given */
+    double body_radius_mm, circle_mm; /* radii of body and circle that belong to diameters_mm */
     double contrast;
     double diameters_mm[6];
 };
@@ -218,14 +218,14 @@ static lr_status draw_body(const struct canvas *canvas, const struct spheres *sp
     return LR_OK;
 }
 
-/* Voxel nearest to a coordinate, the lower one on a tie. The result is not in 0 .. size - 1 if the coordinate is beyond
- * the grid. */
+/* Voxel nearest to a coordinate; the lower voxel if two are equally near. The result is not in 0 .. size - 1 if the
+ * coordinate is beyond the grid. */
 static double nearest_voxel(const lr_grid *grid, int axis, double coordinate_mm)
 {
     return ceil((coordinate_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] - 0.5 - 1e-9);
 }
 
-/* Draws a voxel, or the voxels along z above and below it. at_mm: where it lies; NULL = the scanner's centre. */
+/* Draws a voxel, or the voxels along z above and below it. at_mm: its position; NULL = the scanner's centre. */
 static lr_status draw_point(const struct canvas *canvas, const double *at_mm, bool is_line)
 {
     const lr_grid *grid = &canvas->image->grid;
@@ -330,8 +330,8 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
 /* Activity of air, soft tissue, white matter, grey matter, cerebrospinal fluid. */
 static const double label_activity[NUM_LABELS] = {0.0, 0.1, 0.25, 1.0, 0.05};
 
-/* The range of label voxels that a grid voxel covers along an axis, and the fraction of the grid voxel that each of
- * them fills. */
+/* The range of label voxels that a grid voxel covers along an axis, and the fraction of the grid voxel that each label
+ * voxel fills. */
 struct cover {
     int begin, end;
     double first, inner, last; /* fractions filled by voxel `begin`, by each voxel between, and by voxel `end - 1` */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo simulation. Each pair
- * has its own random numbers, which depend on its number (Philox4x32-10 of Random123). */
+ * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo simulation. The random
+ * numbers of a pair depend only on the seed and the number of the pair (Philox4x32-10 of Random123). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -75,7 +75,7 @@ struct drawn {
     double up, azimuth;    /* direction: axial component, and transaxial angle over 2 pi */
     double share, place;   /* share: random number that selects the voxel; place: random number for the position in
                               it */
-    const int64_t *voxels; /* voxels in which the pair's share of the activity and the next share begin */
+    const int64_t *voxels; /* first voxels of the pair's share of the activity and of the next share */
 };
 
 /* Draws the rest of a pair: its voxel, its point, its direction, and its blur. */
@@ -84,7 +84,7 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
     const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * LR_PI * drawn->azimuth;
-    /* The first voxel of its share whose cumulated activity exceeds the number drawn. */
+    /* The first voxel of its share whose cumulated activity exceeds the random number. */
     const double wanted = drawn->share * simulation->cumulated[simulation->num_voxels - 1];
     int64_t voxel = drawn->voxels[0], high = drawn->voxels[1];
     while (voxel < high) {
@@ -125,7 +125,7 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
 }
 
 /* Finds the distance to the module's detection plane and the crystal hit there. The crystal is -1 if the photon hits a
- * gap or the back, which stop it as well. False if the module is not hit. */
+ * gap or the back, which stop the photon as well. False if the module is not hit. */
 static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign, double *distance_mm,
                  int *crystal)
 {
@@ -369,8 +369,8 @@ static lr_status prepare(struct simulation *simulation)
         simulation->batches[1].events == NULL)
         return LR_FAILED;
     /* A line that hits modules on both sides of its point moves along the axis by at most the scanner's length while it
-     * crosses the bore. The distance between the line and the axis is limited by its point and the blur. square: the
-     * square of half the least transaxial distance between two modules that a line may hit. */
+     * crosses the bore. The distance between the line and the axis is limited by the position of this point and by the
+     * blur. square: the square of half the least transaxial distance between two modules that a line may hit. */
     const struct lr_sight *sight = &simulation->sight;
     const lr_grid *grid = &params->activity->grid;
     double farthest = 0;

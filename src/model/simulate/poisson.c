@@ -3,9 +3,9 @@
  *
  * Poisson counts, bootstrap replicates of list mode, and events from counts.
  *
- * Replicates: Efron: Bootstrap methods: another look at the jackknife, Ann. Stat. 7 (1979) 1-26, with Poisson numbers
- * in place of multinomial ones, so that events are drawn one by one. Events from counts have a random order (Fisher and
- * Yates) and the times of a Poisson process with as many events, which are sums of exponential gaps scaled to the
+ * Replicates follow Efron: Bootstrap methods: another look at the jackknife, Ann. Stat. 7 (1979) 1-26. Poisson numbers
+ * replace multinomial numbers, so that events are drawn one by one. Events from counts have a random order (Fisher and
+ * Yates). Their times are those of a Poisson process with as many events: sums of exponential gaps, scaled to the
  * duration. */
 #include "base/units.h"
 #include "model/simulate/random.h"

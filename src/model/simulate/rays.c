@@ -111,7 +111,7 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
     const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
     const double within = fmax(0, inner - margin_mm);
     if (!sight->is_open || !(across > 1e-12) || !(square < within * within)) return everywhere;
-    /* The ends of the ray at its exits from two cylinders around the axis, which contain the point. */
+    /* Finds where the ray leaves two cylinders around the axis. The cylinders contain its starting point. */
     const double along = point_mm[0] * direction[0] + point_mm[1] * direction[1], radii_mm[2] = {inner, outer};
     double end_mm[2][3], t[2];
     for (int k = 0; k < 2; k++) {
@@ -174,7 +174,7 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
         const lr_module *module = &bundle->scanner->modules[m];
         const double *centre_mm = bundle->detection_mm[m], cosine = vec_dot(module->normal, along);
         const int first_crystal = bundle->scanner->first_crystal[m], *count = module->crystals;
-        if (fabs(cosine) < least_cosine) continue; /* the lines run along its face */
+        if (fabs(cosine) < least_cosine) continue; /* the lines run along the module's face */
 
         /* Distances along a line are measured from the line's point that is nearest to the axis. */
         double from_axis[3];
@@ -222,8 +222,8 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
                 const int side = distance_mm > 0 ? 1 : 0;
                 const int64_t line = row + side * bundle->num_lines + i;
                 if (!((float)fabs(distance_mm) < bundle->distance_mm[line])) continue;
-                /* The crystal whose face contains the point. A gap stops the photon as well, and so does the back: the
-                 * front is on side 1 if the normal points against the line. */
+                /* Finds the crystal whose face contains the point. A gap or the back of a module stops the photon, too.
+                 * On side 1, the line hits the front if the normal points against the line. */
                 const int p = (int)u, q = (int)v;
                 const bool is_face = fabs(u - p - 0.5) <= half_face[0] && fabs(v - q - 0.5) <= half_face[1];
                 bundle->distance_mm[line] = (float)fabs(distance_mm);

@@ -8,7 +8,7 @@
 #include <lr/scanner.h>
 #include <stdint.h>
 
-/* --- one ray: found by its azimuth where it leaves the innermost and the outermost modules, not by asking each --- */
+/* --- one ray, whose modules are found by the azimuths at which it leaves two cylinders --- */
 
 enum { LR_SIGHT_SECTORS = 64 };
 
@@ -61,8 +61,8 @@ struct lr_bundle {
 lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log);
 void lr_bundle_finish(struct lr_bundle *bundle);
 
-/* Follows lines in both directions from their points nearest to the axis. A crystal is recorded if the first module of
- * a layer on that side of the line is hit from the front, on a crystal's face, as in lr_events_from_activity. */
+/* Follows lines in both directions from their points nearest to the axis. A crystal is recorded if the line hits the
+ * first module of a layer on that side from the front, on a crystal's face, as in lr_events_from_activity. */
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines);
 
 /* The crystal of a layer that each line hits, [size[1]][size[0]]; -1 = none, or a gap. side: 0 = in direction -`along`,
