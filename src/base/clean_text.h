@@ -17,7 +17,7 @@ static inline void lr_names_add(char *list, size_t size, const char *name)
     snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
 }
 
-/* Returns the bytes of the UTF-8 character at `text`, or 0 if it is not valid UTF-8 (RFC 3629, section 4). */
+/* Returns the number of bytes of the UTF-8 character at `text`, or 0 if there is no valid one (RFC 3629, section 4). */
 static inline size_t lr_character_bytes(const unsigned char *text)
 {
     const size_t count = text[0] < 0x80                       ? 1
@@ -34,7 +34,7 @@ static inline size_t lr_character_bytes(const unsigned char *text)
 }
 
 /* Replaces control characters by blanks, and bytes that are not UTF-8 by '?'. A text that was cut within a character
- * has such bytes. kept: control characters that stay, such as "\n". */
+ * ends with such bytes. kept: control characters that stay, such as "\n". */
 static inline void lr_clean_text_but(char *text, const char *kept)
 {
     unsigned char *at = (unsigned char *)text;

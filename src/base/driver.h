@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Drivers of devices after fork(). A driver starts threads, which a forked child does not have and would wait for
+ * Drivers of devices after fork(). A driver starts threads. A forked child lacks these threads, and would wait for them
  * without end. A child may therefore use no driver that its parent has opened. */
 #ifndef LR_BASE_DRIVER_H
 #define LR_BASE_DRIVER_H
@@ -12,14 +12,14 @@
 /* The process that has opened a driver; zero = none yet. */
 typedef atomic_long lr_driver_owner;
 
-/* Makes this process the owner if there is none, then does lr_driver_check. */
+/* Makes this process the owner if there is none, and then calls lr_driver_check. */
 lr_status lr_driver_claim(lr_driver_owner *owner, const char *driver, const lr_log *log);
 
-/* Checks that this process is the owner. driver: "OpenGL".
- * errors: LR_NO_DEVICE, logged, if it was forked from the owner. */
+/* Checks that this process is the owner. driver: "OpenGL". errors: LR_NO_DEVICE, logged, if this process was forked
+ * from the owner. */
 lr_status lr_driver_check(const lr_driver_owner *owner, const char *driver, const lr_log *log);
 
-/* True if this process is the owner, and may free what the driver has made. */
+/* True if this process is the owner. Only the owner may free objects of the driver. */
 bool lr_driver_is_own(const lr_driver_owner *owner);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Hashes. Files hold some of them: their values must not change. */
+ * Hashes. Some hashes are stored in files, so these functions must always return the same values. */
 #ifndef LR_BASE_HASH_H
 #define LR_BASE_HASH_H
 
@@ -11,7 +11,7 @@
 /* Initial value of a hash by Fowler, Noll and Vo (FNV-1a). */
 #define LR_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* Adds a byte to a hash. To hash lists of numbers faster, a whole number can be added at once. */
+/* Adds a byte to a hash. A number of several bytes can also be added in one step, which is faster. */
 static inline uint64_t lr_hash_add(uint64_t hash, uint64_t number)
 {
     return (hash ^ number) * UINT64_C(0x100000001b3);
@@ -29,7 +29,7 @@ static inline uint64_t lr_split_mix(uint64_t seed, uint64_t k)
 /* --- SHA-256: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and 6.2. No two inputs with equal digests are known. About
  * 200 MB are digested per second --- */
 
-enum { lr_sha256_bytes = 32, lr_sha256_chars = 65 /* in hexadecimal, and the zero */ };
+enum { lr_sha256_bytes = 32, lr_sha256_chars = 65 /* hexadecimal digits, and the zero at the end */ };
 
 /* A digest in progress. Only one thread at a time may use it. */
 struct lr_sha256 {

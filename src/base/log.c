@@ -94,8 +94,8 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
 
 static void write_named(void *user, lr_log_level level, lr_status status, const char *message)
 {
-    /* A message is left as it is if it contains the name of the file without its ending, as in the name of its data
-     * file. */
+    /* The message is searched only for the path without its ending, since it may name the data file of a header:
+     * scan.raw of scan.mhd. */
     const struct lr_named_log *named = user;
     const char *path = named->path, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);

@@ -22,8 +22,9 @@ void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const
  * `return lr_error(log, LR_BAD_INPUT, "...")`. */
 lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
-/* A log that puts a file's name before warnings and errors that lack it. Readers use it when they pass numbers of a
- * file to code that does not know the file. Pass &named.log to this code. `to` and `path` must outlive it. */
+/* A log that puts a file's name before warnings and errors that do not contain this name. Readers of files pass
+ * &named.log to code that checks the numbers of a file but does not know its name. `to` and `path` must outlive this
+ * log. */
 struct lr_named_log {
     lr_log log;
     const lr_log *to;
@@ -31,8 +32,8 @@ struct lr_named_log {
 };
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to);
 
-/* A log that keeps the status of the last error, for callers that see only a NULL result. Pass on &watch.log; it must
- * outlive every object that keeps it. */
+/* A log that keeps the status of the last error, for callers that see only a NULL result. Pass &watch.log on. The
+ * struct must outlive every object that keeps this log. */
 struct lr_watched_log {
     lr_log log;
     const lr_log *to;
@@ -40,10 +41,10 @@ struct lr_watched_log {
 };
 void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
 
-/* A log that keeps the sentence of the last error, and drops all other messages. Pass on &kept.log. */
+/* A log that keeps the sentence of the last error, and drops all other messages. Pass &kept.log on. */
 struct lr_kept_error {
     lr_log log;
-    char *text; /* [size] unchanged without an error */
+    char *text; /* [size]; unchanged if there is no error */
     size_t size;
 };
 void lr_log_keep_error(struct lr_kept_error *kept, char *text, size_t size);
@@ -58,7 +59,7 @@ struct lr_error_record {
 
 struct lr_thread_errors {
     struct lr_error_record own;
-    struct lr_error_record *employer; /* record of the thread that this one works for; NULL = none */
+    struct lr_error_record *employer; /* record of the thread for which this thread works; NULL = none */
 };
 
 /* Finds the errors of the calling thread. The library and each plugin contain a copy of log.c. Plugins use the
@@ -72,7 +73,8 @@ void lr_errors_use(lr_thread_errors_fn *find);
 /* Returns the record to which errors of the calling thread go. */
 struct lr_error_record *lr_errors_record(void);
 
-/* Makes errors of the calling thread go to the record `employer` of another thread; NULL = to its own record. */
+/* Makes errors of the calling thread go to the record `employer` of another thread; NULL = to the thread's own
+ * record. */
 void lr_errors_work_for(struct lr_error_record *employer);
 
 /* Makes the calling function return the status of `call`, unless it is LR_OK. */

@@ -58,7 +58,7 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
     return bigger;
 }
 
-/* The system takes about a millisecond to take back so many bytes. */
+/* The system takes about a millisecond to free so many bytes. */
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
 void lr_free_in_pieces(void *block, int64_t bytes)
@@ -143,7 +143,7 @@ void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const cha
     if (file == NULL) return;
     char line[1280];
     while (fgets(line, sizeof(line), file) != NULL) {
-        /* "number:controllers:path"; v2 has the number 0 and no controllers. */
+        /* A line is "number:controllers:path". In version 2 the number is 0, and there are no controllers. */
         line[strcspn(line, "\n")] = '\0';
         char *list = strchr(line, ':');
         char *path = list ? strchr(list + 1, ':') : NULL;
@@ -204,7 +204,7 @@ int64_t lr_available_memory(void)
 {
     double bytes = (double)lr_physical_memory();
 
-    /* Free memory: a line such as "MemAvailable:   23456 kB". */
+    /* Free memory is in a line such as "MemAvailable:   23456 kB". */
     FILE *file = fopen("/proc/meminfo", "r");
     char line[256];
     double kib = 0.0;
@@ -213,7 +213,7 @@ int64_t lr_available_memory(void)
     if (file != NULL) fclose(file);
     if (kib > 0.0) bytes = fmin(bytes, 1024.0 * kib);
 
-    /* Memory that the process may still allocate. */
+    /* The address space of a process may be limited (ulimit -v). */
     double pages = 0.0;
     file = fopen("/proc/self/statm", "r");
     if (file != NULL) {

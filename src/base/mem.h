@@ -36,10 +36,9 @@ struct lr_items {
 };
 
 /* Reserves memory for a total of `needed` items, and for half as many more, so that an array that grows item by item is
- * seldom copied. Present items stay.
- * array: the address of the pointer to the items, which may be NULL. The caller frees the items with free().
- * room: capacity in items; 0 for NULL.
- * errors: LR_FAILED if memory runs out, logged. array and room are then unchanged. */
+ * seldom copied. Present items stay. array: the address of the pointer to the items; this pointer may be NULL. The
+ * caller frees the items with free(). room: capacity in items; 0 for NULL. errors: LR_FAILED if memory runs out,
+ * logged. array and room are then unchanged. */
 lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
 /* A text that grows. The caller sets `what` and `log`, zeroes all other fields, and frees `chars` with free(). */
@@ -62,15 +61,16 @@ lr_status lr_text_print(struct lr_text *text, const char *format, ...) LR_PRINTF
 /* Returns the physical memory in bytes, or the limit of the control group if that is lower. */
 int64_t lr_physical_memory(void);
 
-/* Returns the bytes that this process can still allocate without swapping, as the system estimates, and within ulimit
- * -v. Without an estimate, physical memory takes its place. */
+/* Returns how many bytes this process can still allocate within ulimit -v and, as the system estimates, without
+ * swapping. If there is no estimate, physical memory is used instead. */
 int64_t lr_available_memory(void);
 
 /* Calls `visit` with the folder of each Linux control group that limits this process: its own group and all groups
  * above it, in version 2 and in version 1's hierarchy of `controller` ("memory" or "cpu"). A folder need not exist. */
 void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder), void *user);
 
-/* Reads the first `num_values` numbers of folder/file. Returns false if there are fewer, as in "max", or no file. */
+/* Reads the first `num_values` numbers of folder/file. Returns false if there is no such file, or if it has fewer
+ * numbers, for instance the word "max". */
 bool lr_cgroup_read(const char *folder, const char *file, int num_values, double *values);
 
 #endif

@@ -21,7 +21,7 @@ static inline int lr_order_whole(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* Compares items by two keys: by the second if the first are equal. */
+/* Returns the result of the first comparison, or that of the second if the first is 0. */
 static inline int lr_order_then(int first, int second)
 {
     return first != 0 ? first : second;
@@ -51,7 +51,8 @@ static inline int lr_compare_doubles(const void *a, const void *b)
     return lr_order(*(const double *)a, *(const double *)b);
 }
 
-/* Each finds the first of `count` ascending numbers that is at least `number`; count if there is none. */
+/* Each function returns the index of the first of `count` ascending numbers that is at least `number`, or count if
+ * there is none. */
 #define LR_DEFINE_SEARCH(name, type, wanted)                                                                           \
     static inline int64_t name(const type *numbers, int64_t count, wanted number)                                      \
     {                                                                                                                  \
@@ -71,15 +72,16 @@ LR_DEFINE_SEARCH(lr_first_uint_at_least, uint32_t, int64_t)
 LR_DEFINE_SEARCH(lr_first_double_at_least, double, double)
 #undef LR_DEFINE_SEARCH
 
-/* Sorts items that begin with a number from 0 to end - 1, in one thread. Items of one number keep their order. spare:
- * memory of the same size. Returns true if the sorted items are in `spare`. A sort of tens of millions of items by
- * comparisons takes many times as long. */
+/* Sorts items by the number with which each begins, in one thread. The numbers are from 0 to end - 1. Items with equal
+ * numbers keep their order. spare: memory of the same size. Returns true if the sorted items are in `spare`. For tens
+ * of millions of items, a sort by comparisons takes many times as long. */
 static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t count, int64_t end)
 {
     enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
     char *from = items, *to = spare;
     for (int shift = 0; shift < 63 && (end - 1) >> shift > 0; shift += DIGIT_BITS) {
-        /* Counts the items of each digit, from the least significant one on, then moves them to their places. */
+        /* Each pass sorts by one digit, the least significant one first. It counts the items with each value of the
+         * digit, then moves all items to their places. */
         int64_t places[NUM_DIGITS] = {0}, sum = 0;
         for (int64_t k = 0; k < count; k++)
             places[*(const int64_t *)(const void *)(from + (size_t)k * size) >> shift & (NUM_DIGITS - 1)]++;

@@ -20,18 +20,18 @@
 
 /* --- threads that wait --- */
 
-/* The C library keeps up to 40 MB of stacks for later threads. Further stacks are mapped and unmapped each time, which
- * delays all threads that need new memory. Stacks are therefore small. */
+/* The C library keeps up to 40 MB of stacks for later threads. Stacks beyond these are mapped and unmapped each time,
+ * which delays all threads that need new memory. Stacks are therefore small. */
 enum { STACK_BYTES = 1 << 20, WAITS_SECONDS = 1 };
 
 enum { IDLE = 0, ASKED, WORKING, TO_END };
 
 struct lr_pool_thread {
-    const struct lr_pool *pool; /* the pool that started it */
+    const struct lr_pool *pool; /* the pool that started this thread */
     atomic_int state;
     struct lr_pool_task task;
-    struct lr_error_record *employer; /* errors of the thread that gave the task */
-    sem_t asked;                      /* may still be posted for a task that was cancelled */
+    struct lr_error_record *employer; /* the record of the thread that gave the task; the task's errors go there */
+    sem_t asked;                      /* the semaphore may still be posted for a task that was cancelled */
     sem_t done;
     pthread_t id;
     bool is_waiting; /* `lock` guards this field and `next` */
@@ -44,8 +44,8 @@ static const struct lr_pool own_pool = {start, finish};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct lr_pool_thread *waiting; /* free for the next task; `lock` guards both lists */
-static struct lr_pool_thread *ended;   /* have ended, and must be joined */
+static struct lr_pool_thread *waiting; /* threads that are free for a task; `lock` guards both lists */
+static struct lr_pool_thread *ended;   /* threads that have ended and must be joined */
 
 /* A thread of the pool does one task after the other, until it has waited for too long. */
 static void *live(void *user)
@@ -66,7 +66,7 @@ static void *live(void *user)
             thread->task.body(thread->task.user, thread->task.worker);
             sem_post(&thread->done);
         } else if (result != 0) {
-            /* The thread has had no task for long. It leaves the pool, unless a caller has just taken it. */
+            /* The thread has had no task for a long time. It leaves the pool, unless a caller has just reserved it. */
             pthread_mutex_lock(&lock);
             const bool may_leave = thread->is_waiting;
             if (may_leave) {
@@ -109,7 +109,8 @@ static void join_all(struct lr_pool_thread **list)
     }
 }
 
-/* Runs when the process ends or the library is unloaded. Without it, a thread could run code that is gone. */
+/* Runs when the process ends or the library is unloaded. Otherwise a thread could run code that is no longer in
+ * memory. */
 __attribute__((destructor)) static void end_all(void)
 {
     join_all(&waiting);
@@ -250,7 +251,7 @@ void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body
 static void lower_to_quota(void *user, const char *folder)
 {
     double *processors = user;
-    double quota[2] = {0.0, 100000.0}; /* microseconds of processor time per period */
+    double quota[2] = {0.0, 100000.0}; /* processor time per period, and length of a period, in microseconds */
     if (!lr_cgroup_read(folder, "cpu.max", 2, quota) && !(lr_cgroup_read(folder, "cpu.cfs_quota_us", 1, &quota[0]) &&
                                                           lr_cgroup_read(folder, "cpu.cfs_period_us", 1, &quota[1])))
         return;
@@ -259,7 +260,7 @@ static void lower_to_quota(void *user, const char *folder)
 
 int lr_num_processors(void)
 {
-    static atomic_int known; /* kept, because finding it means reading several files */
+    static atomic_int known; /* kept, because several files must be read to find this number */
     int processors = atomic_load(&known);
     if (processors == 0) {
         double least = (double)sysconf(_SC_NPROCESSORS_ONLN);

@@ -14,7 +14,7 @@
 /* Returns how many processors this process may use, at least 1. The first result is kept. */
 int lr_num_processors(void);
 
-/* The body of a loop for indices begin <= i < end. worker: number of the worker that calls it, 0 <= worker <
+/* The body of a loop for indices begin <= i < end. worker: number of the worker that calls the body, 0 <= worker <
  * threads. */
 typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker);
 
@@ -22,7 +22,7 @@ typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker
  * until none is left. Worker 0 is the calling thread, which does all the work if no other thread can be started. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
 
-/* Sets *least to `number` if that is smaller. Several threads may call it for one *least. */
+/* Sets *least to `number` if `number` is smaller. Several threads may call this function for the same *least. */
 static inline void lr_lower(atomic_llong *least, int64_t number)
 {
     long long known = atomic_load(least);
@@ -76,11 +76,11 @@ void lr_pool_use(const struct lr_pool *pool);
 
 struct lr_error_record;
 
-/* A call in a thread of its own. A struct of zeros has no call. The struct must not move while a call runs. */
+/* A call in a separate thread. In a struct of zeros there is no call. The struct must not move while a call runs. */
 struct lr_background {
     void (*body)(void *user);
     void *user;
-    struct lr_error_record *employer; /* the record that receives its errors (base/log.h) */
+    struct lr_error_record *employer; /* record for the errors of the call (base/log.h) */
     bool is_running;
     pthread_t thread;
 };

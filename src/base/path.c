@@ -77,7 +77,7 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
                  named);
         return false;
     }
-    /* The path of the library or program that contains this function. The loader gives the program itself no name. The
+    /* The path of the library or program that contains this function. The loader has no path for the program itself. A
      * relative path of a library is not used, since the working folder may have changed. */
     Dl_info info;
     struct link_map *map = NULL;

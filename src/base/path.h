@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Names of files, as pure text, and the search for those that come with the library. */
+ * Paths as texts, and the search for files that come with the library. */
 #ifndef LR_BASE_PATH_H
 #define LR_BASE_PATH_H
 
@@ -29,14 +29,14 @@ char *lr_path_with_ending(const char *path, const char *ending, const lr_log *lo
 /* Returns the path of `name` in the folder of `path`. An absolute `name` stays as it is. */
 char *lr_path_beside(const char *path, const char *name, const lr_log *log);
 
-/* --- files of LORaster that are not the library: plugins, and programs that LORaster starts (the reader of HDF5
- * files, and `loraster bench`) --- */
+/* --- the search for plugins and for programs that LORaster starts (the reader of HDF5 files, and `loraster bench`)
+ * --- */
 
 #define LR_HDF5_READER "loraster-hdf5-reader" /* reads HDF5 files for the library */
 
 /* Folders in which files of one kind (plugins or programs) are searched. An installation may be moved, so most folders
- * are relative to the folder of the calling library or program. Other users may be able to write there, so a file is
- * accepted only if it belongs to the owner of that library or program, or to root. */
+ * are relative to the folder of the calling library or program. Other users may be able to write to these folders, so a
+ * file is accepted only if it belongs to the owner of the calling library or program, or to root. */
 struct lr_part_places {
     const char *variable;  /* environment variable with the absolute path of a folder; if it is set, only that folder
                             * is searched */
