@@ -17,7 +17,7 @@
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* The numbers that fit into the message by which ranks synchronise. More numbers need another message. */
+/* How many numbers fit into the message with which ranks synchronise. More numbers need further messages. */
 enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
@@ -37,9 +37,9 @@ struct state {
     double numbers[NUMBERS_ALONG];
 };
 
-/* Aborts all ranks. A failed rank reports its failure at the next synchronisation. If its device is lost, other ranks
- * may never arrive there, because their devices wait for its data. This cannot happen if a rank was only cancelled,
- * because it has sent everything that it began. */
+/* Aborts all ranks. A failed rank waits for all other ranks, in order to report its failure to them. If its device is
+ * lost, the devices of other ranks may wait for its data without end, and these ranks never arrive. A cancelled rank
+ * has sent all the data that others wait for, and never aborts. */
 static void end_all(void *user)
 {
     lr_comm *comm = user;
@@ -140,7 +140,8 @@ static double add(double a, double b)
     return a + b;
 }
 
-/* Joins the numbers of all ranks by `join`, in the order of the ranks. Those of rank r begin at all[r * stride]. */
+/* Joins the numbers of all ranks by `join`, in the order of the ranks. The numbers of rank r begin at all[r *
+ * stride]. */
 static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers, int count,
                      double (*join)(double a, double b))
 {

@@ -94,7 +94,7 @@ lr_comm *lr_comm_open_sized(size_t given_bytes, const lr_comm_params *given)
 void lr_comm_close(lr_comm *comm)
 {
     if (comm == NULL) return;
-    /* A rank may fail, or make another call, while this one closes. */
+    /* A rank may fail, or make another call, while this rank closes. */
     if (comm->little != NULL && !lr_comm_is_single(comm) && comm->fns->is_open())
         (void)lr_comm_meet(comm, LR_COMM_STEP_CLOSE, 0);
     lr_comm_close_route(comm, comm->failed_status == LR_OK);

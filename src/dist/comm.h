@@ -33,8 +33,8 @@ struct lr_comm_fns {
     lr_status (*gather_little)(struct lr_comm_group *group, const void *own, void *all, int bytes);
     lr_status (*broadcast)(struct lr_comm_group *group, int from, void *bytes, int count);
     void (*abort)(struct lr_comm_group *group, int code);
-    bool (*is_open)(void);                                     /* false if the caller has closed its MPI */
-    void (*close)(struct lr_comm_group *group, bool is_whole); /* is_whole: all ranks call it */
+    bool (*is_open)(void);                                     /* false if the caller has finalised MPI */
+    void (*close)(struct lr_comm_group *group, bool is_whole); /* is_whole: all ranks make this call */
     const char *mistake;                                       /* error message if a function above fails */
 };
 
@@ -49,17 +49,17 @@ enum lr_comm_way {
 
 /* The exchange of vectors on devices, which all ranks have chosen together (moves.c). */
 struct lr_comm_route {
-    enum lr_comm_way way; /* LR_WAY_OPEN until a means is chosen */
+    enum lr_comm_way way; /* LR_WAY_OPEN until a method is chosen */
     lr_place *place;      /* CUDA place for MPI or NCCL; a reference is kept */
     const struct lr_link_fns *fns;
     struct lr_link *link; /* the link of NCCL */
     bool is_broken;       /* a transfer has failed on some rank */
     char device[48];
     char name[96], reason[384];
-    lr_log log; /* the log of NCCL's link: fills last_text while ranks are being linked, and then writes to `to` */
-    const lr_log *to; /* NULL = last_text is filled */
+    lr_log log;       /* for NCCL's link: messages go to last_text while ranks are being linked, and later to `to` */
+    const lr_log *to; /* NULL = messages go to last_text */
     char last_text[256];
-    lr_vector pieces; /* on the place: parts of one sum from other ranks */
+    lr_vector pieces; /* on `place`: the parts of a sum that other ranks have sent */
     lr_vector copy;   /* copy of a vector in OpenGL's memory */
 };
 
@@ -77,11 +77,11 @@ struct lr_comm {
     lr_status failed_status; /* LR_OK = no rank has failed */
     bool has_failed_too;     /* this rank has reported a failure of its own */
     double sent_bytes, moving_s, waiting_s;
-    lr_vector staging;         /* on the host, for vectors on a device */
+    lr_vector staging;         /* on the host: copy of a vector on a device */
     lr_place *pinned;          /* the place that has pinned `staging`; a reference is kept */
-    lr_vector pieces;          /* on the host: parts of one sum from other ranks */
+    lr_vector pieces;          /* on the host: the parts of a sum that other ranks have sent */
     void *little;              /* [size][LR_COMM_LITTLE] bytes */
-    struct lr_messages arrays; /* [size] messages each; the counts are not used */
+    struct lr_messages arrays; /* arrays of [size] messages, sent and received; the numbers are not used */
 };
 
 /* Largest number of bytes that a rank sends by gather_little. */
@@ -107,21 +107,21 @@ static inline bool lr_comm_is_single(const lr_comm *comm)
     return comm == NULL || comm->facts.size == 1;
 }
 
-/* Returns the status of the rank that has failed. If only another rank has failed, lr_last_error names this rank from
- * now on. Only the failed rank writes to its log. */
+/* Returns the status of the failed rank. If this rank has not failed itself, its lr_last_error now names the failed
+ * rank. Only the failed rank writes to its log. */
 lr_status lr_comm_tell_failure(const lr_comm *comm);
 
-/* Waits for all ranks. Fails if a rank has failed or takes another step. It precedes every exchange among several
- * ranks. */
+/* Waits for all ranks. Fails if a rank has failed or takes another step. Every exchange among several ranks begins with
+ * this call. */
 lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count);
 
-/* lr_comm_meet after work that may have failed on some ranks. All ranks learn of a failure. */
+/* Waits as lr_comm_meet does, after work that may have failed on some ranks. All ranks learn of a failure. */
 lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status);
 
-/* lr_comm_meet that also compares *way, which becomes LR_WAY_HOST if ranks differ. */
+/* Waits as lr_comm_meet does, and compares *way, which becomes LR_WAY_HOST if ranks differ. */
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
-/* Ends the chosen exchange and frees its memory. is_whole: all ranks call it. */
+/* Ends the chosen exchange and frees its memory. is_whole: all ranks make this call. */
 void lr_comm_close_route(lr_comm *comm, bool is_whole);
 
 /* Records and logs a failure of a function in lr_comm_fns. Returns the status. */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Sums and shares of vectors by messages between all ranks. Each number is summed on one rank, in the order of the
- * ranks. Every rank sends as many bytes as in a ring algorithm. Messages are equal for host memory and device
- * memory. */
+ * ranks. Every rank sends as many bytes as in a ring algorithm. Ranks send the same messages from host memory and from
+ * device memory. */
 #include "dist/comm.h"
 
 #include "base/clock.h"
@@ -17,18 +17,18 @@
 #include <string.h>
 #include <time.h>
 
-/* --- what a rank offers: all ranks choose one means of exchange from the offers of all --- */
+/* --- offers of the ranks, from which all choose one method of exchange --- */
 
-/* CUDA devices among which the device that OpenGL draws on is sought. */
+/* Number of CUDA devices that are searched for the device that OpenGL draws on. */
 enum { MOST_DEVICES = 16 };
 
 /* Seconds after which an attempt to link ranks by NCCL is given up. Ranks then exchange by MPI or through the host. */
 static const double patience_s = 120.0;
 
-/* The means of exchange that a rank offers. */
+/* The methods of exchange that a rank offers. */
 struct offer {
     int32_t wish;      /* lr_exchange */
-    int32_t has_place; /* its vectors can be on a CUDA place */
+    int32_t has_place; /* the rank's vectors can be on a CUDA place */
     int32_t has_nccl;
     int32_t is_cuda_aware;
     struct lr_link_facts facts;
@@ -47,8 +47,8 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
         snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
         return;
     }
-    /* The place of the exchange is the vector's place, or a CUDA place on the device that OpenGL draws on. It must be
-     * able to link ranks. */
+    /* The place of the exchange is the vector's place, or a CUDA place on the device that OpenGL draws on. This place
+     * must be able to link ranks. */
     route->place = NULL;
     if (lr_vector_kind(vector) == LR_PLACE_GL) {
         const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
@@ -152,8 +152,7 @@ static lr_status send_linking(lr_comm *comm, struct linking *own)
     return lr_comm_check(comm, comm->fns->gather_little(comm->group, own, comm->little, sizeof(*own)));
 }
 
-/* Links ranks by NCCL: rank 0 makes a key, and all ranks link with this key. If linking fails, ranks exchange by MPI or
- * through the host. */
+/* Links ranks by NCCL, with a key that rank 0 makes. If linking fails, ranks exchange by MPI or through the host. */
 static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 {
     struct linking own = {0};
@@ -202,7 +201,7 @@ static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 
 /* --- the interface --- */
 
-/* Chooses the means of exchange, the same on all ranks. If the means that was asked for is impossible, all ranks return
+/* Chooses the method of exchange, the same on all ranks. If the requested method is impossible, all ranks return
  * LR_NO_DEVICE, and rank 0 logs the reason. */
 static lr_status choose(lr_comm *comm, const struct offer *all)
 {
@@ -252,7 +251,7 @@ static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
     return is_same_device ? route->way : LR_WAY_HOST;
 }
 
-/* Waits for all ranks as lr_comm_meet does. *way: the means of exchange, which ranks choose the first time that all
+/* Waits for all ranks as lr_comm_meet does. *way: the method of exchange. Ranks choose a method the first time that all
  * have their vectors on devices. */
 static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way)
 {
@@ -327,8 +326,8 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
 
 /* --- moves --- */
 
-/* NUMBERS_AT_ONCE: how many numbers all ranks together send to one rank in a step. LEAST_AT_ONCE: how many numbers one
- * rank sends in a step, at least. BROADCAST_BYTES: bytes in a step of a broadcast. */
+/* NUMBERS_AT_ONCE: how many numbers all ranks together send to one rank in a step. LEAST_AT_ONCE: the minimum that one
+ * rank sends in a step. BROADCAST_BYTES: bytes in a step of a broadcast. */
 enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12, BROADCAST_BYTES = 1 << 26 };
 
 /* A vector that ranks exchange. */
@@ -337,7 +336,7 @@ struct move {
     lr_vector *vector;
     enum lr_comm_way way;
     bool on_device;     /* messages are sent from memory of a device: `way` is MPI or NCCL */
-    lr_vector there;    /* memory that messages are sent from and received in: the vector or a copy of it */
+    lr_vector there;    /* memory for sent and received messages: the vector or a copy of it */
     int64_t begin, end; /* range of the numbers that this rank contributes */
     double begin_s;
 };
@@ -359,7 +358,7 @@ static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const 
                             room);
 }
 
-/* Begins a move: ranks synchronise and choose the means of exchange. Each rank prepares its memory and copies its
+/* Begins a move: ranks synchronise and choose the method of exchange. Each rank prepares its memory and copies its
  * numbers to move->there. most: for a sum, how many numbers another rank sends at a time; 0 = no sum. */
 static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t most)
 {
@@ -490,7 +489,7 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
     return lr_comm_check(comm, comm->fns->transfer(comm->group, messages));
 }
 
-/* Sums the shares (is_sum), so that each rank has the sum of its own share, or gives each rank the shares of all. */
+/* Sums the shares, so that each rank has the sum of its own share (is_sum), or gives each rank the shares of all. */
 static lr_status exchange_shares(const struct move *move, const int64_t *offsets, bool is_sum)
 {
     lr_comm *comm = move->comm;

@@ -20,7 +20,7 @@
 #include <mpi-ext.h>
 #endif
 
-/* Maps a code of MPI to a status. All errors have one message: fns.mistake. */
+/* Maps a code of MPI to a status. The message of all errors is fns.mistake. */
 static lr_status check(int code)
 {
     return code == MPI_SUCCESS ? LR_OK : LR_FAILED;
@@ -43,7 +43,7 @@ static void describe(struct lr_comm_facts *facts)
 }
 
 struct lr_comm_group {
-    MPI_Comm comm; /* a duplicate, whose messages do not mix with those of the caller */
+    MPI_Comm comm; /* a duplicate of the caller's communicator, so that messages of the two do not mix */
     bool has_opened_mpi;
 };
 
@@ -130,7 +130,7 @@ static bool is_mpi_open(void)
 
 static void close_mpi(struct lr_comm_group *group, bool is_whole)
 {
-    if (is_mpi_open()) { /* the caller may have closed its MPI */
+    if (is_mpi_open()) { /* the caller may have finalised MPI */
         if (is_whole) MPI_Barrier(group->comm);
         MPI_Comm_free(&group->comm);
         if (group->has_opened_mpi) MPI_Finalize();
@@ -151,8 +151,8 @@ static const struct lr_comm_fns fns = {
 };
 
 #if defined(LR_HAS_LAPACKE)
-/* LAPACK returns eigenvectors in columns in column-major order, which are rows in C. The matrix itself is symmetric, so
- * its order does not matter. */
+/* LAPACK returns eigenvectors as columns of a matrix in column-major order. In C, these columns are rows. The given
+ * matrix is symmetric, so its order does not matter. */
 static lr_status eigen_lapacke(double *matrix, double *values, int size)
 {
     return LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, matrix, size, values) == 0 ? LR_OK : LR_FAILED;

@@ -9,7 +9,7 @@
 #include <lr/comm.h>
 #include <stdlib.h>
 
-/* Number of pieces per rank into which a subset is cut, if it has enough pairs. */
+/* A subset is cut into this number of pieces per rank, if it has enough pairs. */
 enum { PIECES_OF_RANK = 8 };
 
 static double cost_of(const lr_partition_params *params, int64_t pair)
@@ -43,8 +43,8 @@ lr_status lr_partition_sized(size_t given_bytes, const lr_partition_params *give
         for (int64_t pair = 0; pair < params->lors->num_pairs; pair++) {
             if (params->subset_of[pair] != subset) continue;
             if (left <= 0.0 || num_pairs <= num_pieces) {
-                /* The next piece goes to the rank with the lowest cost in this subset. Ties go to the lowest cost of
-                 * all subsets, then to the fewest pairs. */
+                /* The next piece goes to the rank with the lowest cost in this subset. If costs are equal, the lowest
+                 * cost of all subsets decides, and then the lowest number of pairs. */
                 rank = 0;
                 for (int r = 1; r < ranks; r++) {
                     const double a[3] = {within[r], load[r], (double)counts[r]};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Weights of guesses, after section V of Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU
- * Cluster. */
+ * Weights of guesses, which are the images of single ranks (lr/recon.h). Source: section V of Toth, Magdics and
+ * Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster. */
 #ifndef LR_DIST_WEIGHTS_H
 #define LR_DIST_WEIGHTS_H
 
