@@ -29,8 +29,8 @@
 
 enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20, ROOM_BYTES = 8 << 20 };
 
-/* True if the inherited limit on memory is lower than the allowance for a file. If memory runs out, this need not be
- * the file's fault. */
+/* True if the inherited limit on memory is lower than the allowance for a file. Memory may then run out although the
+ * file is sound. */
 static bool is_short;
 
 /* A few datasets stay open, so that chunks read in part are not expanded again. */
@@ -90,7 +90,7 @@ static void say_why(struct lr_hdf5_answer *answer)
     for (char *c = answer->why; *c != '\0'; c++) *c = (unsigned char)*c < ' ' ? ' ' : *c;
 }
 
-/* Takes errno from the text of an error, "... errno = 5, ...": HDF5 gives it nowhere else. */
+/* Takes errno from the text of an error, "... errno = 5, ...". HDF5 states errno only there. */
 static herr_t take_errno(unsigned number, const H5E_error2_t *error, void *user)
 {
     static const char key[] = "errno = ";
@@ -138,8 +138,8 @@ static hid_t find_dataset(struct server *server, const char *name)
     const hid_t dataset = H5Dopen2(server->file, name, access);
     H5Pclose(access);
 
-    /* A dataset with its numbers in another file is refused. It could name any file of the user, even one without
-     * end. */
+    /* A dataset with its numbers in another file is refused. The other file could be any file of the user, even one
+     * without end. */
     const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
     const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
     if (layout >= 0) H5Pclose(layout);
@@ -198,7 +198,7 @@ static void answer_request(struct server *server, const struct lr_hdf5_request *
         const bool has_axes = answer->rank > 0;
         answer->found = (!has_axes || H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0) &&
                         H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, server->window) >= 0;
-        if (!answer->found) say_why(answer); /* the next call of the library clears the reason */
+        if (!answer->found) say_why(answer); /* the next call of HDF5 clears the reason */
         H5Sclose(memory);
         H5Sclose(space);
     } break;
@@ -254,10 +254,10 @@ static void set_up_process(int socket, int64_t file_bytes)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 
-    /* Closes all inherited files but the socket, because the other end of an inherited pipe would wait for this
+    /* Closes all inherited files except for the socket, because the other end of an inherited pipe would wait for this
      * process. The standard files become /dev/null, because the user should not see what a crashing library prints. */
     bool are_closed = false;
-#ifdef SYS_close_range /* newer than some C libraries and kernels */
+#ifdef SYS_close_range /* this system call is newer than some C libraries and kernels */
     are_closed = (socket == 3 || syscall(SYS_close_range, 3u, (unsigned)socket - 1, 0u) == 0) &&
                  syscall(SYS_close_range, (unsigned)socket + 1, ~0u, 0u) == 0;
 #endif
