@@ -142,8 +142,8 @@ static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
     return 0;
 }
 
-/* A virtual file driver that writes through an output. The output logs the first failure and drops all later
- * writes. HDF5 is told that every write succeeds. */
+/* A virtual file driver that writes through an output. The output logs the first failure and drops all later writes.
+ * Every write returns success to HDF5. */
 static const H5FD_class_t driver_class = {
     .name = "loraster",
     .maxaddr = (haddr_t)INT64_MAX,
@@ -303,8 +303,8 @@ static bool put_array(lr_hdf5_id group, const char *name, enum lr_hdf5_number nu
 
 static bool put_values(lr_hdf5_id group, const char *name, const float *values, int64_t count)
 {
-    /* Counts compress to a few percent within a second. Expected values do not compress, and trying would take most of
-     * the time for writing. */
+    /* Counts compress to a few percent within a second. Expected values do not compress, and an attempt would take most
+     * of the time for writing. */
     bool are_counts = count > lr_hdf5_chunk;
     for (int64_t i = 0; i < count && are_counts; i++) are_counts = values[i] == floorf(values[i]);
     return put_dataset(group, name, LR_HDF5_FLOAT, (int64_t[2]){count, 0}, are_counts ? 1 : 0, values);
@@ -346,7 +346,7 @@ static bool series_close(struct lr_hdf5_series *series)
     return done;
 }
 
-/* Makes a dataset that asks for the storage of its chunks at once, and writes nothing there. */
+/* Makes a dataset whose chunks get their storage at once, and writes no numbers. */
 static bool put_placed(lr_hdf5_id group, const char *name, const struct lr_hdf5_placed *placed,
                        struct lr_hdf5_layout *layout)
 {
