@@ -3,7 +3,7 @@
  *
  * The files of `loraster bench correspondence`. correspondence.c reads the command line and runs all combinations.
  * measure.c has the geometries, the exact rows of some voxels, and the clock. report.c serves all verbs of bench: it
- * has the ceilings of a device and writes the JSON output. */
+ * has the highest rates that devices reach (their ceilings), and writes the JSON output. */
 #ifndef LR_BENCH_BENCH_H
 #define LR_BENCH_BENCH_H
 
@@ -71,7 +71,7 @@ struct bench_draw {
     int threads;
 };
 
-/* Draws voxels of `grid` and computes their sample. Does nothing if `sample` already holds it. */
+/* Draws voxels of `grid` and computes their sample. Does nothing if `sample` already holds this sample. */
 lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw, const lr_grid *grid,
                             struct report *report);
 void bench_sample_finish(struct bench_sample *sample);
@@ -90,9 +90,9 @@ enum bench_outcome { BENCH_MEASURED, BENCH_SKIPPED, BENCH_FAILED };
 
 /* Figures of one direction, forward or back projection. */
 struct bench_direction {
-    int runs;                                     /* number of runs that the medians are taken over */
+    int runs;                                     /* number of runs of which the medians are taken */
     double wall_s;                                /* median time of one projection */
-    double device_s;                              /* the same, by the device's own clock; 0 = not measured */
+    double device_s;                              /* the same time by the device's own clock; 0 = not measured */
     double wall_spread_s;                         /* longest time minus shortest time */
     bool first_run;                               /* there was time for only one run, which includes the compilation of
                                                      shaders */
@@ -100,8 +100,8 @@ struct bench_direction {
     int num_passes;                               /* 0 = the passes are not timed separately */
 };
 
-/* Time of an update by one subset, including the sums of its fit: the seconds of an iteration divided by its updates,
- * median. */
+/* Median time of an update by one subset, including the sums that measure the fit. It is the time of an iteration
+ * divided by the number of its updates. */
 struct bench_updates {
     int subsets;             /* 0 = not measured */
     double wall_s, device_s; /* device_s: time of projections by the device's own clock; 0 = not measured */
@@ -118,7 +118,7 @@ struct bench_result {
     int rays, threads;
     lr_grid grid;
     bool is_part;   /* only a part of the workload's grid was projected */
-    bool is_oracle; /* the exact result of backend cpu, with which the others are compared */
+    bool is_oracle; /* the exact result of backend cpu, with which other results are compared */
     int64_t num_voxels, num_lors;
     struct bench_direction directions[2]; /* forward, back */
     struct bench_updates updates;
@@ -134,7 +134,7 @@ enum bench_size { BENCH_SIZE_AUTO, BENCH_SIZE_FULL, BENCH_SIZE_SMALL };
 /* The command line. */
 struct bench_wish {
     bool workloads[BENCH_NUM_WORKLOADS], backends[BENCH_NUM_BACKENDS], modes[BENCH_NUM_MODES];
-    bool names_backends, names_modes; /* true: a missing backend or mode is an error; false: it is passed over */
+    bool names_backends, names_modes; /* true: a missing backend or mode is an error; false: it is left out */
     enum bench_size size;
     int grid[3]; /* size of the central part; 0 = given by --size */
     int rays, repeat, threads, device;
@@ -165,12 +165,12 @@ lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *
 /* Timing of updates of OSEM. */
 struct bench_updates_wish {
     lr_operator *op;
-    int subsets, repeat; /* repeat: number of iterations that the median is taken over */
+    int subsets, repeat; /* repeat: number of iterations of which the median is taken */
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* --- what it could be at most --- */
+/* --- the highest possible rates --- */
 
 /* A rate that a device can reach at most, and the fraction of it that a projection reached. */
 struct bench_ceiling {
@@ -184,14 +184,14 @@ struct bench_visits {
     double forward_per_s, back_per_s, bytes_per_s;
 };
 
-/* The ceilings of list mode, by the conventions of bench_model_ceilings. */
+/* The ceilings of list mode. Entries and result are as in bench_model_ceilings. */
 int bench_visit_ceilings(const char *device, const struct bench_visits *visits,
                          struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
 
 /* Floating-point operations per second. A fused multiply-add counts as two. 0 if the device's ceiling is not known. */
 double bench_flop_ceiling(const char *device);
 
-/* Seconds of a projection, for computing rates: by the device's clock if it has one, else wall time. */
+/* Seconds of a projection, for computing rates: by the device's clock if there is one, else wall time. */
 double bench_seconds(const struct bench_direction *direction);
 
 /* Ceilings of one direction, 0 = forward, 1 = back. Fills in at most BENCH_MAX_CEILINGS entries and returns their

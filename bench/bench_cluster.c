@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench cluster: measures iterations by all ranks that mpirun has started, with each scheme that makes one image of
- * their work. The results are the times of the parts, and the errors of the images. */
+ * bench cluster: measures iterations by all ranks that mpirun has started, with each scheme that combines the work of
+ * the ranks into one image. The results are the times of the parts, and the errors of the images. */
 #include "bench.h"
 #include "cli/cluster.h"
 #include "cli/direct.h"
@@ -40,7 +40,7 @@ struct cluster_bench {
     lr_operator_params params;
     lr_scanner *scanner;
     lr_lors *all, *lors; /* `lors`: LORs of this rank */
-    int32_t *pairs;      /* [pairs of `all`], this rank's pairs, by their numbers in `all` */
+    int32_t *pairs;      /* this rank's pairs by their numbers in `all`; has room for all pairs */
     lr_grid grid;
     lr_operator *op;
     lr_lor_data *data;

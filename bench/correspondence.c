@@ -4,8 +4,8 @@
  * bench correspondence: measures the time of the matrix on each backend, and its accuracy.
  *
  * A combination that cannot be measured becomes a line with the reason, and the program goes on. The exit code is then
- * not 0 if the user named the combination. Backends that come from defaults are passed over if they find no device,
- * lack the exact mode, or do not support the scanner. */
+ * not 0 if the user named the combination. Backends that come from defaults are left out if they find no device, lack
+ * the exact mode, or do not support the scanner. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -60,7 +60,7 @@ static struct bench_wish read_wish(struct cli_args *args)
     for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) names[k] = bench_workloads[k].name;
     read_words(args, "--workload", names, wish.workloads);
     for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
-        wish.workloads[k] = true; /* pair, angled, tilted, vista */
+        wish.workloads[k] = true; /* the default workloads: pair, angled, tilted, vista */
 
     wish.names_backends = args_has(args, "--backend");
     wish.names_modes = args_has(args, "--mode");
@@ -108,7 +108,7 @@ struct bench {
     int num_results;
 };
 
-/* Finds the usable device with the number of --device. */
+/* Finds the usable device that has the number of --device. */
 static void find_device(struct bench *bench)
 {
     lr_device devices[MAX_DEVICES];
@@ -151,8 +151,7 @@ static lr_status measure_subject(struct bench *bench, struct bench_subject *subj
                 *result = (struct bench_result){
                     .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
                 CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
-                /* Exact mode was refused with LR_USAGE: the backend lacks this mode, unless it also refused sampled
-                 * mode with LR_USAGE. */
+                /* The backend lacks exact mode if it refused exact mode with LR_USAGE, but not sampled mode. */
                 const struct bench_result *before = result - 1;
                 if (bench->num_results > 0 && result->outcome == BENCH_SKIPPED &&
                     before->workload == result->workload && before->backend == result->backend &&
@@ -268,8 +267,8 @@ static void write_figures(const void *user, struct json *json)
     json_close(json, ']');
 }
 
-/* Only failures of combinations that the user named decide the exit code. If all have the same status, that status
- * decides. */
+/* Only failures of combinations that the user named decide the exit code. If all these failures have the same status,
+ * this status decides. */
 static lr_status conclude(const struct bench *bench)
 {
     const struct bench_result *results = bench->results;

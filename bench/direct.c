@@ -42,7 +42,7 @@ struct direct_variant {
 /* Times of one view, or of as many views as there was time for. */
 struct direct_measured {
     int views;
-    double wall_s, device_s, offsets; /* for each view */
+    double wall_s, device_s, offsets; /* per view */
 };
 
 /* Seconds per view of an iteration, divided as in table IV of paper 1. Images are copied to the device and back for
@@ -77,9 +77,8 @@ struct direct_bench {
     bool has_peers;   /* also measures Fourier transforms */
     int device, threads, repeat;
     double seconds;
-    const struct direct_case *without_cuda; /* the case in which CUDA was found to be missing; its variants are reported
-                                               as skipped in this case, and passed over in later cases; NULL = not
-                                               missing so far */
+    const struct direct_case *without_cuda; /* the case in which CUDA was found to be missing; NULL = none. Variants of
+                                               CUDA are reported as skipped in this case, and left out in later ones */
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
 };
@@ -139,8 +138,8 @@ static void choose_variants(struct direct_bench *bench, struct cli_args *args)
     }
 }
 
-/* Makes an operator of all views of the case, or only of `view` if that is not negative. resolution: NULL = that of the
- * case. errors: NULL, logged. */
+/* Makes an operator of all views of the case, or only of `view` if `view` is not negative. resolution: NULL = the
+ * case's resolution. errors: NULL, logged. */
 static lr_operator *open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
                               const lr_resolution *resolution, int view)
 {
@@ -263,7 +262,7 @@ static lr_status visit(const struct trip *trip, float *image, float *work[2], st
     return LR_OK;
 }
 
-/* Fills in outcome->stages from as many views as there is time for. image: is changed. */
+/* Fills in outcome->stages from as many views as there is time for. The contents of `image` change. */
 static lr_status measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
                                 struct direct_outcome *outcome)
 {
@@ -305,9 +304,9 @@ static lr_status measure_stages(const struct direct_bench *bench, lr_operator *o
     {                                                                                                                  \
         "clinical", NULL, {144, 144, 48}, 4, {.tof_ps = 400, .model = model_}, 40, 3, true                             \
     }
-/* The caption of figure 4 states 144 x 144 x 48 voxels for all sizes. According to the paper's text, there are eight
- * times as many voxels of 2 mm as of 4 mm; otherwise the work could not grow by a factor of 64. The cases here
- * therefore have the same extent. */
+/* The caption of figure 4 states 144 x 144 x 48 voxels for all sizes. In the paper's text, there are eight times as
+ * many voxels of 2 mm as voxels of 4 mm. Only then can the work grow by a factor of 64. All images here therefore have
+ * the same extent in mm. */
 #define FIGURE4(name_, voxel, tof, radial, axial)                                                                      \
     {                                                                                                                  \
         "figure4", name_, {576 / (voxel), 576 / (voxel), 192 / (voxel)}, voxel,                                        \
@@ -361,7 +360,7 @@ static const char *const workload_names[] = {"clinical", "caches", "large", "fig
 
 /* --- measuring --- */
 
-/* Seconds by the device's clock if it has one, else wall time. */
+/* Seconds by the device's clock if there is one, else wall time. */
 static double best_seconds(const struct direct_measured *measured)
 {
     return measured->device_s > 0 ? measured->device_s : measured->wall_s;
@@ -416,7 +415,7 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
         task.num_views = fit < 1 ? 1 : fit < num_views ? (int)fit : num_views;
 
         outcome->batch[work] = outcome->single[work];
-        if (status == LR_OK && task.num_views > 1) /* one run to build its tables */
+        if (status == LR_OK && task.num_views > 1) /* one run, in which the operator builds its tables */
             status = lr_direct_time(op, &task, &(lr_direct_timing){0});
         if (status == LR_OK && task.num_views > 1) status = measure(bench, op, &task, &outcome->batch[work]);
     }
@@ -428,7 +427,7 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
 static lr_status keep_seconds(void *user, const lr_iteration *done)
 {
     struct direct_outcome *outcome = user;
-    if (done->number == 1) /* load_s was the time when iteration 1 began */
+    if (done->number == 1) /* load_s holds the time at which loading began */
         outcome->load_s = report_seconds() - done->seconds - outcome->load_s;
     outcome->ramla_s = done->seconds;
     outcome->ramla_device_s = done->device_seconds;
@@ -507,7 +506,7 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
     return status;
 }
 
-/* --- what is said --- */
+/* --- reports --- */
 
 static double flop_share(const struct direct_outcome *outcome, const struct direct_measured *measured)
 {
@@ -703,7 +702,7 @@ static lr_status measure_chosen(struct direct_bench *bench)
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
             const struct direct_variant *variant = bench->variants[n];
-            /* If one variant of CUDA finds no device, no variant does, in any case. */
+            /* If one variant of CUDA finds no device, no variant in any case can find one. */
             const struct direct_case *what = &cases[k];
             const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
             if (lacks && bench->without_cuda == what) report_skipped(bench, variant, LR_NO_DEVICE);

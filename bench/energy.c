@@ -38,8 +38,8 @@ struct energy_meter {
 
 /* --- cards --- */
 
-/* Finds a function of the library. It is copied byte by byte, because ISO C cannot cast the result of dlsym to a
- * function. */
+/* Finds a function of the library. The address is copied byte by byte, because ISO C cannot cast the result of dlsym to
+ * a pointer to a function. */
 static bool find(void *library, const char *name, void *function)
 {
     void *const found = dlsym(library, name);
@@ -128,7 +128,7 @@ static bool open_counters(struct energy_meter *meter, const struct energy_params
     return meter->num_counters > 0;
 }
 
-/* --- both --- */
+/* --- cards and processors --- */
 
 struct energy_meter *energy_open(const struct energy_params *params)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Energy that a device consumes, in joules. For NVIDIA's cards it is read by the driver's library (NVML), which is
- * loaded at run time; for processors, from the RAPL counters in /sys. The driver's counter covers the whole card since
- * the driver was loaded. It is updated only every 20 to 100 ms, so the work must be repeated for seconds between two
- * readings. */
+ * Energy that a device consumes, in joules. The energy of NVIDIA's cards is read by the driver's library (NVML), which
+ * is loaded at run time. The energy of processors is read from the RAPL counters in /sys. The driver's counter covers
+ * the whole card since the driver was loaded. It is updated only every 20 to 100 ms, so the work must be repeated for
+ * seconds between two readings. */
 #ifndef LR_BENCH_ENERGY_H
 #define LR_BENCH_ENERGY_H
 
@@ -26,7 +26,7 @@ struct energy_meter *energy_open(const struct energy_params *params);
 void energy_close(struct energy_meter *meter);
 
 /* *joules: energy since the meter was opened. The counters of processors overflow, so readings must be less than a
- * minute apart. Returns false if the energy is no longer known. */
+ * minute apart. Returns false if the energy can no longer be determined. */
 bool energy_read(struct energy_meter *meter, double *joules);
 
 /* "NVML" or "RAPL". */

@@ -4,8 +4,8 @@
  * bench listmode: measures iterations over random lines in the cases of the family's paper, and prints the paper's
  * figures beside them.
  *
- * The cases are tables I to V of the paper (milliseconds for forward projection, back projection and update); its
- * figures 3, 5 and 6; larger numbers of lines; and the image of a public data set. */
+ * The cases are tables I to V of the paper (milliseconds for forward projection, back projection and update), its
+ * figures 3, 5 and 6, larger numbers of lines, and the image of a public data set. */
 #include "bench.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
@@ -37,10 +37,10 @@ struct listmode_case {
     int millions;       /* number of lines, in millions */
     const char *preset; /* preset of the scanner; NULL = the ring for random lines */
     double voxel_mm;    /* 0 = the image is 576 mm across */
-    int subsets;        /* subsets of an iteration; 0 = 1 */
+    int subsets;        /* subsets of an iteration; 0 counts as 1 */
     int iterations;     /* iterations of the reconstruction; 0 = not stated */
     bool has_ladder;    /* also measured with each step of the paper */
-    bool has_fastmath;  /* also measured with fast math, and with the step before it */
+    bool has_fastmath;  /* also measured with fast math, and with the step before fast math */
     bool has_blocks;    /* also measured with blocks of several sizes */
     bool has_collisions;
 };
@@ -55,7 +55,7 @@ struct listmode_way {
     int threads, blocks; /* cuda: threads per block, and blocks per multiprocessor; 0 = the backend's default */
 };
 
-/* Time by the wall clock, and by the device's own clock (0 = it has none). */
+/* Time by the wall clock, and by the device's own clock (0 = the device has none). */
 struct listmode_seconds {
     double wall, device;
 };
@@ -64,20 +64,20 @@ struct listmode_outcome {
     struct listmode_way way;
     char backend[32], device[160];
     int64_t lines;
-    double prepare_s; /* time to make an operator from events: to partition and to sort them */
+    double prepare_s; /* time to make an operator from events, in which events are partitioned and sorted */
     double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both projections, ratio and update */
     double visits;                                    /* number of voxels per line */
     double joules;                                    /* energy of an iteration; 0 = not known */
     char energy_source[8];
     struct listmode_collisions {
-        double share; /* fraction of writes to a voxel that another line of the same warp writes too */
+        double share; /* fraction of writes to a voxel to which another line of the same warp also writes */
         int most;     /* most lines of a warp in one voxel; 0 = not counted */
     } collisions;
     float *image; /* image of an iteration, owned by the bench; NULL for cases without fast math */
     double
         deviation; /* RMS difference between the images of fast math and of the step before, divided by the range of the
-                      latter; NaN = not compared */
+                      second image; NaN = not compared */
 };
 
 struct listmode_bench {
@@ -88,8 +88,8 @@ struct listmode_bench {
     const char *backend; /* the only backend if is_all is false; NULL = auto */
     bool with_tof, without_tof;
     int64_t lines;     /* number of lines used for each million of the paper */
-    int64_t all_lines; /* number of lines in all cases; 0 = the case gives it */
-    int subsets;       /* subsets of an iteration; 0 = the case gives it */
+    int64_t all_lines; /* number of lines in all cases; 0 = the number that the case gives */
+    int subsets;       /* subsets of an iteration; 0 = the number that the case gives */
     lr_listmode_variant variant;
     double tof_ps;
     int64_t max_memory_bytes;
@@ -146,7 +146,7 @@ static const struct listmode_case listmode_cases[] = {
     {"both", CUBE(128), 6, .millions = 1},
     {"both", CUBE(192), 9, .millions = 1},
     {"both", CUBE(256), 12, .millions = 1},
-    /* T = a N + b, beyond the paper's numbers of lines */
+    /* T = a N + b, with more lines than in the paper */
     {"linear", WHOLE_BODY, 3, .millions = 1},
     {"linear", WHOLE_BODY, 3, .millions = 10},
     {"linear", WHOLE_BODY, 3, .millions = 100},
@@ -172,7 +172,7 @@ static int listmode_subsets(const struct listmode_bench *bench, const struct lis
     return bench->subsets > 0 ? bench->subsets : own;
 }
 
-/* Seconds for computing rates: by the device's clock if it has one. */
+/* Seconds for computing rates: by the device's clock if there is one. */
 static double listmode_best(const struct listmode_seconds *seconds)
 {
     return seconds->device > 0 ? seconds->device : seconds->wall;
@@ -182,8 +182,8 @@ static double listmode_best(const struct listmode_seconds *seconds)
 
 static const double across_mm = 576;
 
-/* A grid of 576 mm across, like the field of view of the Gemini TF, unless the case gives a voxel size. Cubes have the
- * same length. */
+/* A grid that is 576 mm wide, like the field of view of the Gemini TF, unless the case gives a voxel size. Cubes are as
+ * long as they are wide. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
@@ -207,7 +207,7 @@ static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, 
     lr_scanner_hit_centre(bench->scanner, event->crystals[0], begin_mm);
     lr_scanner_hit_centre(bench->scanner, event->crystals[1], end_mm);
 
-    /* The points of a line are begin + t (end - begin). Those with from <= t <= to are within the image's box. */
+    /* The points of a line are begin + t (end - begin). The points with from <= t <= to are within the image's box. */
     double from = 0, to = 1;
     for (int k = 0; k < 3; k++) {
         const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
@@ -258,7 +258,7 @@ static int draw_parts(void *user)
 /* --- measuring --- */
 
 /* Time for warm-up runs: at most warm_s, and at most the fraction warm_share of the time for a figure. A card that has
- * waited for the host takes about 0.1 s to reach its full clock rate; before, it was seen to be five times as slow. */
+ * waited for the host takes about 0.1 s to reach its full clock rate. At first, a card was five times as slow. */
 static const double warm_s = 0.5, warm_share = 0.25;
 
 /* Approximate time of the runs between two readings of the clock. */
@@ -266,7 +266,7 @@ static const double row_s = 0.1;
 
 enum {
     COUNTED_LINES = 1000,     /* most lines whose voxels are counted */
-    COUNTED_LEAST = 30,       /* least number of such lines; each of them is compared with each 1,024 voxels */
+    COUNTED_LEAST = 30,       /* least number of such lines; a line is followed once for each block of 1,024 voxels */
     COUNTED_VOXELS = 1 << 20, /* size of an image above which fewer lines are counted */
     COUNTED_EXACT_LINES = 50, /* lines counted for exact elements, which take longer */
     MOST_IN_A_ROW = 32,       /* most runs between two readings of the clock */
@@ -356,7 +356,7 @@ static lr_status take_line(void *user, const lr_row *row)
 }
 
 /* Counts collisions with the kernel of the outcome, for events in the order in which they were drawn. Backend native
- * gives their rows. */
+ * computes the rows of the events. */
 static lr_status count_collisions(const struct listmode_bench *bench, const lr_event *events,
                                   struct listmode_outcome *outcome)
 {
@@ -399,7 +399,7 @@ static lr_status back_project(struct running *running)
     return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
 }
 
-/* Makes the updates of lr_recon. The sensitivity is that of these events only. */
+/* Makes the same updates as lr_recon. The sensitivity is computed from these events only. */
 static lr_status iterate(struct running *running)
 {
     const lr_lors *layout = lr_operator_get_info(running->op)->lors;
@@ -455,7 +455,7 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
 {
     struct listmode_seconds all[LISTMODE_MOST_REPEATS];
     int runs = 0;
-    CLI_TRY(time_once(running, work, 1, median)); /* includes building the programs */
+    CLI_TRY(time_once(running, work, 1, median)); /* this run includes the building of programs */
     /* Runs until the device has reached its full speed. */
     const double warm_start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
     while (report_seconds() - warm_start + median->wall < enough_s) CLI_TRY(time_once(running, work, 1, median));
@@ -597,7 +597,7 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     return status;
 }
 
-/* The last entry means all others. */
+/* The last entry stands for all other entries. */
 static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
 
 /* Compares the image of fast math with the image of the step before, if both were measured: root mean square of the
@@ -622,7 +622,7 @@ static void find_deviation(const struct listmode_bench *bench, struct listmode_o
     fast->deviation = most > least ? sqrt(square / (double)count) / (most - least) : 0.0;
 }
 
-/* If there are several backends, one that is missing or lacks the kernel is left out. */
+/* If there are several backends, a backend that is missing or lacks the kernel is left out. */
 static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
 {
     const char *preset = way->what->preset;
@@ -705,8 +705,8 @@ static lr_status measure_variants(struct listmode_bench *bench, struct listmode_
     return measure(bench, way);
 }
 
-/* True if the kernel is measured. Exact elements have no width and take long on processors, so by default only the
- * first table has them. */
+/* True if the kernel is measured. Exact elements have no width and take long on processors, so by default they are
+ * measured only in the first table. */
 static bool has_kernel(const struct listmode_bench *bench, int kernel, const struct listmode_case *what)
 {
     const bool is_usual =

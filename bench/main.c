@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The program `loraster-bench`. `loraster bench` runs it in the same process with the same words after the name. */
+ * The program `loraster-bench`. `loraster bench` replaces itself by this program, with the same words after the
+ * name. */
 #include "cli/verbs.h"
 
 static const struct cli_verb *const verbs[] = {

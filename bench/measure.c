@@ -64,7 +64,7 @@ lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *l
                              .crystals = {32, 32},
                              .pitch_mm = {2, 2},
                              .face_mm = {2, 2},
-                             .depth_mm = 20}}; /* beyond the plane of detection, without effect */
+                             .depth_mm = 20}}; /* the depth is behind the plane of detection, and has no effect */
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -200;
     double *const axes[2] = {modules[1].u, modules[1].v};
@@ -76,8 +76,8 @@ lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *l
         &(lr_scanner_params){.name = workload->description, .modules = modules, .num_modules = 2, .log = log});
 }
 
-/* --- exact rows of randomly drawn voxels: every voxel is its centre here (N = 1), so that rows of points are rows of
- * voxels --- */
+/* --- exact rows of randomly drawn voxels. Each voxel has one sample point, its centre (N = 1), so that rows of points
+ * are rows of voxels --- */
 
 enum { COUNTED_VOXELS = 240 };
 
@@ -93,7 +93,7 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     sample->rows = calloc((size_t)sample->num_rows + 1, sizeof(*sample->rows));
     if (sample->points_mm == NULL || sample->counts == NULL || sample->rows == NULL)
         return report_error(report, LR_FAILED, "no memory for a sample of %d voxels", num);
-    /* Draws different rows below `total` in random order: some rows, or all rows. */
+    /* Draws rows below `total` without repeats, in random order. All rows may be drawn. */
     int64_t drawn = 0;
     for (int n = 0; n < num;) {
         rows[n] = (int64_t)(common_random(draw->seed, drawn++) * (double)total);
@@ -105,8 +105,8 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     return LR_OK;
 }
 
-/* Counts the crystals whose faces are sampled for a point. These are the crystals of modules that face the point and
- * have in coincidence a nearer module that also faces it. Each of these crystals shoots R x R lines. */
+/* Counts the crystals whose faces are sampled for a point. These are the crystals of modules that face the point, and
+ * that have in coincidence a nearer module which also faces the point. Each of these crystals shoots R x R lines. */
 static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lors, struct report *report)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -286,7 +286,7 @@ static lr_status keep_seconds(void *user, const lr_iteration *done)
     return stop_is_asked() ? LR_CANCELLED : LR_OK;
 }
 
-/* Returns the median of all values but the first, and sorts these. */
+/* Sorts all values except for the first, and returns their median. */
 static double median_after_first(double *values, int count)
 {
     qsort(values + 1, (size_t)count - 1, sizeof(*values), ascending);
@@ -321,8 +321,8 @@ static lr_status bench_time_updates(const struct bench_updates_wish *wish, const
     return status;
 }
 
-/* --- one operator in both directions, with random numbers in every voxel and every LOR, so that nothing can be left
- * out, and how right it is --- */
+/* --- time and accuracy of one operator in both directions; random numbers in all voxels and LORs ensure that no work
+ * can be left out --- */
 
 enum { LEAST_EDGE = 4 };
 
@@ -358,7 +358,7 @@ static void catch_sentence(void *user, lr_log_level level, lr_status status, con
 static bool pass_progress(void *user, const char *what, double done, double total)
 {
     struct attempt *attempt = user;
-    /* This projection alone will take longer than all projections may. */
+    /* This projection alone will take longer than the limit for all projections. */
     const double elapsed = report_seconds() - attempt->start_s, limit = attempt->wish->seconds;
     const bool is_slow = elapsed > limit || (elapsed > guess_after_s && elapsed * total > limit * done);
     if (attempt->is_limited && is_slow) {
@@ -585,7 +585,7 @@ lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *
     const bool is_usage = result->status == LR_USAGE;
     const bool lacks_mode = is_usage && result->mode == LR_MODE_EXACT && !wish->names_modes;
     const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
-    /* Backend native needs modules that share an axial direction. It has both modes. */
+    /* Backend native has both modes, and needs modules that share an axial direction. */
     const bool lacks_scanner = strcmp(result->backend, "native") == 0 && is_usage && !wish->names_backends;
     result->outcome = result->status == LR_OK                       ? BENCH_MEASURED
                       : lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED

@@ -30,7 +30,7 @@ static const double flop_per_line = 46;
  *   multiplication by the voxel's value, and addition: 2. */
 static const double flop_per_element = 37;
 
-/* A forward projection adds to each LOR value once per element, a back projection reads it once per element. */
+/* A forward projection adds to each LOR value once per element, and a back projection reads it once per element. */
 static const double bytes_per_lor_value = 4;
 
 /* Rates that devices reach, measured with small kernels (docs/performance.md, "Ceilings"). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Conversion from look-up tables to a transform's kernel, and from its result back to the grid. */
+ * Conversion from look-up tables to a transform's kernel, and from the transform's result back to the grid. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "fft/fft.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Included by C and by CUDA. C sees CUDA's float2 as an opaque type. */
+ * This header is for C and for CUDA. C sees CUDA's float2 as an opaque type. */
 #ifndef LR_FFT_CUFFT_PRODUCT_H
 #define LR_FFT_CUFFT_PRODUCT_H
 
@@ -22,7 +22,7 @@ typedef struct fft_product {
     float scale;
 } fft_product;
 
-/* Starts the product and does not wait for it. Returns a cudaError_t. */
+/* Starts the product without waiting for its end. Returns a cudaError_t. */
 int fft_launch_product(const fft_product *product);
 
 #ifdef __cplusplus

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of the family `direct` by Fourier transforms, for comparison with ours. An invariant symmetric kernel
- * makes a projection a convolution (paper 1 of lr/direct.h, section 5.1). Each transform library has one function in
- * its own file. These files are part of this program, not of liblr. */
+ * Projections of the family `direct` by Fourier transforms, for comparison with LORaster's own projections. An
+ * invariant symmetric kernel makes a projection a convolution (paper 1 of lr/direct.h, section 5.1). Each transform
+ * library has one function in its own file. These files are part of this program, not of liblr. */
 #ifndef LR_FFT_FFT_H
 #define LR_FFT_FFT_H
 
 #include <lr/direct.h>
 
-/* Arguments of a library. Arrays are [z][y][x]. */
+/* Arguments of a transform library. Arrays are [z][y][x]. */
 struct fft_job {
     int size[3];         /* x, y, z size of the transforms */
     int volumes;         /* number of volumes that are transformed together */
-    const float *kernel; /* offset 0 is the first voxel; negative offsets are counted from the end of each axis */
+    const float *kernel; /* offset 0 is the first voxel; negative offsets count back from the end of each axis */
     const float *image;  /* the contents of each volume */
     int threads;
-    int repeat;     /* most runs for a median */
-    double seconds; /* time for the runs; at least one is made */
+    int repeat;     /* largest number of runs for a median */
+    double seconds; /* time for the runs; at least one run is made */
     const lr_log *log;
 };
 
@@ -45,7 +45,7 @@ lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user, struc
 struct fft_library {
     const char *name;
     fft_convolve *convolve;   /* NULL: the library is not built in */
-    const char *missing;      /* reason why it is not built in */
+    const char *missing;      /* reason why the library is not built in */
     bool (*has_device)(void); /* NULL: the library needs no device */
 };
 
@@ -60,7 +60,7 @@ struct fft_case {
     const lr_direct_tables *tables; /* the tables of the projected view */
     const float *image;             /* [nz][ny][nx] */
     const float *projected;         /* [nz][ny][nx] the projector's result */
-    int volumes;                    /* most volumes in a batch */
+    int volumes;                    /* largest number of volumes in a batch */
     int threads, repeat;
     double seconds;
     const lr_log *log;

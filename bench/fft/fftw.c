@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PLANNING_SHARE 0.2 /* fraction of the time for runs that each plan may take */
+#define PLANNING_SHARE 0.2 /* the planning of each transform may take this fraction of the time for runs */
 
 struct transform {
     const struct fft_job *job;
