@@ -182,8 +182,8 @@ static double listmode_best(const struct listmode_seconds *seconds)
 
 static const double across_mm = 576;
 
-/* A grid that is 576 mm wide, like the field of view of the Gemini TF, unless the case gives a voxel size. Cubes are as
- * long as they are wide. */
+/* A grid that is 576 mm wide, like the field of view of the Gemini TF, unless the case gives a voxel size. Cubes are
+ * also 576 mm long. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
