@@ -46,8 +46,8 @@ struct lr_hdf5_process {
 
 /* --- starting the reader --- */
 
-/* Gives an open file a number above 2. In a program that has closed its standard output, the file could have its
- * number, and printed text would go to the file. */
+/* Gives an open file a number above 2. If the program has closed its standard output, the file could otherwise get the
+ * number of the standard output, and printed text would go to the file. */
 static int beyond_standard(int file)
 {
     const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);

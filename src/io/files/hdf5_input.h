@@ -59,8 +59,8 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                       const int64_t shape[2], void *numbers);
 
-/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset, each of `width` numbers: the second extent of a
- * dataset of two dimensions, else 1. */
+/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset. width: numbers of an entry, which are the second
+ * extent of a dataset of two dimensions, or else 1. */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], int64_t width, void *numbers);
 

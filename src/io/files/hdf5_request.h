@@ -20,8 +20,8 @@ enum {
 enum lr_hdf5_request_kind {
     LR_HDF5_HAS,    /* is there an object `name`? */
     LR_HDF5_SHAPE,  /* class, rank, extent and stored bytes of the dataset `name` */
-    LR_HDF5_READ,   /* numbers column .. column + columns - 1 of each of the entries
-                       begin .. begin + count - 1; the only number of a dataset without axes */
+    LR_HDF5_READ,   /* entries begin .. begin + count - 1, and of each entry the numbers
+                       column .. column + columns - 1; a dataset without axes has one number */
     LR_HDF5_STRING, /* the text of an attribute */
     LR_HDF5_NUMBERS /* an attribute of exactly `count` numbers */
 };
