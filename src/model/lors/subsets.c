@@ -33,7 +33,8 @@
  * by other classes. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
-/* Least number of lines of several pairs for each subset. If there are fewer, pairs are distributed one by one. */
+/* A subset needs at least this many lines of several pairs. If there are fewer lines, pairs are distributed one by
+ * one. */
 enum { LEAST_LINES = 20 };
 enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
