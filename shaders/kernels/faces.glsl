@@ -219,22 +219,22 @@ LR_KERNEL angle_strip column_strip(angle_column column, float along)
     return strip;
 }
 
-// Solid angles of the column's point at this offset along the axis: for any lines, for lines that are not steep, and
-// for small faces.
-LR_KERNEL float steep_column_angle(angle_column column, float along, float limit)
+// Solid angle of the column's point at this offset along the axis. steep: is_steep, or true.
+LR_KERNEL float column_angle(angle_column column, float along, float limit, bool steep)
 {
     float middle = column.centre + along * column.centre_per, rise = column.rise + along * column.rise_per;
-    return strip_angle(column_strip(column, along), clamp_steep(middle + column.wide, rise + column.more, limit),
-                       clamp_steep(middle - column.wide, rise - column.more, limit));
+    clamped_line upper, lower;
+    if (steep) {
+        upper = clamp_steep(middle + column.wide, rise + column.more, limit);
+        lower = clamp_steep(middle - column.wide, rise - column.more, limit);
+    } else {
+        upper = clamp_flat(middle + column.wide, rise + column.more, limit);
+        lower = clamp_flat(middle - column.wide, rise - column.more, limit);
+    }
+    return strip_angle(column_strip(column, along), upper, lower);
 }
 
-LR_KERNEL float flat_column_angle(angle_column column, float along, float limit)
-{
-    float middle = column.centre + along * column.centre_per, rise = column.rise + along * column.rise_per;
-    return strip_angle(column_strip(column, along), clamp_flat(middle + column.wide, rise + column.more, limit),
-                       clamp_flat(middle - column.wide, rise - column.more, limit));
-}
-
+// The same for small faces.
 LR_KERNEL float level_column_angle(angle_column column, float along, float limit)
 {
     float middle = column.centre + along * column.centre_per, rise = column.rise + along * column.rise_per;

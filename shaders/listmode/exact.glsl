@@ -59,9 +59,8 @@ void take_point(Exact exact, ivec2 at, float angle)
 #ifndef LEANING
 // Visits two by two points at once. Most planes have one or two points along either axis, and similar lines have about
 // equally many planes, so the threads of a group do the same work.
-void each_of_columns(Exact exact)
+void each_of_columns(Exact exact, bool has_small)
 {
-    bool has_small = are_small(exact.view);
     while (walk_on(exact.walk, exact.view, exact.line, exact.reach, 2)) {
         float ways[2] = ways_of(exact), limit = exact.view.far_face.half_mm[1];
         ivec2 first = exact.walk.at, count = min(exact.walk.high - first, ivec2(2));
@@ -70,9 +69,8 @@ void each_of_columns(Exact exact)
             for (int j = 0; j < 2; j++) {
                 ivec2 at = first + ivec2(i, j);
                 float along = exact.view.near_face.along[1] * off_of(exact.walk, at).y;
-                float angle = has_small                         ? level_column_angle(column, along, limit)
-                              : is_steep(column, along, limit) ? steep_column_angle(column, along, limit)
-                                                                : flat_column_angle(column, along, limit);
+                float angle = has_small ? level_column_angle(column, along, limit)
+                                        : column_angle(column, along, limit, is_steep(column, along, limit));
                 take_point(exact, at, j < count.y && column.width > 0.0 ? angle : 0.0);
             }
         }
@@ -87,7 +85,10 @@ void each_element(uint k)
     Exact exact = exact_of(k);
 #ifndef LEANING
     if (has_columns(exact.view)) {
-        each_of_columns(exact);
+        if (are_small(exact.view))
+            each_of_columns(exact, true);
+        else
+            each_of_columns(exact, false);
         return;
     }
 #endif

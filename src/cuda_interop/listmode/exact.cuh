@@ -490,9 +490,9 @@ template <bool Leaning, list_times Times> struct exact_event {
         if constexpr (AreSmall) {
             for (int j = 0; j < 2; j++) angles[j] = level_column_angle(column, along[j], limit);
         } else if (is_steep(column, along[0], limit) || is_steep(column, along[1], limit)) {
-            for (int j = 0; j < 2; j++) angles[j] = steep_column_angle(column, along[j], limit);
+            for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, true);
         } else {
-            for (int j = 0; j < 2; j++) angles[j] = flat_column_angle(column, along[j], limit);
+            for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, false);
         }
     }
 
