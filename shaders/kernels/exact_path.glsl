@@ -106,8 +106,8 @@ LR_KERNEL path_planes planes_of(placed_face low, placed_face high, face_line lin
     double all = double(grid.points[0]);
     path_planes planes;
     planes.first = int(fmin(fmax(ceil((begin - grid.first_mm[0]) * grid.per_step[0] - 1e-6), 0.0), all));
-    planes.last = int(fmin(fmax(floor((end - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0, double(planes.first)),
-                           all));
+    planes.last =
+        int(fmin(fmax(floor((end - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0, double(planes.first)), all));
 
     double per_apart = 1.0 / (high.centre[0] - low.centre[0]);
     double slack = fmax(low_reach.mm[0], high_reach.mm[0]) * per_apart;

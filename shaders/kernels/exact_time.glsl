@@ -11,8 +11,8 @@
 // the middle of its voxel; `step` is its increase from plane to plane, and `gain` its increase along p, u and v.
 struct exact_time {
     float place, step, half_extent, half_bin, gain[3];
-    float per_mm;  // 1 / extent in 1/mm, divided by the part of the Gaussian that counts
-    float whole;   // a voxel whose middle is at most this far away is short, and wholly within three standard deviations
+    float per_mm; // 1 / extent in 1/mm, divided by the part of the Gaussian that counts
+    float whole;  // a voxel whose middle is at most this far away is short, and wholly within three standard deviations
     float even[4]; // the mean over a short voxel is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2
 };
 
@@ -38,8 +38,7 @@ LR_KERNEL exact_time with_series(exact_time given)
 LR_KERNEL float weight_of_whole(exact_time time, float middle)
 {
     float y = middle * middle;
-    return power_of_two(y * -0.72134752f) *
-           (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
+    return power_of_two(y * -0.72134752f) * (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
 }
 
 // The weight of a voxel that is long, or that lies across the end of the Gaussian; the event has no bin.

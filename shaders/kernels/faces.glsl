@@ -172,8 +172,8 @@ struct angle_column {
     float width, x, height, squares; // width <= 0: nothing is seen; squares: (x from the foot)^2 + height^2
     float wide, more;                // half the distance between the lines in the middle; its increase to the end
     float centre, centre_per;        // middle of the two lines for an offset of 0; its increase per mm of offset
-    float rise, rise_per; // rise of this middle to the end of the strip, for an offset of 0; increase per mm
-    float foot;           // y of the foot for an offset of 0
+    float rise, rise_per;            // rise of this middle to the end of the strip, for an offset of 0; increase per mm
+    float foot;                      // y of the foot for an offset of 0
 };
 
 // The column of points with the offset `off` along u, if has_columns. The formulas are those of strips_of, without the

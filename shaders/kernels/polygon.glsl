@@ -35,8 +35,7 @@ LR_KERNEL convex_polygon clip(LR_IN(convex_polygon) polygon, float a, float b, f
 {
     convex_polygon kept;
     kept.count = 0;
-    if (polygon.count == 0) return kept;
-    vec2 before = polygon.corners[polygon.count - 1];
+    vec2 before = polygon.corners[polygon.count > 0 ? polygon.count - 1 : 0];
     float side_before = a + b * before.x + c * before.y;
     for (int k = 0; k < polygon.count; k++) {
         vec2 here = polygon.corners[k];
@@ -78,8 +77,8 @@ LR_KERNEL polygon_moments moments_of(LR_IN(convex_polygon) polygon)
         xy += twice * (2.0f * (px * py + qx * qy) + px * qy + qx * py) * (1.0f / 24.0f);
     }
     float mean_x = quotient_of(x, area), mean_y = quotient_of(y, area);
-    polygon_moments moments = {area,           first.x + mean_x, first.y + mean_y, xx - mean_x * x,
-                               yy - mean_y * y, xy - mean_x * y};
+    polygon_moments moments = {area,           first.x + mean_x, first.y + mean_y, xx - mean_x * x, yy - mean_y * y,
+                               xy - mean_x * y};
     return moments;
 }
 

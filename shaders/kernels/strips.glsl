@@ -38,10 +38,9 @@ LR_KERNEL clamped_line clamp_steep(float middle, float half_rise, float limit)
     float a = over * (1.0f - over), b = under * (1.0f - under);
     float square = limit * limit * (over + under) + within * inner * inner;
     float mean = limit * (over - under) + within * inner;
-    clamped_line line = {mean,
-                         rise * (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under)),
-                         steep * (b * b - a * a),
-                         12.0f * (square - mean * mean) + within * within * within * steep * steep};
+    clamped_line line = {
+        mean, rise * (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under)),
+        steep * (b * b - a * a), 12.0f * (square - mean * mean) + within * within * within * steep * steep};
     return line;
 }
 

@@ -139,8 +139,8 @@ float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, exact_time time)
     vec3 point = vec3(line.first + walk.plane, at);
     vec3 to_middle = (vec3(voxel) + 0.5) * vec3(slab.xyz) - 0.5 - point;
     to_middle.yz += off_of(walk, at);
-    float middle = time.place + float(walk.plane) * time.step +
-                   dot(to_middle, vec3(time.gain[0], time.gain[1], time.gain[2]));
+    float middle =
+        time.place + float(walk.plane) * time.step + dot(to_middle, vec3(time.gain[0], time.gain[1], time.gain[2]));
     if (abs(middle) <= time.whole) return weight_of_whole(time, middle);
 #ifdef BINS
     return float(HELD) * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;

@@ -63,8 +63,8 @@ void put_face(uint at, placed_face face, face_line line, double sign)
     face_lean of = lean_of(face, line, sign);
     vec2 pieces = clamp(ceil(half_mm / (float(LR_EVENTS_EXACT_HALF * 0.5) * float(line.length_mm))), 1.0,
                         float(LR_EVENTS_EXACT_PIECES));
-    lines[at] = floatBitsToUint(vec4(vec2(face.across[1], face.across[2]) * edge,
-                                     vec2(face.along[1], face.along[2]) * edge));
+    lines[at] =
+        floatBitsToUint(vec4(vec2(face.across[1], face.across[2]) * edge, vec2(face.along[1], face.along[2]) * edge));
     lines[at + all] = floatBitsToUint(vec4(vec2(face.normal[1], face.normal[2]) * edge, of.lean[0], of.lean[1]));
     lines[at + 2u * all] = floatBitsToUint(vec4(of.lean[2], half_mm, pieces.x + 256.0 * pieces.y));
 }
@@ -81,8 +81,7 @@ void put_turn(uint at, placed_face low, placed_face high)
 // Writes positions relative to the TOF centre, in standard deviations.
 void put_time(uint at, path_time time, const double tof[3])
 {
-    lines[at] =
-        floatBitsToUint(vec4(time.place, time.step, 0.5lf * time.extent / tof[1], 1.0lf / time.extent));
+    lines[at] = floatBitsToUint(vec4(time.place, time.step, 0.5lf * time.extent / tof[1], 1.0lf / time.extent));
     lines[at + uint(size.w)] = floatBitsToUint(
         vec4(time.gain[0], time.gain[1], time.gain[2], max(float(0.5lf * tof[2] / tof[1]), NARROWEST_HALF_BIN)));
 }

@@ -102,8 +102,7 @@ __host__ __device__ inline lr_cuda_list_path find_path(const lr_cuda_list_pass &
 __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                      bool has_tof, int64_t k)
 {
-    return pass.events.paths != nullptr ? pass.events.paths[k]
-                                        : find_path(pass, frame, has_tof, k);
+    return pass.events.paths != nullptr ? pass.events.paths[k] : find_path(pass, frame, has_tof, k);
 }
 
 /* --- faces --- */
@@ -293,8 +292,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             time.step = known.place_step;
             time.half_extent = known.half;
             time.half_bin = Times == TIMES_IN_BINS ? known.half_bin : 0.0f;
-            time.per_mm =
-                (float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half);
+            time.per_mm = (float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half);
             for (int c = 0; c < 3; c++) time.gain[c] = known.gain[c];
             time = with_series(time);
         }
@@ -388,7 +386,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         const lane_group by_points = lanes.where(!is_empty && !has_columns);
         if (has_columns) {
             by_columns.any(!are_small(view)) ? give_columns<false>(frame, by_columns, taker)
-                                              : give_columns<true>(frame, by_columns, taker);
+                                             : give_columns<true>(frame, by_columns, taker);
         } else if (!is_empty) {
             give_points(frame, by_points, taker);
         }
@@ -487,13 +485,12 @@ template <bool Leaning, list_times Times> struct exact_event {
     __host__ __device__ void find_angles(const angle_column &column, const float along[2], float angles[2]) const
     {
         const float limit = view.far_face.half_mm[1];
-        if constexpr (AreSmall) {
+        if constexpr (AreSmall)
             for (int j = 0; j < 2; j++) angles[j] = level_column_angle(column, along[j], limit);
-        } else if (is_steep(column, along[0], limit) || is_steep(column, along[1], limit)) {
+        else if (is_steep(column, along[0], limit) || is_steep(column, along[1], limit))
             for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, true);
-        } else {
+        else
             for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, false);
-        }
     }
 
     /* Multiplies elements by their time-of-flight weights. For most lines the middles of all four voxels are nearer
