@@ -12,17 +12,11 @@ const int MAX_CORNERS = 16; // 8 corners are needed before a cut by a module, an
 #else
 const int MAX_CORNERS = 12; // 4 corners are needed, and one more for each line of the cell
 #endif
-#include "common/polygon.glsl"
+#include "kernels/polygon.glsl"
 
-Polygon face_polygon(vec2 face)
+convex_polygon clip_by(convex_polygon polygon, vec3 line)
 {
-    Polygon polygon;
-    polygon.corners[0] = vec2(-0.5, -0.5) * face;
-    polygon.corners[1] = vec2(0.5, -0.5) * face;
-    polygon.corners[2] = vec2(0.5, 0.5) * face;
-    polygon.corners[3] = vec2(-0.5, 0.5) * face;
-    polygon.count = 4;
-    return polygon;
+    return clip(polygon, line.x, line.y, line.z);
 }
 
 // The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around `crystal`. rectangle:
@@ -41,48 +35,11 @@ vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
 
 // The part of a polygon that is visible through a rectangle of the target. middle, half_mm: the
 // rectangle's middle and half of its size.
-Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
+convex_polygon clip_window(convex_polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
 {
     for (int edge = 0; edge < 4; edge++)
-        polygon = clip(polygon, half_plane(sight, crystal, vec4(middle, half_mm), edge));
+        polygon = clip_by(polygon, half_plane(sight, crystal, vec4(middle, half_mm), edge));
     return polygon;
-}
-
-// Area and moments of a polygon.
-struct Moments {
-    float area;
-    vec2 mean;
-    vec3 second; // central: aa, bb, ab
-};
-
-Moments polygon_moments(Polygon polygon)
-{
-    float area = 0.0;
-    vec2 first = vec2(0.0);
-    vec3 second = vec3(0.0);
-    vec2 p = polygon.corners[max(polygon.count - 1, 0)];
-    for (int k = 0; k < polygon.count; k++) {
-        vec2 q = polygon.corners[k];
-        float twice = p.x * q.y - p.y * q.x;
-        area += 0.5 * twice;
-        first += twice / 6.0 * (p + q);
-        second.xy += twice / 12.0 * (p * p + p * q + q * q);
-        second.z += twice / 24.0 * (2.0 * p.x * p.y + 2.0 * q.x * q.y + p.x * q.y + q.x * p.y);
-        p = q;
-    }
-    vec2 mean = area > 0.0 ? first / area : vec2(0.0);
-    second -= area * vec3(mean * mean, mean.x * mean.y);
-    return Moments(area, mean, second);
-}
-
-// The solid angle / 2 pi of a polygon, by the mid-point rule with the terms of second order.
-float polygon_weight(View view, Moments moments)
-{
-    vec2 d = view.offset + view.crystal_mm + moments.mean;
-    float inverse = 1.0 / (dot(d, d) + view.height * view.height);
-    float density = view.height * inverse * sqrt(inverse) / 6.283185307179586;
-    vec3 bend = density * inverse * (15.0 * inverse * vec3(d * d, d.x * d.y) - vec3(3.0, 3.0, 0.0));
-    return moments.area * density + 0.5 * dot(bend.xy, moments.second.xy) + bend.z * moments.second.z;
 }
 
 #ifdef HIDING
@@ -111,19 +68,21 @@ void visit_cell(View view, int index, ivec2 rs)
 {
     Target target = targets[index];
     vec2 middle = (vec2(rs) - 0.5 * vec2(target.module.xy - 1)) * target.cells.xy;
-    Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle, target.cells.zw);
-    Moments moments = polygon_moments(polygon);
+    convex_polygon polygon = clip_window(rectangle(0.5 * view.face.x, 0.5 * view.face.y), target.sight, view.crystal_mm,
+                                         middle, target.cells.zw);
+    polygon_moments moments = moments_of(polygon);
     float smallest = 1e-6 * view.face.x * view.face.y; // smaller areas are rounding errors
     if (polygon.count < 3 || moments.area <= smallest || !target_allows(target, view, rs)) return;
+    vec2 mean = vec2(moments.x, moments.y), foot = view.offset + view.crystal_mm;
 #ifdef HIDING
     Seen seen = cut_hidden(view, polygon, index);
     float weight = seen.weight;
-    moments.mean = seen.area > smallest ? seen.moment / seen.area : moments.mean;
+    mean = seen.area > smallest ? seen.moment / seen.area : mean;
 #else
-    float weight = polygon_weight(view, moments);
+    float weight = polygon_angle(moments, foot.x, foot.y, view.height) / 6.283185307179586;
 #endif
     if (weight > 0.0) {
-        vec2 at = view.crystal_mm + moments.mean;
+        vec2 at = view.crystal_mm + mean;
         emit(target_lor(target, view, rs), weight * view_survival(view, at, sight_distance(target.sight, at)));
     }
 }

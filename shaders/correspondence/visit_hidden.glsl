@@ -9,6 +9,8 @@
 // pieces are visited one after another. The number of the current piece takes 4 bits for each module, so there is no
 // list that could overflow.
 
+#include "correspondence/triangle.glsl"
+
 const int MOST_CORNERS = 8; // corners of a piece; larger pieces are cut in two
 const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;
 const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
@@ -101,7 +103,7 @@ bool find_hiders(View view)
 }
 
 // Selects from the crystal's hiders the targets that may hide a part of an overlap with target `index`.
-void pick_hiders(View view, Polygon overlap, int index)
+void pick_hiders(View view, convex_polygon overlap, int index)
 {
     vec2 low = overlap.corners[0], high = low;
     for (int k = 1; k < overlap.count; k++) {
@@ -119,10 +121,10 @@ void pick_hiders(View view, Polygon overlap, int index)
 }
 
 // One of the two parts of a polygon that a diagonal divides.
-Polygon half_polygon(Polygon polygon, int half_number)
+convex_polygon half_polygon(convex_polygon polygon, int half_number)
 {
     int last = polygon.count / 2;
-    Polygon part;
+    convex_polygon part;
     part.count = 0;
     for (int k = 0; k < polygon.count; k++)
         if (k == 0 || k == last || (k < last) == (half_number == 0)) part.corners[part.count++] = polygon.corners[k];
@@ -151,7 +153,7 @@ void path_turn(inout Path path)
 
 // Bits of the shadow's lines outside of which a part of the polygon lies. apart is set to true if the whole polygon
 // lies outside one line.
-uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
+uint cutting_lines(View view, Shadow shadow, convex_polygon polygon, out bool apart)
 {
     vec4 low = vec4(1e30), high = vec4(-1e30);
     vec2 nearer = vec2(1e30, -1e30);
@@ -171,7 +173,7 @@ uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
 
 // The piece to which the path leads at `depth`, of the pieces that target k leaves visible. It is the whole polygon if
 // no part is hidden, and an empty polygon if all parts are hidden.
-Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inout Path path)
+convex_polygon take_piece(View view, convex_polygon polygon, int k, int index, int depth, inout Path path)
 {
     Shadow shadow = make_shadow(view, k, index);
     bool apart;
@@ -185,7 +187,7 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
     int last = choice == 0u ? findLSB(cutting) : int(choice - 1u) >> 1;
     for (uint left = cutting & ((1u << last) - 1u) | 1u << last; left != 0u; left &= left - 1u) {
         int line = findLSB(left);
-        polygon = clip(polygon, (line == last ? -1.0 : 1.0) * shadow_line(shadow, line));
+        polygon = clip_by(polygon, (line == last ? -1.0 : 1.0) * shadow_line(shadow, line));
     }
     uint further = cutting & ~((2u << last) - 1u);
     int half_number = choice == 0u ? 0 : int(choice - 1u) & 1;
@@ -202,7 +204,7 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
 }
 
 // The piece of an overlap to which the path leads. The path's fork is set to the last fork on the way.
-Polygon follow_path(View view, Polygon piece, int index, inout Path path)
+convex_polygon follow_path(View view, convex_polygon piece, int index, inout Path path)
 {
     int depth = 0;
     path.fork = -1;
@@ -215,51 +217,27 @@ Polygon follow_path(View view, Polygon piece, int index, inout Path path)
     return piece;
 }
 
-// The arc tangent of a number >= 0, with full relative accuracy for small numbers.
-float arc(float tangent)
-{
-    float half_arc = tangent / (1.0 + sqrt(1.0 + tangent * tangent));
-    float x = half_arc / (1.0 + sqrt(1.0 + half_arc * half_arc));
-    float y = x * x; // x is 0.42 at most
-    float series = 1.0 / 13.0 - y / 15.0;
-    series = 1.0 / 9.0 - y * (1.0 / 11.0 - y * series);
-    series = 1.0 / 5.0 - y * (1.0 / 7.0 - y * series);
-    return 4.0 * x * (1.0 - y * (1.0 / 3.0 - y * series));
-}
-
-// Solid angle / 2 pi of a triangle, for any distance from the point (van Oosterom, Strackee, The
-// Solid Angle of a Plane Triangle, 1983). The triple product is the height times twice the area.
-float triangle_weight(View view, vec2 a, vec2 b, vec2 c)
-{
-    vec2 shift = view.offset + view.crystal_mm;
-    vec3 to_a = vec3(shift + a, view.height), to_b = vec3(shift + b, view.height);
-    vec3 to_c = vec3(shift + c, view.height);
-    float far_a = length(to_a), far_b = length(to_b), far_c = length(to_c);
-    vec2 ab = b - a, ac = c - a;
-    float product = view.height * (ab.x * ac.y - ab.y * ac.x);
-    float rest = far_a * far_b * far_c + dot(to_a, to_b) * far_c + dot(to_b, to_c) * far_a + dot(to_c, to_a) * far_b;
-    float radius = sqrt(product * product + rest * rest);
-    return product > 0.0 ? 4.0 * arc(product / (rest + radius)) / 6.283185307179586 : 0.0;
-}
-
 struct Seen {
     float weight, area;
     vec2 moment; // area times centroid
 };
 
 // The part of an overlap with target `index` that the hiders leave visible.
-Seen cut_hidden(View view, Polygon overlap, int index)
+Seen cut_hidden(View view, convex_polygon overlap, int index)
 {
     Seen seen = Seen(0.0, 0.0, vec2(0.0));
     Path path;
     for (int word = 0; word < PATH_WORDS; word++) path.words[word] = 0u;
     pick_hiders(view, overlap, index);
     do {
-        Polygon piece = follow_path(view, overlap, index, path);
+        convex_polygon piece = follow_path(view, overlap, index, path);
         for (int k = 2; k < piece.count; k++) {
             vec2 a = piece.corners[0], b = piece.corners[k - 1], c = piece.corners[k];
-            float area = 0.5 * ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x));
-            seen.weight += triangle_weight(view, a, b, c);
+            float twice = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x), area = 0.5 * twice;
+            vec3 foot = vec3(view.offset + view.crystal_mm, view.height);
+            if (twice > 0.0)
+                seen.weight += triangle_angle(foot + vec3(a, 0.0), foot + vec3(b, 0.0), foot + vec3(c, 0.0), twice) /
+                               6.283185307179586;
             seen.area += area;
             seen.moment += area / 3.0 * (a + b + c);
         }

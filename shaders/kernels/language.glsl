@@ -2,17 +2,31 @@
 // Copyright The LORaster authors
 //
 // Words with which OpenGL, CUDA and C can read the same text: the files of this folder. These files use only what the
-// three languages share: numbers, functions of numbers, arrays and structs; no swizzles.
+// languages share: numbers, functions of numbers, arrays and structs; no swizzles. Files with conversions such as
+// float(k), with LR_IN or with LR_INOUT are for OpenGL, CUDA and C++. Functions of numbers have their names in C.
 #ifndef LR_KERNEL
 #ifdef GL_core_profile
 #define LR_KERNEL
+#define LR_IN(type) in type
+#define LR_INOUT(type) inout type
 #define LR_PRECISE precise // forbids fused operations, whose bits would differ from the host's
+#define fabsf abs
+#define fminf min
+#define fmaxf max
+#define fabs abs
+#define fmin min
+#define fmax max
+#define floorf floor
+#define ceilf ceil
+#define sqrtf sqrt
 #else
 #ifdef __CUDACC__
 #define LR_KERNEL static __host__ __device__ inline
 #else
 #define LR_KERNEL static inline
 #endif
+#define LR_IN(type) const type &
+#define LR_INOUT(type) type &
 #define LR_PRECISE // the compiler forbids fused operations by an option
 #endif
 #endif

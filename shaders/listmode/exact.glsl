@@ -9,22 +9,17 @@
 #ifndef PLANES
 #define PLANES window.xy
 #endif
-#ifdef LEANING
-#include "listmode/exact_lean.glsl"
-#else
-#include "listmode/exact_sight.glsl"
-#endif
 
 void take(ivec3 voxel, float element);
 
 struct Exact {
     Line line;
-    Sight sight;
+    angle_view view;
     Walk walk;
     vec4 reach; // xy: largest distances, in the first plane, from the line to a point with elements, along the two
                 // axes; zw: their growth from plane to plane
 #ifdef TOF
-    Time time;
+    exact_time time;
 #endif
 };
 
@@ -33,7 +28,7 @@ Exact exact_of(uint k)
     Exact exact;
     exact.line = line_of(k);
     exact.walk = walk_of(exact.line, PLANES.x, PLANES.y);
-    exact.sight = sight_of(exact.line, k);
+    exact.view = view_of(exact.line, k);
     exact.reach = uintBitsToFloat(lines[4u * uint(size.w) + k]);
 #ifdef TOF
     exact.time = time_of(exact.line, k);
@@ -42,10 +37,10 @@ Exact exact_of(uint k)
 }
 
 // Distances from the point, along the line, to the near face and to the far face.
-vec2 ways_of(Exact exact)
+float[2] ways_of(Exact exact)
 {
     float way = exact.walk.way_mm, rest = exact.line.factor.z - way;
-    return exact.walk.is_turned ? vec2(rest, way) : vec2(way, rest);
+    return float[2](exact.walk.is_turned ? rest : way, exact.walk.is_turned ? way : rest);
 }
 
 // Passes one point of the current plane to take(). angle: solid angle seen by the point.
@@ -64,17 +59,18 @@ void take_point(Exact exact, ivec2 at, float angle)
 #ifndef LEANING
 // Visits two by two points at once. Most planes have one or two points along either axis, and similar lines have about
 // equally many planes, so the threads of a group do the same work.
-void each_of_columns(Exact exact)
+void each_of_columns(Exact exact, bool has_small)
 {
-    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 2)) {
-        vec2 ways = ways_of(exact);
+    while (walk_on(exact.walk, exact.view, exact.line, exact.reach, 2)) {
+        float ways[2] = ways_of(exact), limit = exact.view.far_face.half_mm[1];
         ivec2 first = exact.walk.at, count = min(exact.walk.high - first, ivec2(2));
         for (int i = 0; i < count.x; i++) {
-            Column column = column_of(exact.sight, off_of(exact.walk, first + ivec2(i, 0)).x, ways);
+            angle_column column = column_of(exact.view, off_of(exact.walk, first + ivec2(i, 0)).x, ways);
             for (int j = 0; j < 2; j++) {
                 ivec2 at = first + ivec2(i, j);
-                float along = exact.sight.near.across_along.w * off_of(exact.walk, at).y;
-                float angle = column_angle(column, along, exact.sight.far.half_mm.y);
+                float along = exact.view.near_face.along[1] * off_of(exact.walk, at).y;
+                float angle = has_small ? level_column_angle(column, along, limit)
+                                        : column_angle(column, along, limit, is_steep(column, along, limit));
                 take_point(exact, at, j < count.y && column.width > 0.0 ? angle : 0.0);
             }
         }
@@ -88,13 +84,23 @@ void each_element(uint k)
         return;
     Exact exact = exact_of(k);
 #ifndef LEANING
-    if (has_columns(exact.sight)) {
-        each_of_columns(exact);
+    if (has_columns(exact.view)) {
+        if (are_small(exact.view))
+            each_of_columns(exact, true);
+        else
+            each_of_columns(exact, false);
         return;
     }
 #endif
-    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 1))
-        take_point(exact, exact.walk.at, angle_of(exact.sight, off_of(exact.walk, exact.walk.at), ways_of(exact)));
+    while (walk_on(exact.walk, exact.view, exact.line, exact.reach, 1)) {
+        vec2 off_line = off_of(exact.walk, exact.walk.at);
+        float off[2] = {off_line.x, off_line.y};
+#ifdef LEANING
+        take_point(exact, exact.walk.at, leaning_angle(exact.view, off, ways_of(exact)));
+#else
+        take_point(exact, exact.walk.at, upright_angle(exact.view, off, ways_of(exact)));
+#endif
+    }
 }
 
 // Index of a voxel in an image stored slice by slice.

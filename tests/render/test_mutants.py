@@ -26,7 +26,8 @@ FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 
 # Shaders that need no mutant: pictures of the viewer, the families direct and listmode, whose tests go through their
 # backends voxel by voxel (tests/direct, tests/listmode), vectors (tests/recon), and what computes nothing.
-OTHERS = re.compile(r"(viewer/|vector/|direct/|listmode/|common/bindings|common/atomic64|kernels/language)")
+OTHERS = re.compile(r"(viewer/|vector/|direct/|listmode/|common/bindings|common/atomic64|kernels/language|"
+                    r"kernels/(numbers|strips|faces|exact_))")
 
 # Shaders that graphics processors do not run.
 OF_SOFTWARE = {"common/loops.glsl"}
@@ -34,6 +35,9 @@ OF_SOFTWARE = {"common/loops.glsl"}
 # Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST; executables are of this folder unless
 # theirs is named.
 MUTANTS = [
+    ("kernels/polygon.glsl", "before.x + t * (here.x - before.x)", "here.x + t * (before.x - here.x)",
+     "alone_compute.test_forward"),
+    ("kernels/polygon.glsl", "7.5f * inverse", "6.5f * inverse", "alone_compute.test_forward"),
     ("kernels/vector.glsl", "x / sensitivity * by", "1.001 * x / sensitivity * by",
      "operator/operator_places.osem_is_the_references"),
     ("direct/map.comp", "/ epsilon_mm + tie", "/ epsilon_mm", "direct/direct_project.compute"),
@@ -43,7 +47,6 @@ MUTANTS = [
     ("common/atomic.glsl", "#ifdef GL_NV_shader_atomic_float",
      "#define uintBitsToFloat(word) (1.001 * uintBitsToFloat(word))\n#if 0", "alone_pairs.test_forward"),
     ("common/loops.glsl", "return done != rounds", "return false", "hiding.test_no_loop_ends_early"),
-    ("common/polygon.glsl", "mix(before, here", "mix(here, before", "alone_compute.test_forward"),
     ("correspondence/rows.glsl", "first_image, end_image", "end_image, first_image", "alone_compute.test_collect"),
     ("correspondence/scene.glsl", "leading = a - b", "leading = a - 1.001 * b", "alone_compute.test_forward"),
     ("correspondence/visit.glsl", "0.5 * secondary.u_face_u.w", "0.499 * secondary.u_face_u.w", "alone_compute.test_forward"),
@@ -143,8 +146,10 @@ MUTANTS = [
     ("correspondence/rows/sort.glsl", "element.x >> shift", "element.x >> (shift / 2u)", "alone_merge.test_merge"),
     ("correspondence/sight.glsl", "-dot(su, other)", "-1.001 * dot(su, other)",
      "correspondence.test_absorption alone_compute.test_forward"),
-    ("correspondence/visit_exact.glsl", "+ 0.5 * dot(bend.xy", "+ 0.4 * dot(bend.xy", "alone_compute.test_forward"),
-    ("correspondence/visit_hidden.glsl", "4.0 * arc(", "4.001 * arc(",
+    ("correspondence/triangle.glsl", "2.0 * arc_of(", "2.001 * arc_of(",
+     "alone_compute.test_forward_hidden alone_compute.test_back_hidden"),
+    ("correspondence/visit_exact.glsl", "sign * vec3(here", "sign * vec3(1.001 * here", "alone_compute.test_forward"),
+    ("correspondence/visit_hidden.glsl", "seen.weight += triangle_angle(", "seen.weight += 1.001 * triangle_angle(",
      "alone_compute.test_forward_hidden alone_compute.test_back_hidden"),
     ("correspondence/visit_sampled.glsl", "within * view.face", "0.99 * within * view.face",
      "alone_compute.test_back alone_compute.test_rows_hidden"),

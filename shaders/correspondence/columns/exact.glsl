@@ -23,27 +23,7 @@ vec3 clamped_line(float middle, float rise, float half_cell)
 }
 
 #ifdef NEAR // for scanners in which an overlap may look large from a point
-// atan(y, x) for y >= 0, as accurate as a float's rounding. GLSL's own atan may be far less accurate.
-float arc_of(float y, float x)
-{
-    bool steep = y > abs(x);
-    float t = steep ? x / y : y / x;            // -1 .. 1
-    float h = t / (1.0 + sqrt(fma(t, t, 1.0))); // tangent of half the angle
-    float q = h / (1.0 + sqrt(fma(h, h, 1.0))); // tangent of a quarter of the angle, 0.2 at most
-    float z = q * q;
-    float series = fma(z, fma(z, fma(z, fma(z, 1.0 / 9.0, -1.0 / 7.0), 1.0 / 5.0), -1.0 / 3.0), 1.0);
-    float angle = 4.0 * q * series;
-    return steep ? 1.5707963267948966 - angle : x < 0.0 ? angle + 3.141592653589793 : angle;
-}
-
-// Signed solid angle of a triangle in the plane z = height (Van Oosterom and Strackee 1983).
-// doubled_area: twice the triangle's area.
-float triangle_angle(vec3 a, vec3 b, vec3 c, float doubled_area)
-{
-    vec3 way = vec3(length(a), length(b), length(c));
-    float across = way.x * way.y * way.z + dot(a, b) * way.z + dot(b, c) * way.x + dot(c, a) * way.y;
-    return 2.0 * arc_of(a.z * doubled_area, across);
-}
+#include "correspondence/triangle.glsl"
 
 // Solid angle of one of the four triangles that make up the area below a line within a cell. Triangles 0 and 1 form the
 // trapezoid below the part of the line that is in the cell. Triangles 2 and 3 form the rectangle below the part of the

@@ -8,188 +8,101 @@
 #ifndef LR_CUDA_LISTMODE_EXACT_CUH
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
-#include "cuda_interop/listmode/angle.cuh"
 #include "cuda_interop/listmode/project.cuh"
 
-/* --- the path of an event's line, as exact elements need it (lr_cuda_list_path) --- */
+#define MAX_CORNERS 8 /* 4, and one more for each cut */
+#include "kernels/faces.glsl"
 
-/* A path is computed in double, and followed in single precision and whole numbers. Paths are stored if memory
- * suffices for them. Axes are the frame's: one along its axis, and two across. */
+using path_points = lr_cuda_list_points;
+#include "kernels/exact_path.glsl"
+
+/* The integral of the normal distribution over an interval around a centre, with half_width < 0.5. It is a series
+ * around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
+__host__ __device__ inline float normal_around(float centre, float half_width)
+{
+    const float y = centre * centre, q = half_width * half_width;
+    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
+    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f, of_4 = (y - 6.0f) * y + 3.0f;
+    float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
+    sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
+    return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
+}
+#include "kernels/exact_time.glsl"
+
+/* --- the path of an event's line (lr_cuda_list_path) --- */
 
 /* A crystal's face in a frame. */
-struct placed_face {
-    int module;
-    double centre[3], across[3], along[3], normal[3], half_mm[2];
-
-    __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int crystal)
-        : module(pass.exact.module_of[crystal])
-    {
-        const lr_cuda_list_hit &hit = pass.events.hits[crystal];
-        const lr_cuda_list_module &of = pass.exact.modules[module];
-        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
-        for (int c = 0; c < 3; c++) {
-            centre[c] = hit.mm[axes[c]];
-            across[c] = of.across[axes[c]];
-            along[c] = of.along[axes[c]];
-            normal[c] = of.normal[axes[c]];
-        }
-        half_mm[0] = of.across[3];
-        half_mm[1] = of.along[3];
-    }
-
-    /* Half extent of the face along the frame's axis, and half extents, across the axis, of its projection onto a
-     * plane across the axis. The projection is along the line's direction, which the slopes give. */
-    __host__ __device__ void reach(const double slopes[2], double mm[3]) const
-    {
-        mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
-        for (int c = 1; c < 3; c++) {
-            mm[c] = half_mm[0] * fabs(across[c] - slopes[c - 1] * across[0]) +
-                    half_mm[1] * fabs(along[c] - slopes[c - 1] * along[0]);
-        }
-    }
-};
-
-__host__ __device__ inline double product_of(const double a[3], const double b[3])
+__host__ __device__ inline placed_face face_placed(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                                   int crystal)
 {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    const lr_cuda_list_hit &hit = pass.events.hits[crystal];
+    placed_face face;
+    face.module = pass.exact.module_of[crystal];
+    const lr_cuda_list_module &of = pass.exact.modules[face.module];
+    const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
+    for (int c = 0; c < 3; c++) {
+        face.centre[c] = hit.mm[axes[c]];
+        face.across[c] = of.across[axes[c]];
+        face.along[c] = of.along[axes[c]];
+        face.normal[c] = of.normal[axes[c]];
+    }
+    face.half_mm[0] = of.across[3];
+    face.half_mm[1] = of.along[3];
+    return face;
 }
 
-/* Finds where the path's line crosses the planes of sample points, and how far from the crossing points can have
- * elements. Any line through both faces is at most `reach` beside this line. The reach changes linearly from one
- * face to the other. The position of a plane between the faces is known up to `slack`. */
-__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, const placed_face faces[2],
-                                               const double reaches[2][3], const double slopes[2],
-                                               lr_cuda_list_path &path)
+/* Computes the path of arranged event k. */
+__host__ __device__ inline lr_cuda_list_path find_path(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                                       bool has_tof, int64_t k)
 {
-    const double per_apart = 1.0 / (faces[1].centre[0] - faces[0].centre[0]);
-    const double slack = fmax(reaches[0][0], reaches[1][0]) * per_apart;
-    const double to_first = grid.first_mm[0] - faces[0].centre[0];
-    double at[2], step[2], from[2], most[2], more[2];
-    for (int c = 0; c < 2; c++) {
-        const double per_mm = grid.per_step[1 + c], slope = slopes[c];
-        const double here = reaches[0][1 + c] * per_mm, there = reaches[1][1 + c] * per_mm;
-        step[c] = grid.step_mm[0] * slope * per_mm;
-        at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
-        most[c] = fmax(here, there);
-        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
-        from[c] = slack > 0.25 ? most[c] : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
-        /* Planes are dropped if no point of the axis is within reach of the crossing. */
-        const double first = (double)path.planes[0], last = (double)path.planes[1];
-        const double low = -most[c], high = (double)grid.points[1 + c] - 1.0 + most[c];
-        if (fabs(step[c]) < 1e-9) {
-            path.planes[1] = at[c] > low - 1.0 && at[c] < high + 1.0 ? path.planes[1] : path.planes[0];
-        } else {
-            const double per_step = 1.0 / step[c], a = (low - at[c]) * per_step, b = (high - at[c]) * per_step;
-            path.planes[0] = (int32_t)fmin(fmax(floor(fmin(a, b)), first), last);
-            path.planes[1] = (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)path.planes[0]);
-        }
-    }
+    const int32_t a = pass.events.crystals[0][k], b = pass.events.crystals[1][k];
+    const lr_cuda_list_hit &hit_a = pass.events.hits[a], &hit_b = pass.events.hits[b];
+    const bool is_turned = hit_b.mm[frame.axis] < hit_a.mm[frame.axis];
+    const placed_face low = face_placed(pass, frame, is_turned ? b : a);
+    const placed_face high = face_placed(pass, frame, is_turned ? a : b);
+    const double tof[3] = {has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0,
+                           has_tof ? sigma_of(pass.events, hit_a, hit_b) : 0.0,
+                           has_tof ? bin_of(pass.events, hit_a, hit_b) : 0.0};
+    const face_line line = line_between(low, high);
+    const face_lean low_lean = lean_of(low, line, -1.0), high_lean = lean_of(high, line, 1.0);
+    const path_planes planes = planes_of(low, high, line, tof, frame.points, pass.exact.reach_mm);
+    const double way_mm = way_to(low, line, frame.points, planes.first);
+    lr_cuda_list_path path = {};
+    path.planes[0] = planes.first;
+    path.planes[1] = planes.last;
     for (int c = 0; c < 2; c++) {
         constexpr double parts = 4294967296.0;
-        path.at[c] = (int64_t)floor((at[c] + path.planes[0] * step[c]) * parts);
-        path.step[c] = (int64_t)floor(step[c] * parts + 0.5);
-        path.reach[c] = (float)(from[c] + path.planes[0] * more[c]);
-        path.widening[c] = (float)more[c];
+        path.at[c] = (int64_t)floor(planes.at[c] * parts);
+        path.step[c] = (int64_t)floor(planes.step[c] * parts + 0.5);
+        path.reach[c] = (float)planes.reach[c];
+        path.widening[c] = (float)planes.widening[c];
     }
+    path.way_mm = (float)way_mm;
+    path.way_step_mm = (float)(frame.points.step_mm[0] * line.per_along);
+    path.length_mm = (float)line.length_mm;
+    for (int c = 0; c < 3; c++) {
+        path.low_lean[c] = low_lean.lean[c];
+        path.high_lean[c] = high_lean.lean[c];
+    }
+    path.modules[0] = low.module;
+    path.modules[1] = high.module;
+    if (tof[1] > 0) {
+        const path_time time = time_along(line, way_mm, tof, frame.points);
+        const double per_sigma = 1.0 / tof[1];
+        path.place = (float)time.place;
+        path.place_step = (float)time.step;
+        for (int c = 0; c < 3; c++) path.gain[c] = (float)time.gain[c];
+        path.half = (float)(0.5 * time.extent * per_sigma);
+        path.half_bin = (float)(0.5 * tof[2] * per_sigma);
+    }
+    return path;
 }
-
-/* --- the line --- */
-
-/* The line of arranged event k between its faces, starting at the face at the lower end. */
-struct exact_line {
-    bool is_turned;
-    placed_face faces[2];
-    double direction[3], per_along, length_mm; /* unit direction; 1 / its component along the axis; length */
-    double slopes[2], reaches[2][3];
-    double tof[3]; /* centre, sigma (0 = none) and bin width */
-
-    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
-                                   int64_t k)
-        : is_turned(pass.events.hits[pass.events.crystals[1][k]].mm[frame.axis] <
-                    pass.events.hits[pass.events.crystals[0][k]].mm[frame.axis]),
-          faces{{pass, frame, pass.events.crystals[is_turned ? 1 : 0][k]},
-                {pass, frame, pass.events.crystals[is_turned ? 0 : 1][k]}}
-    {
-        for (int c = 0; c < 3; c++) direction[c] = faces[1].centre[c] - faces[0].centre[c];
-        const double per_length = per_root(product_of(direction, direction));
-        for (int c = 0; c < 3; c++) direction[c] *= per_length;
-        per_along = 1.0 / direction[0];
-        slopes[0] = direction[1] * per_along;
-        slopes[1] = direction[2] * per_along;
-        length_mm = 1.0 / per_length;
-        tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
-        tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
-                                    pass.events.hits[pass.events.crystals[1][k]])
-                         : 0.0;
-        tof[2] = has_tof ? bin_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
-                                  pass.events.hits[pass.events.crystals[1][k]])
-                         : 0.0;
-        faces[0].reach(slopes, reaches[0]);
-        faces[1].reach(slopes, reaches[1]);
-    }
-
-    /* Cosines between a face's axes and the line towards the face. sign: -1 if the line comes from the opposite
-     * side. */
-    __host__ __device__ void find_lean(const placed_face &face, double sign, float lean[3]) const
-    {
-        lean[0] = (float)(sign * product_of(face.across, direction));
-        lean[1] = (float)(sign * product_of(face.along, direction));
-        lean[2] = (float)(-sign * product_of(face.normal, direction));
-    }
-
-    __host__ __device__ lr_cuda_list_path path(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid) const
-    {
-        lr_cuda_list_path path = {};
-
-        /* Planes that remain after the limits by the faces and by time of flight. */
-        double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
-        double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
-        if (tof[1] > 0) {
-            const double centre = 0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
-            const double most = (3.0 * tof[1] + 0.5 * tof[2]) * direction[0] + pass.exact.reach_mm;
-            low = fmax(low, centre - most);
-            high = fmin(high, centre + most);
-        }
-        const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
-        const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
-        const double all = (double)grid.points[0];
-        path.planes[0] = (int32_t)fmin(fmax(first, 0.0), all);
-        path.planes[1] = (int32_t)fmin(fmax(last, (double)path.planes[0]), all);
-
-        find_crossings(grid, faces, reaches, slopes, path);
-        const double first_mm = grid.first_mm[0] + path.planes[0] * grid.step_mm[0];
-        const double way_mm = (first_mm - faces[0].centre[0]) * per_along;
-        path.way_mm = (float)way_mm;
-        path.way_step_mm = (float)(grid.step_mm[0] * per_along);
-        path.length_mm = (float)length_mm;
-        find_lean(faces[0], -1.0, path.low_lean);
-        find_lean(faces[1], 1.0, path.high_lean);
-        for (int end = 0; end < 2; end++) path.modules[end] = faces[end].module;
-        if (faces[0].module == faces[1].module) path.planes[1] = path.planes[0];
-        if (tof[1] > 0) {
-            const double per_sigma = 1.0 / tof[1];
-            double square = 0;
-            for (int c = 0; c < 3; c++) {
-                const double gain = direction[c] * grid.step_mm[c];
-                path.gain[c] = (float)(gain * per_sigma);
-                square += gain * grid.samples[c] * gain * grid.samples[c];
-            }
-            const double extent = square * per_root(square);
-            path.place = (float)((way_mm - 0.5 * length_mm - tof[0]) * per_sigma);
-            path.place_step = (float)(grid.step_mm[0] * per_along * per_sigma);
-            path.half = (float)(0.5 * extent * per_sigma);
-            path.half_bin = (float)(0.5 * tof[2] * per_sigma);
-        }
-        return path;
-    }
-};
 
 /* Returns the path of arranged event k, stored or computed. */
 __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                      bool has_tof, int64_t k)
 {
-    return pass.events.paths != nullptr ? pass.events.paths[k]
-                                        : exact_line(pass, frame, has_tof, k).path(pass, frame.points);
+    return pass.events.paths != nullptr ? pass.events.paths[k] : find_path(pass, frame, has_tof, k);
 }
 
 /* --- faces --- */
@@ -199,7 +112,7 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
-/* Returns a face of this module in the frame. lean: as in angle_face. */
+/* Returns a face of this module in the frame. */
 __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
 {
@@ -222,38 +135,6 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
 }
 
 /* --- a line's way through planes --- */
-
-/* Time of flight over a voxel's extent along the line; lengths are in standard deviations. `place` is the distance
- * from the centre of time of flight to the extent's middle, in the first plane. `step` is its increase from plane to
- * plane. */
-struct exact_time {
-    float place, step, half, half_bin, per_mm, gain[3];
-    float whole;   /* a voxel whose middle is at most this far away is short, and wholly within three standard
-                    * deviations */
-    float even[4]; /* the mean over a short voxel is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2 */
-
-    __host__ __device__ exact_time() {}
-    __host__ __device__ exact_time(const lr_cuda_list_path &known, int skipped, float half_of_bin)
-        : place(known.place + (float)skipped * known.place_step), step(known.place_step), half(known.half),
-          half_bin(half_of_bin),
-          per_mm((float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half)),
-          gain{known.gain[0], known.gain[1], known.gain[2]}
-    {
-        /* The series of the Gaussian around the middle of the extent. Half of the extent is below a quarter of a
-         * standard deviation. The terms are Hermite polynomials; the first omitted term is below 3e-8. A bin of up
-         * to about one standard deviation changes the terms; the first omitted term is then below 3e-6. */
-        const float q = half * half, p = half_bin * half_bin;
-        const float of_2 = (q + p) * (1.0f / 6.0f);
-        const float of_4 = (q * q + p * p) * (1.0f / 120.0f) + q * p * (1.0f / 36.0f);
-        const float of_6 = (q * q * q + p * p * p) * (1.0f / 5040.0f) + (q + p) * q * p * (1.0f / 720.0f);
-        const float peak = 0.79788456f * half * per_mm;
-        whole = half < 0.25f && q + p < 0.3f ? 3.0f - half - half_bin : -1.0f;
-        even[0] = peak * (1.0f - of_2 + 3.0f * of_4 - 15.0f * of_6);
-        even[1] = peak * (of_2 - 6.0f * of_4 + 45.0f * of_6);
-        even[2] = peak * (of_4 - 15.0f * of_6);
-        even[3] = peak * of_6;
-    }
-};
 
 struct exact_walk {
     int64_t at[2], step[2];      /* as in lr_cuda_list_path, for the next plane */
@@ -282,18 +163,6 @@ struct exact_walk {
         plane = first - 1;
     }
 };
-
-/* The integral of the normal distribution over an interval around a centre, with half_width < 0.5. It is a series
- * around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
-__host__ __device__ inline float normal_around(float centre, float half_width)
-{
-    const float y = centre * centre, q = half_width * half_width;
-    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
-    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f, of_4 = (y - 6.0f) * y + 3.0f;
-    float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
-    sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
-    return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
-}
 
 /* Finds which points of the next plane may have elements, and advances past that plane. */
 __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid, float planes)
@@ -392,7 +261,7 @@ struct exact_reader {
 template <bool Leaning, list_times Times> struct exact_event {
     const lr_cuda_list_points &grid;
     int origin; /* number of the frame's first voxel */
-    angle_view<Leaning> view;
+    angle_view view;
     exact_walk walk;
     exact_time time;
 
@@ -418,8 +287,15 @@ template <bool Leaning, list_times Times> struct exact_event {
             view.normal_along = (float)product_of(low.normal, high.along);
             view.along_normal = (float)product_of(low.along, high.normal);
         }
-        if constexpr (Times != NO_TIMES)
-            time = exact_time(known, walk.first - known.planes[0], Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
+        if constexpr (Times != NO_TIMES) {
+            time.place = known.place + (float)(walk.first - known.planes[0]) * known.place_step;
+            time.step = known.place_step;
+            time.half_extent = known.half;
+            time.half_bin = Times == TIMES_IN_BINS ? known.half_bin : 0.0f;
+            time.per_mm = (float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half);
+            for (int c = 0; c < 3; c++) time.gain[c] = known.gain[c];
+            time = with_series(time);
+        }
     }
 
     /* Moves to the next `step` by `step` points of a plane, whose lowest point is walk.point. Returns false if there
@@ -439,7 +315,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             walk.way_mm = walk.way + planes * walk.way_step;
             const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
             if (any_lane_of(turns) && turns) { /* a branch, because turns are rare and take long */
-                view.turn_round();
+                view = turned_round(view);
                 walk.is_turned = true;
             }
         }
@@ -476,22 +352,10 @@ template <bool Leaning, list_times Times> struct exact_event {
     /* Returns the mean of the Gaussian over the extent of a voxel with this middle, per mm. */
     __host__ __device__ float time_weight(float middle) const
     {
-        if (fabsf(middle) <= time.whole) return time_weight_of_whole(middle);
+        if (fabsf(middle) <= time.whole) return weight_of_whole(time, middle);
         if (Times == TIMES_IN_BINS && time.half_bin > 0.0f)
-            return (float)list_held * held_of_bin(middle, time.half, time.half_bin) * time.per_mm;
-        const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
-        const float half_width = 0.5f * (high - low);
-        if (!(half_width > 0.0f)) return 0.0f;
-        if (half_width < 0.5f) return normal_around(0.5f * (low + high), half_width) * time.per_mm;
-        const double a = low, b = high;
-        return (float)(b * normal_over_z(b * b) - a * normal_over_z(a * a)) * time.per_mm;
-    }
-
-    __host__ __device__ float time_weight_of_whole(float middle) const
-    {
-        const float y = middle * middle;
-        return power_of_two(y * -0.72134752f) *
-               (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
+            return (float)list_held * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
+        return weight_of_part(time, middle);
     }
 
     /* Finds the distances along the line to the near face and to the far face. */
@@ -517,12 +381,12 @@ template <bool Leaning, list_times Times> struct exact_event {
     {
         bool has_columns = false;
         const bool is_empty = walk.first >= walk.last;
-        if constexpr (!Leaning) has_columns = !is_empty && view.has_columns();
+        if constexpr (!Leaning) has_columns = !is_empty && ::has_columns(view);
         const lane_group by_columns = lanes.where(has_columns);
         const lane_group by_points = lanes.where(!is_empty && !has_columns);
         if (has_columns) {
-            by_columns.any(!view.are_small()) ? give_columns<false>(frame, by_columns, taker)
-                                              : give_columns<true>(frame, by_columns, taker);
+            by_columns.any(!are_small(view)) ? give_columns<false>(frame, by_columns, taker)
+                                             : give_columns<true>(frame, by_columns, taker);
         } else if (!is_empty) {
             give_points(frame, by_points, taker);
         }
@@ -537,7 +401,7 @@ template <bool Leaning, list_times Times> struct exact_event {
                 const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
                 float ways[2];
                 find_ways(ways);
-                float element = view.angle(off, ways);
+                float element = Leaning ? leaning_angle(view, off, ways) : upright_angle(view, off, ways);
                 if (element > 0.0f) {
                     const float plane = voxel_along(0, walk.plane);
                     const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
@@ -600,11 +464,11 @@ template <bool Leaning, list_times Times> struct exact_event {
             if (AreSmall || i < columns) { /* elements of missing points are 0 */
                 const int point = walk.point[0] + i;
                 const float off = off_along(0, point);
-                const angle_column column = view.column(off, ways);
+                const angle_column column = column_of(view, off, ways);
                 const bool is_there = point < walk.high[0] && column.width > 0.0f;
                 const float middle = Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
                 float angles[2];
-                column.template find_angles<AreSmall>(row_along, view.far_face.half_mm[1], angles);
+                find_angles<AreSmall>(column, row_along, angles);
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
                     four.elements[2 * i + j] = is_there && (j == 0 || has_two) ? angles[j] : 0.0f;
@@ -616,6 +480,19 @@ template <bool Leaning, list_times Times> struct exact_event {
         taker.take_four(four);
     }
 
+    /* Both angles are computed together, because a thread would otherwise wait for each result. */
+    template <bool AreSmall>
+    __host__ __device__ void find_angles(const angle_column &column, const float along[2], float angles[2]) const
+    {
+        const float limit = view.far_face.half_mm[1];
+        if constexpr (AreSmall)
+            for (int j = 0; j < 2; j++) angles[j] = level_column_angle(column, along[j], limit);
+        else if (is_steep(column, along[0], limit) || is_steep(column, along[1], limit))
+            for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, true);
+        else
+            for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, false);
+    }
+
     /* Multiplies elements by their time-of-flight weights. For most lines the middles of all four voxels are nearer
      * than time.whole, and one branch handles the four together. */
     __host__ __device__ void weigh(exact_four &four) const
@@ -625,7 +502,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             fmaxf(fmaxf(fabsf(middles[0]), fabsf(middles[1])), fmaxf(fabsf(middles[2]), fabsf(middles[3])));
         if (most <= time.whole) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) four.elements[k] *= time_weight_of_whole(middles[k]);
+            for (int k = 0; k < 4; k++) four.elements[k] *= weight_of_whole(time, middles[k]);
             return;
         }
 #pragma unroll

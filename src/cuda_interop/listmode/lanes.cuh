@@ -8,46 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-/* 2^x to a few units in the last place; 0 below the normal numbers. */
-__host__ __device__ inline float power_of_two(float x)
-{
-#ifdef __CUDA_ARCH__
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-    return power;
-#else
-    return exp2f(x);
-#endif
-}
-
-__host__ __device__ inline float between_0_and_1(float x)
-{
-#ifdef __CUDA_ARCH__
-    return __saturatef(x);
-#else
-    return fminf(fmaxf(x, 0.0f), 1.0f);
-#endif
-}
-
-/* One over the square root. */
-__host__ __device__ inline double per_root(double x)
-{
-#ifdef __CUDA_ARCH__
-    return rsqrt(x);
-#else
-    return 1.0 / sqrt(x);
-#endif
-}
-
-/* a / b to two units in the last place, for |b| between 2^-126 and 2^126. */
-__host__ __device__ inline float quotient_of(float a, float b)
-{
-#ifdef __CUDA_ARCH__
-    return __fdividef(a, b);
-#else
-    return a / b;
-#endif
-}
+#include "kernels/numbers.glsl"
 
 /* Accurate arithmetic, and faster arithmetic by single instructions of the device. */
 struct plain_math {
