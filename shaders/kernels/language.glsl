@@ -7,6 +7,10 @@
 #ifdef GL_core_profile
 #define LR_KERNEL
 #define LR_PRECISE precise // forbids fused operations, whose bits would differ from the host's
+#define fminf min
+#define fmaxf max
+#define fabsf abs
+#define power_of_two exp2
 #else
 #ifdef __CUDACC__
 #define LR_KERNEL static __host__ __device__ inline

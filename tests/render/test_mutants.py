@@ -26,7 +26,7 @@ FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 
 # Shaders that need no mutant: pictures of the viewer, the families direct and listmode, whose tests go through their
 # backends voxel by voxel (tests/direct, tests/listmode), vectors (tests/recon), and what computes nothing.
-OTHERS = re.compile(r"(viewer/|vector/|direct/|listmode/|common/bindings|common/atomic64|kernels/language)")
+OTHERS = re.compile(r"(viewer/|vector/|direct/|listmode/|common/bindings|common/atomic64|kernels/language|kernels/times)")
 
 # Shaders that graphics processors do not run.
 OF_SOFTWARE = {"common/loops.glsl"}

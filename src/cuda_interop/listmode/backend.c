@@ -108,7 +108,7 @@ struct listmode_cuda {
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
-    struct lr_cuda_list_order order;
+    struct lr_listmode_pieces order;
     struct stream streaming;
     bool are_streamed;
     struct lr_cuda_list_steps steps; /* used instead of plan and order, except for the plan's frames */
@@ -514,7 +514,7 @@ static void destroy(void *self)
     free((void *)(uintptr_t)cuda->exact.module_of);
     free((void *)(uintptr_t)cuda->exact.modules);
     lr_cuda_list_plan_finish(&cuda->plan);
-    lr_cuda_list_order_finish(&cuda->order);
+    lr_listmode_pieces_finish(&cuda->order);
     free(cuda);
 }
 

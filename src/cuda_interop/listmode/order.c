@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Temporary memory per event in bytes: two keys, two numbers, and the gathered arrays. */
@@ -14,11 +13,11 @@ enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {
     const struct lr_cuda_list_order_params *params;
-    struct lr_cuda_list_order *order;
+    struct lr_listmode_pieces *order;
     struct lr_cuda_list_memory memory; /* temporary memory */
     lr_cuda_list_sort sort;
     int32_t *gathered[NUM_ARRAYS];
-    lr_cuda_list_piece *pieces; /* on the device */
+    struct lr_listmode_extent *pieces; /* on the device */
 };
 
 static int64_t pieces_of(int64_t count)
@@ -32,7 +31,7 @@ int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
     int64_t room = 0;
     (void)lr_cuda_list_sort_room(longest, &room);
     return events->layout.count * (int64_t)sizeof(lr_cuda_list_record) + longest * EVENT_BYTES + room +
-           pieces_of(longest) * (int64_t)sizeof(lr_cuda_list_piece);
+           pieces_of(longest) * (int64_t)sizeof(struct lr_listmode_extent);
 }
 
 static lr_status check(const struct ordering *ordering, int error)
@@ -60,7 +59,7 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                    .keys = ordering->sort.keys[0],
                                    .numbers = ordering->sort.numbers[0],
                                    .pieces = ordering->pieces};
-    lr_cuda_list_piece *to = ordering->order->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
+    struct lr_listmode_extent *to = ordering->order->list + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
     if (group.count == 0) return LR_OK;
     ordering->sort.count = group.count;
     LR_TRY(check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_KEYS)));
@@ -90,23 +89,15 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     return check(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_LINES));
 }
 
-lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
+lr_status lr_cuda_list_order_init(struct lr_listmode_pieces *order, const struct lr_cuda_list_order_params *params)
 {
     const lr_log *log = params->backend->log;
     const struct lr_listmode_events *events = params->backend->events;
     struct ordering ordering = {
         .params = params, .order = order, .memory = {.stream = params->pass->stream, .log = log}};
-    *order = (struct lr_cuda_list_order){0};
     const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
-    int64_t pieces = 0;
-    order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
-    for (int64_t k = 0; order->first != NULL && k < groups; k++) {
-        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
-        order->first[k] = pieces;
-        pieces += pieces_of(ends[1] - ends[0]);
-    }
-    order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
-    lr_status status = order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
+    *order = (struct lr_listmode_pieces){.each = LR_CUDA_LIST_PIECE};
+    lr_status status = lr_listmode_pieces_init(order, events, log);
 
     /* Temporary memory for the longest group. */
     const int64_t longest = lr_listmode_longest_group(events);
@@ -129,11 +120,4 @@ lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct
     const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->pass->stream));
     lr_cuda_list_free(&ordering.memory);
     return status == LR_OK ? waited : status;
-}
-
-void lr_cuda_list_order_finish(struct lr_cuda_list_order *order)
-{
-    free(order->first);
-    free(order->pieces);
-    *order = (struct lr_cuda_list_order){0};
 }

@@ -185,8 +185,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     LR_TRY(lr_listmode_device_events_init(compute, budget - line_bytes - VOXEL_BYTES * voxels));
     compute->caches_lines = compute->caches_lines && !compute->events.is_streamed;
     LR_TRY(compute->caches_lines ? lr_listmode_cache_init(compute) : LR_OK);
-    free(compute->events.keys);
-    compute->events.keys = NULL;
+    lr_listmode_pieces_finish(&compute->events.pieces);
     return LR_OK;
 }
 
@@ -212,7 +211,7 @@ static void destroy(void *self)
         }
         free(events->segments);
         free(events->order);
-        free(events->keys);
+        lr_listmode_pieces_finish(&events->pieces);
         gl_buffer_destroy(events->modules);
         gl_buffer_destroy(events->sigmas);
         gl_buffer_destroy(events->kinds);

@@ -12,6 +12,7 @@
 #include "gl/timer.h"
 #include "listmode/backend.h"
 #include "listmode/rows.h"
+#include "listmode/schedule.h"
 
 enum lr_listmode_program {
     LR_LISTMODE_PREPARE = 0,
@@ -77,7 +78,7 @@ struct lr_listmode_device_events {
     int64_t segment_events;
     /* Owned [count]: each device event's index in the arrays. NULL = the device has the order of the arrays. */
     uint32_t *order;
-    uint32_t *keys; /* owned [count]: sort keys of `order`, kept until jobs are made; else NULL */
+    struct lr_listmode_pieces pieces; /* of this order, until jobs are made */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* streamed events on the device */
     struct gl_buffer *crystals, *sigmas, *kinds;
@@ -199,18 +200,8 @@ int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events);
 /* Uploads the events that fit into `bytes`. The context is current, here and below. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 
-/* Finds events->order, group by group, and the keys. There must be fewer than 2^32 events.
- * errors: LR_FAILED if memory runs out. */
-lr_status lr_listmode_order(struct lr_listmode_compute *compute);
-
-/* Finds the slices that an event's line crosses, from the event's key: the first slice, and one after the last. */
-void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
-
-/* A thread adds this many lines, one after the other. */
-enum { LR_LISTMODE_LINES_OF_THREAD = 32 };
-
-/* A key can hold this many slices across an axis. */
-enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
+/* A thread adds LR_LISTMODE_LINES_OF_THREAD lines, one after the other. Pieces have LR_LISTMODE_PIECE events. */
+enum { LR_LISTMODE_LINES_OF_THREAD = 32, LR_LISTMODE_PIECE = 256 };
 
 /* Sets the chunk to the next events of a group. Events are taken from chunk->end on; the group ends at `end`.
  * Returns false if no events are left. */

@@ -78,7 +78,7 @@ static void find_factors(const struct path *path, struct steps *steps)
         const double bin = path->line.bin_mm * per_sigma;
         for (int j = 0; bin == 0 && j <= count; j++) {
             const double z = (bounds[j] - tof) * per_sigma;
-            bounds[j] = z * lr_native_normal_over_z(z * z);
+            bounds[j] = z * normal_over_z(z * z);
         }
         for (int j = 0; bin > 0 && j <= count; j++) {
             const double z = (bounds[j] - tof) * per_sigma;
