@@ -48,6 +48,7 @@ WITHOUT_BASE = ["lr", "cli", "bench", "hdf5_reader", "python"]
 ELSEWHERE = {"bench": "bench", "fft": "bench/fft", "python": "python/src"}
 # Heads shared between C and shaders.
 SHADER_HEADS = {"kernels/vector.glsl": ["device"],
+                "kernels/language.glsl": ["cuda_interop"],
                 "kernels/times.glsl": ["listmode/native", "cuda_interop"],
                 "common/bindings.h": ["gl", "device", "correspondence", "direct/compute", "listmode/compute",
                                       "cuda_interop"]}

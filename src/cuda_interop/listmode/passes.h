@@ -6,6 +6,7 @@
 #ifndef LR_CUDA_INTEROP_LISTMODE_PASSES_H
 #define LR_CUDA_INTEROP_LISTMODE_PASSES_H
 
+#include "kernels/language.glsl"
 #include "listmode/schedule.h"
 
 #include <stdbool.h>
@@ -54,7 +55,7 @@ typedef struct lr_cuda_list_frame {
 } lr_cuda_list_frame;
 
 /* Count of numbers in this many slices, including the margin after them. */
-static inline int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
+LR_KERNEL int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
 {
     return slices * frame->plane + frame->tail;
 }

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "listmode/tube.h"
+#include "listmode/line.h"
 
 #include <limits.h>
 #include <math.h>

@@ -130,7 +130,7 @@ lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_dire
                                    extent[0],
                                    extent[1],
                                    extent[2]};
-        status = to_device ? gl_texture_upload_rect(image->texture, &box, staging)
+        status = to_device ? gl_texture_upload(image->texture, &box, staging)
                            : gl_texture_read(image->texture, &box, staging);
     }
     if (!to_device && status == LR_OK) reorder(layout, values, has_margins, staging, false);
@@ -443,9 +443,8 @@ static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forw
         }
     }
     if (status == LR_OK) {
-        const lr_vector *from = in != NULL ? &host_in : NULL;
-        status = is_forward ? lr_direct_views_forward(&compute->views, part, from, &host_out)
-                            : lr_direct_views_back(&compute->views, part, from, &host_out);
+        status =
+            lr_direct_views_project(&compute->views, is_forward, part, in != NULL ? &host_in : NULL, &host_out);
         if (status == LR_OK && copies_out) status = lr_vector_copy(&host_out, out);
         if (copies_in) lr_vector_destroy(&host_in);
     }
@@ -453,12 +452,10 @@ static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forw
     return status;
 }
 
-/* Projects forward or back, as the functions of struct lr_backend_fns do. Makes the context current. Values of single
- * voxels are copied through the host. Vectors are in float32, on the host or at the place. in: NULL = a back-projection
- * of ones. */
-static lr_status project(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
-                         const lr_vector *in, lr_vector *out)
+/* Values of single voxels are copied through the host. */
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
+    struct lr_direct_compute *compute = self;
     const bool is_listed = part != NULL && part->lors != NULL;
     const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
     LR_TRY(gl_context_make_current(compute->ctx));
@@ -863,16 +860,6 @@ static lr_status direct_project(void *self, const struct lr_direct_projection *p
     return status;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
-{
-    return project(self, true, part, image, values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    return project(self, false, part, values, image);
-}
-
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
     return lr_direct_views_rows(&((struct lr_direct_compute *)self)->views, request, sink);
@@ -963,8 +950,7 @@ static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
 static const struct lr_backend_fns compute_fns = {
     .name = "compute",
     .has_parts = true,
-    .forward = forward,
-    .back = back,
+    .project = project,
     .rows = rows,
     .device_seconds = device_seconds,
     .updates = &updates,

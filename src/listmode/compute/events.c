@@ -9,7 +9,7 @@
 #include "gl/vectors.h"
 #include "listmode/compute/listmode.h"
 #include "listmode/hull.h"
-#include "listmode/tube.h"
+#include "listmode/line.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -252,11 +252,6 @@ int lr_listmode_most_jobs(int most);
 /* True if workgroups add zero terms instead of branching around them. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 
-/* --- exact elements --- */
-
-/* Fills compute->exact. */
-void lr_listmode_exact_init(struct lr_listmode_compute *compute);
-
 /* --- projections, and rows --- */
 
 /* The functions of struct lr_backend_fns. in, out: image and values if is_forward; otherwise values and image. */

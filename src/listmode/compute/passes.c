@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "common/bindings.h"
 #include "gl/context.h"
-#include "listmode/tube.h"
+#include "listmode/line.h"
 
 #include <stdio.h>
 
