@@ -93,7 +93,8 @@ static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t
     const int64_t most = memory_of(ctx);
     if (bytes <= most) return LR_OK;
     return lr_error(ctx->log, LR_FAILED, "%s: %s do not fit into the %s of %s: make the work smaller or split it",
-                    label, lr_bytes_text((double)bytes, (char[32]){0}), lr_bytes_text((double)most, (char[32]){0}), gl_context_limits(ctx)->renderer);
+                    label, lr_bytes_text((double)bytes, (char[32]){0}), lr_bytes_text((double)most, (char[32]){0}),
+                    gl_context_limits(ctx)->renderer);
 }
 
 static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes, GLenum error)
@@ -107,8 +108,8 @@ static lr_status report_allocation(struct gl_context *ctx, const char *label, in
                         "the work smaller or split it",
                         label, lr_bytes_text((double)bytes, (char[32]){0}), renderer);
     }
-    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer, lr_bytes_text((double)bytes, (char[32]){0}),
-                    gl_error_name(error));
+    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer,
+                    lr_bytes_text((double)bytes, (char[32]){0}), gl_error_name(error));
 }
 
 static struct gl_texture *make_texture(struct gl_context *ctx, const struct gl_texture_params *params)

@@ -196,8 +196,7 @@ struct lr_listmode_portion lr_listmode_next_portion(const struct lr_listmode_cut
         const int64_t enough = cut->job_work * slabs;
         if (work >= enough || (more > slabs && 2 * work >= enough)) break;
         const int64_t last = (portion.events[1] - first) / cut->each;
-        const bool has_new_slices =
-            wider.slices[0] != portion.slices[0] || wider.slices[1] != portion.slices[1];
+        const bool has_new_slices = wider.slices[0] != portion.slices[0] || wider.slices[1] != portion.slices[1];
         portion = wider;
         work = has_new_slices ? lr_listmode_work(cut, &portion, portion.slices)
                               : work + work_of_piece(cut, &portion, last, portion.slices);

@@ -74,12 +74,9 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
         LR_TRY(lr_vector_add_up(in, NULL, &sums));
         if (sums.not_finite == 0) return LR_OK;
         lr_vector host;
-        LR_TRY(lr_vector_create(
-            &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
-        const lr_status status = lr_vector_copy(in, &host);
-        if (status == LR_OK) wrong = find_not_finite(&host);
+        LR_TRY(lr_vector_bring(in, &(lr_vector_params){.precision = in->precision, .log = p->op->params.log}, &host));
+        wrong = find_not_finite(&host);
         lr_vector_destroy(&host);
-        LR_TRY(status);
     }
     if (wrong < 0) return LR_OK;
     if (p->forward) {

@@ -215,11 +215,8 @@ static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int n
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct cpu *cpu = self;
-    struct work work = {.cpu = cpu,
-                        .part = part,
-                        .from = in != NULL ? in->values : NULL,
-                        .to = out->values,
-                        .is_forward = is_forward};
+    struct work work = {
+        .cpu = cpu, .part = part, .from = in != NULL ? in->values : NULL, .to = out->values, .is_forward = is_forward};
     const struct walk walk = {is_forward ? "projecting" : "back-projecting", is_forward ? in->values : NULL,
                               project_block, &work};
     if (is_forward) memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));

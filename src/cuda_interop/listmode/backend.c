@@ -385,8 +385,7 @@ static lr_status project(void *self, bool is_forward, const lr_selection *part, 
     call.pass.values_are_one = in == NULL;
     LR_TRY(enter(cuda));
     lr_status status = LR_OK;
-    if (in != NULL)
-        status = bring(cuda, in, is_forward ? &cuda->image : &cuda->values, is_forward ? image : values);
+    if (in != NULL) status = bring(cuda, in, is_forward ? &cuda->image : &cuda->values, is_forward ? image : values);
     if (status == LR_OK)
         status = find_room(cuda, out, is_forward ? &cuda->values : &cuda->image, is_forward ? values : image);
     if (status == LR_OK) status = run_project(&call);

@@ -208,11 +208,11 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
-    uint32_t *keys;             /* [count] list_keys in order.cu */
-    int32_t *numbers;           /* [count] 0, 1, ... */
+    uint32_t *keys;                    /* [count] list_keys in order.cu */
+    int32_t *numbers;                  /* [count] 0, 1, ... */
     struct lr_listmode_extent *pieces; /* pieces of LR_CUDA_LIST_PIECE events, in sorted order */
-    lr_cuda_list_line *lines;   /* [count]; NULL = none are kept */
-    lr_cuda_list_path *paths;   /* the same for exact elements */
+    lr_cuda_list_line *lines;          /* [count]; NULL = none are kept */
+    lr_cuda_list_path *paths;          /* the same for exact elements */
 } lr_cuda_list_ordering;
 
 /* Steps of ordering. KEYS sets keys and numbers. BOUNDS, after sorting, finds the pieces from the keys. LINES, once the

@@ -135,8 +135,8 @@ static int64_t larger(int64_t a, int64_t b)
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
-    int64_t jobs;         /* approximate number of jobs of a launch */
-    int64_t most_sums;    /* approximate sums of a launch, at most */
+    int64_t jobs;      /* approximate number of jobs of a launch */
+    int64_t most_sums; /* approximate sums of a launch, at most */
     struct lr_listmode_cut cut;
     int64_t chunk_events; /* events of a chunk of the current range */
     int64_t launch_work;  /* work of each launch of the current range, if the device has reordered the events */
@@ -245,7 +245,8 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
             (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events))
             LR_TRY(open_batch(planning, portion.events[0]));
         LR_TRY(add_chunk(planning, group, &portion));
-        planning->dealt_work += portion.pieces != NULL ? lr_listmode_work(&planning->cut, &portion, lr_listmode_all) : 0;
+        planning->dealt_work +=
+            portion.pieces != NULL ? lr_listmode_work(&planning->cut, &portion, lr_listmode_all) : 0;
     }
     return LR_OK;
 }
@@ -336,8 +337,7 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         int64_t work = 0;
         for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
             const struct lr_listmode_portion group = {.events = {groups[g], groups[g + 1]},
-                                                      .pieces =
-                                                          order->list + order->first[r * LR_LISTMODE_GROUPS + g]};
+                                                      .pieces = order->list + order->first[r * LR_LISTMODE_GROUPS + g]};
             work += lr_listmode_work(&planning.cut, &group, lr_listmode_all);
         }
         planning.launch_work = work / ((sums + planning.most_sums - 1) / planning.most_sums);

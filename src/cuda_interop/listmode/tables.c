@@ -114,9 +114,7 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_events *events = params->events;
     const int64_t points = events->are_lines ? events->num_crystals * (int64_t)sizeof(lr_cuda_list_hit) : 0;
-    const int64_t device = params->place->memory_bytes;
-    const int64_t all =
-        params->max_memory_bytes > 0 ? params->max_memory_bytes : (device > 0 ? device : lr_physical_memory()) / 2;
+    const int64_t all = lr_place_budget(params->place, params->max_memory_bytes, 2);
     return all > points ? all - points : 0;
 }
 
@@ -251,9 +249,9 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     LR_TRY(check_order(ordering, lr_cuda_launch_list_sort(&ordering->sort)));
     group.keys = ordering->sort.keys[1];
     LR_TRY(check_order(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_BOUNDS)));
-    LR_TRY(check_order(ordering,
-                 (int)cudaMemcpyAsync(to, ordering->pieces, (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
-                                      cudaMemcpyDefault, params->pass->stream)));
+    LR_TRY(check_order(ordering, (int)cudaMemcpyAsync(to, ordering->pieces,
+                                                      (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
+                                                      cudaMemcpyDefault, params->pass->stream)));
 
     /* Gathers the events in the order of the sorted numbers, and copies them back to their arrays. */
     lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
@@ -265,8 +263,9 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     memcpy(gather.to, ordering->gathered, sizeof(gather.to));
     LR_TRY(check_order(ordering, lr_cuda_launch_list_gather(&gather)));
     for (int k = 0; k < NUM_ARRAYS; k++) {
-        LR_TRY(check_order(ordering, (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k],
-                                                    (size_t)group.count * 4, cudaMemcpyDefault, params->pass->stream)));
+        LR_TRY(check_order(ordering,
+                           (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k],
+                                                (size_t)group.count * 4, cudaMemcpyDefault, params->pass->stream)));
     }
     if (params->lines == NULL && params->paths == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;

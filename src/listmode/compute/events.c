@@ -233,8 +233,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
         events->streamed_end = chunk->end;
     }
 
-    struct gl_program *program =
-        lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
+    struct gl_program *program = lr_listmode_program(compute, lr_listmode_for(LR_LISTMODE_PREPARE, false));
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                           (const int[3]){gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1});

@@ -51,7 +51,8 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
     const int64_t begin = builder->count;
     int64_t total = 0;
     for (int g = side; g < LR_LISTMODE_GROUPS; g += 2) {
-        const struct lr_listmode_portion all = {.events = {groups[g], groups[g + 1]}, .pieces = pieces->list + first[g]};
+        const struct lr_listmode_portion all = {.events = {groups[g], groups[g + 1]},
+                                                .pieces = pieces->list + first[g]};
         total += lr_listmode_work(&cut, &all, lr_listmode_all);
     }
     const int64_t each = total / lr_listmode_most_jobs(MOST_JOBS) + 1;
@@ -246,27 +247,32 @@ static struct cached_pass describe(const struct lr_listmode_projection *p, int s
 
 /* --- passes --- */
 
-static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid)
+lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid, bool is_added)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const struct lr_listmode_values grid = lr_listmode_image(p, image);
     const int64_t all[2] = {0, image->count};
     const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
+    const bool is_one = to_grid || !compute->caches_lines;
     struct cached_pass uniforms = describe(p, 0);
     struct gl_pass pass = {
-        .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, to_grid ? 1 : AXES, 1},
+        .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, is_one ? 1 : AXES, 1},
         .barriers = usual_barriers};
     int64_t first;
-    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
+    if (!compute->caches_lines) { /* slices and sums are those of the current axis */
+        uniforms.frames[0] = uniforms.frames[p->axis];
+        uniforms.frames[0].slab[3] = 1;
+    }
+    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(image, all, &first);
     uniforms.values_at[2] = (int32_t)first;
+    uniforms.values_at[3] = is_added;
     if (to_grid) {
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
         pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     } else {
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
     }
-    return lr_listmode_run_program(compute, to_grid ? LR_LISTMODE_CACHED_TO_GRID : LR_LISTMODE_CACHED_TO_SLICES,
-                                   &uniforms, sizeof(uniforms), &pass);
+    const int number = lr_listmode_for(to_grid ? LR_LISTMODE_TO_GRID : LR_LISTMODE_TO_SLICES, false);
+    return lr_listmode_run_program(compute, number, &uniforms, sizeof(uniforms), &pass);
 }
 
 static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
@@ -294,13 +300,12 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
 
 /* Runs jobs ends[0] to ends[1] - 1 of a table. With software renderers, each pass is short, so that the user can
  * cancel a projection. */
-static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
+static lr_status run_jobs(struct lr_listmode_projection *p, int number, const int64_t ends[2],
                           const struct gl_pass *what)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const bool is_timed = which == LR_LISTMODE_CACHED_FORWARD_TOF || which == LR_LISTMODE_CACHED_BACK_TOF;
     const int64_t most = gl_context_limits(compute->ctx)->small_batches ? JOBS_AT_ONCE : MOST_AT_ONCE;
-    struct cached_pass uniforms = describe(p, is_timed);
+    struct cached_pass uniforms = describe(p, number % 2);
     for (int64_t at = ends[0]; at < ends[1]; at += most) {
         struct gl_pass pass = *what;
         const int64_t count = ends[1] - at < most ? ends[1] - at : most;
@@ -310,7 +315,7 @@ static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_pro
         pass.groups[1] = gl_divide_up(count, MOST_GROUPS);
         pass.groups[2] = 1;
         LR_TRY(lr_progress_report(compute->params.progress, p->what, p->done, p->total));
-        LR_TRY(lr_listmode_run_program(compute, which, &uniforms, sizeof(uniforms), &pass));
+        LR_TRY(lr_listmode_run_program(compute, number, &uniforms, sizeof(uniforms), &pass));
     }
     return LR_OK;
 }
@@ -326,7 +331,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
     pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
     for (int side = 0; side < 2; side++)
-        LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_FORWARD + side, &jobs->first[2 * r + side], &pass));
+        LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_FORWARD, side), &jobs->first[2 * r + side], &pass));
     p->done += (double)(p->selected.window[1] - p->selected.window[0]);
     return LR_OK;
 }
@@ -350,7 +355,8 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
     pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->cache.others;
     compute->cache.are_taken[r] = true;
-    return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
+    return lr_listmode_run_program(compute, lr_listmode_for(LR_LISTMODE_CACHED_VALUES, false), &uniforms,
+                                   sizeof(uniforms), &pass);
 }
 
 /* Runs a pass over the listed lines, whose values are not usual. The pass adds the lines, or finds a bound of their
@@ -365,8 +371,8 @@ static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_
     pass.buffers[LR_BIND_LIST_OTHERS].buffer = p->compute->cache.others;
     for (int side = 0; side < 2; side++) {
         const struct cached_pass uniforms = describe(p, side);
-        LR_TRY(has_side[side] ? lr_listmode_run_program(p->compute, which + side, &uniforms, sizeof(uniforms), &pass)
-                              : LR_OK);
+        if (!has_side[side]) continue;
+        LR_TRY(lr_listmode_run_program(p->compute, lr_listmode_for(which, side), &uniforms, sizeof(uniforms), &pass));
     }
     return LR_OK;
 }
@@ -389,7 +395,7 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     }
     cache->are_found = true;
     if (p->forward) {
-        LR_TRY(reorder(p, image, false));
+        LR_TRY(lr_listmode_reorder(p, image, false, false));
         return lr_listmode_each_range(p, forward_range);
     }
 
@@ -409,10 +415,10 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
     for (int64_t r = 0; r < ranges; r++)
         for (int side = 0; side < 2 && cache->are_taken[r]; side++)
-            LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_BACK + side, &jobs->first[2 * r + side], &pass));
+            LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_BACK, side), &jobs->first[2 * r + side], &pass));
 
     LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));
-    LR_TRY(reorder(p, image, true));
+    LR_TRY(lr_listmode_reorder(p, image, true, false));
     cache->are_sums_clear = true;
     return LR_OK;
 }

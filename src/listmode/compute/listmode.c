@@ -160,7 +160,6 @@ static lr_status project(void *self, bool is_forward, const lr_selection *part, 
 {
     struct lr_listmode_compute *compute = self;
     LR_TRY(enter(compute));
-    lr_values_count_traffic(compute->place, in, out);
     return leave(compute, lr_listmode_project(compute, is_forward, part, in, out));
 }
 
@@ -249,9 +248,7 @@ static lr_status init(struct lr_listmode_compute *compute)
 
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
-    const int64_t device_bytes = limits->memory_bytes;
-    const int64_t budget = params->max_memory_bytes > 0 ? params->max_memory_bytes
-                                                        : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 2;
+    const int64_t budget = lr_place_budget(compute->place, params->max_memory_bytes, 2);
     compute->caches_lines = lr_listmode_may_cache(compute, budget);
     const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
 
@@ -316,14 +313,13 @@ static void destroy(void *self)
         gl_buffer_destroy(events->kinds);
         gl_buffer_destroy(events->crystals);
 
-        gl_buffer_destroy(compute->image);
         gl_buffer_destroy(compute->table);
         gl_buffer_destroy(compute->scale);
         gl_buffer_destroy(compute->sums);
         gl_buffer_destroy(compute->slices);
         gl_buffer_destroy(compute->lines);
         gl_stopwatch_destroy(compute->watch);
-        for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
+        for (int k = 0; k < 2 * LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
 
         gl_context_release(compute->ctx);
     }

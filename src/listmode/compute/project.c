@@ -26,14 +26,12 @@ enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 
 /* --- images and values --- */
 
-struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
-                                  const int64_t floats[2], int64_t *first)
+struct gl_range lr_listmode_align(const lr_vector *vector, const int64_t floats[2], int64_t *first)
 {
-    const int64_t size = (int64_t)sizeof(float), alignment = gl_context_limits(p->compute->ctx)->storage_alignment;
-    const int64_t begin = values->offset + floats[0] * size;
-    const int64_t aligned = begin / alignment * alignment;
-    *first = (begin - aligned) / size;
-    return (struct gl_range){values->buffer, aligned, begin - aligned + (floats[1] - floats[0]) * size};
+    const struct lr_vector_range range = lr_vector_gl_range(vector);
+    const int64_t size = (int64_t)sizeof(float);
+    const int64_t ends[2] = {range.offset + floats[0] * size, range.offset + floats[1] * size};
+    return gl_range_of(range.buffer, ends, size, first);
 }
 
 /* The largest number of values that one pass can bind. */
@@ -43,13 +41,6 @@ static int64_t most_values(const struct lr_listmode_projection *p)
     const int64_t bytes = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = bytes / (int64_t)sizeof(float);
     return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
-}
-
-struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p, const lr_vector *image)
-{
-    if (image->values != NULL) return (struct lr_listmode_values){p->compute->image, 0, false};
-    const struct lr_vector_range range = lr_vector_gl_range(image);
-    return (struct lr_listmode_values){range.buffer, range.offset, false};
 }
 
 /* --- ranges --- */
@@ -77,8 +68,8 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
         const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
         p->selected = (struct lr_listmode_selected){
             .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
-        if (p->values.buffer != NULL)
-            p->selected.values = lr_listmode_align(p, &p->values, floats, &p->selected.values_first);
+        if (p->values != NULL)
+            p->selected.values = lr_listmode_align(p->values, floats, &p->selected.values_first);
         LR_TRY(take(p, r));
     }
     return LR_OK;
@@ -130,41 +121,20 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
         struct gl_pass counting = {
             .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
         int64_t first;
-        counting.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(p, &p->values, floats, &first);
+        counting.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(values, floats, &first);
         counting.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
         sizes.window[3] = (int32_t)first;
-        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_EXPONENTS, &sizes, &counting));
+        LR_TRY(lr_listmode_run(p->compute, lr_listmode_for(LR_LISTMODE_EXPONENTS, false), &sizes, &counting));
     }
 
     const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)},
                                               .window = {lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0}};
     struct gl_pass pass = {.groups = {1, 1, 1}};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
-    return lr_listmode_run(p->compute, LR_LISTMODE_USUAL, &uniforms, &pass);
+    return lr_listmode_run(p->compute, lr_listmode_for(LR_LISTMODE_USUAL, false), &uniforms, &pass);
 }
 
 /* --- axis by axis --- */
-
-static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid, bool is_added)
-{
-    struct lr_listmode_compute *compute = p->compute;
-    struct lr_listmode_pass uniforms = p->uniforms;
-    const struct lr_listmode_values grid = lr_listmode_image(p, image);
-    const int64_t all[2] = {0, image->count};
-    const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
-    struct gl_pass pass = {.groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
-    int64_t first;
-    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
-    uniforms.window[2] = is_added;
-    uniforms.window[3] = (int32_t)first;
-    if (to_grid) {
-        pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    } else {
-        pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
-    }
-    return lr_listmode_run(compute, to_grid ? LR_LISTMODE_TO_GRID : LR_LISTMODE_TO_SLICES, &uniforms, &pass);
-}
 
 /* Runs a pass over the lines of a chunk: a projection forward or back, or the bound of the terms of large values. */
 static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
@@ -174,13 +144,13 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
     const bool is_exact = lr_listmode_is_exact(compute);
     const int lines = uniforms->size[3];
     struct gl_pass pass = {.groups = {gl_divide_up(lines, is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP), 1, 1}};
-    int program = 0;
+    enum lr_listmode_program program = p->only_large ? LR_LISTMODE_BOUND : LR_LISTMODE_BACK;
     pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
     pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
     if (p->forward) {
         const int plane = uniforms->size[1] * uniforms->size[2], cells = lr_listmode_cells(compute);
         const bool by_slabs = !is_exact && plane <= cells;
-        program = is_exact ? LR_LISTMODE_EXACT_FORWARD : by_slabs ? LR_LISTMODE_FORWARD_SLABS : LR_LISTMODE_FORWARD;
+        program = by_slabs ? LR_LISTMODE_FORWARD_SLABS : LR_LISTMODE_FORWARD;
         if (by_slabs) pass.groups[0] = gl_divide_up(lines, LR_EVENTS_SLAB_GROUP);
         if (!is_exact) uniforms->slab[0] = by_slabs ? cells / plane : 1;
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
@@ -188,8 +158,6 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
         uniforms->window[3] = (int32_t)p->selected.values_first;
     } else {
         pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-        program = p->only_large ? (is_exact ? LR_LISTMODE_EXACT_BOUND : LR_LISTMODE_BOUND)
-                                : (is_exact ? LR_LISTMODE_EXACT_BACK : LR_LISTMODE_BACK);
     }
     if (!p->forward && !p->only_large) {
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
@@ -203,7 +171,7 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
             pass.groups[1] = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
         }
     }
-    return lr_listmode_run(compute, program + (chunk->has_tof ? 1 : 0), uniforms, &pass);
+    return lr_listmode_run(compute, lr_listmode_for(program, chunk->has_tof), uniforms, &pass);
 }
 
 /* Projects the events of a range along the current axis: first events without time of flight, then events with time
@@ -253,7 +221,7 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
         p->axis = axis;
         p->uniforms = lr_listmode_pass_of(p->compute, axis);
         if (p->forward)
-            LR_TRY(reorder(p, image, false, false));
+            LR_TRY(lr_listmode_reorder(p, image, false, false));
         else
             lr_listmode_find_unit(p, &p->uniforms);
         for (int64_t r = 0; r < events->layout.num_pairs; r++) {
@@ -262,47 +230,26 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
             LR_TRY(lr_listmode_places_find(&p->places, events, p->part, r, params->log));
             if (p->places.count > 0) LR_TRY(lr_listmode_take_range(p, r, take_range));
         }
-        if (!p->forward && image != NULL) LR_TRY(reorder(p, image, true, is_added));
+        if (!p->forward && image != NULL) LR_TRY(lr_listmode_reorder(p, image, true, is_added));
         is_added = true;
     }
     return LR_OK;
 }
 
-static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, lr_vector *out)
+/* image, values: at the place; values NULL = all are 1. */
+static lr_status project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const lr_vector *image = p->forward ? in : out, *values = p->forward ? out : in;
-    if (image->values != NULL && compute->image == NULL) {
-        compute->image = lr_data_buffer(
-            compute->ctx, "an image", lr_grid_num_voxels(&compute->params.model->grid) * (int64_t)sizeof(float), NULL);
-        if (compute->image == NULL) return LR_FAILED;
-    }
-    if (p->forward && image->values != NULL) LR_TRY(lr_values_put(image, compute->image, 0));
-    if (values != NULL && values->values == NULL) {
-        const struct lr_vector_range range = lr_vector_gl_range(values);
-        p->values = (struct lr_listmode_values){range.buffer, range.offset, false};
-    } else if (values != NULL) {
-        struct gl_buffer *buffer =
-            lr_values_buffer(compute->ctx, "values of events", values->count, p->forward ? NULL : values);
-        p->values = (struct lr_listmode_values){buffer, 0, true};
-        if (buffer == NULL) return LR_FAILED;
-    }
-
-    if (compute->caches_lines) {
-        LR_TRY(lr_listmode_cached_project(p, image, values));
-    } else if (p->forward) {
-        LR_TRY(take_axes(p, image));
-    } else {
-        gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
-        /* The scale follows from the size of usual values and from the largest term of larger values. */
-        LR_TRY(lr_listmode_find_usual(p, values));
-        p->only_large = true;
-        LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
-        p->only_large = false;
-        LR_TRY(take_axes(p, image));
-    }
-    if (p->forward) return p->values.is_ours ? lr_values_get(p->values.buffer, 0, out) : LR_OK;
-    return image->values != NULL ? lr_values_get(compute->image, 0, out) : LR_OK;
+    p->values = values;
+    if (compute->caches_lines) return lr_listmode_cached_project(p, image, values);
+    if (p->forward) return take_axes(p, image);
+    gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
+    /* The scale follows from the size of usual values and from the largest term of larger values. */
+    LR_TRY(lr_listmode_find_usual(p, values));
+    p->only_large = true;
+    LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
+    p->only_large = false;
+    return take_axes(p, image);
 }
 
 lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
@@ -313,9 +260,19 @@ lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forwa
                                        .what = is_forward ? "projecting" : "back-projecting",
                                        .forward = is_forward,
                                        .total = (double)lr_selection_count(&compute->params.events->layout, part)};
-    const lr_status status = project(&p, in, out);
+    /* Vectors of the host are copied to the place, and back. */
+    const lr_vector_params there = {
+        .place = compute->place, .count = out->count, .name = "numbers of the host", .log = compute->params.log};
+    const bool is_host = out->values != NULL;
+    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
+    LR_TRY(is_host ? lr_vector_create(&there, &to) : LR_OK);
+    lr_status status = in != NULL ? lr_vector_bring(in, &there, &from) : LR_OK;
+    const lr_vector *given = in != NULL ? &from : NULL;
+    if (status == LR_OK) status = is_forward ? project(&p, given, &to) : project(&p, &to, given);
+    if (status == LR_OK && is_host) status = lr_vector_copy(&to, out);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
     gl_buffer_destroy(p.map);
     lr_listmode_places_finish(&p.places);
-    if (p.values.is_ours) gl_buffer_destroy(p.values.buffer);
     return status == LR_OK ? gl_context_check(compute->ctx, p.what) : status;
 }

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "correspondence/native/kernels.h"
+#include "listmode/line.h"
 #include "listmode/native/kernels.h"
 #include "listmode/rows.h"
-#include "listmode/line.h"
 #include "model/lors/selection.h"
 
 #include <stdlib.h>
@@ -337,12 +337,8 @@ static void destroy(void *self)
 
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {.name = "native",
-                                              .has_parts = true,
-                                              .voxel_bytes = 24,
-                                              .project = project,
-                                              .rows = rows,
-                                              .destroy = destroy};
+    static const struct lr_backend_fns fns = {
+        .name = "native", .has_parts = true, .voxel_bytes = 24, .project = project, .rows = rows, .destroy = destroy};
     struct lr_native_listmode *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
     if (native == NULL) return LR_FAILED;
     native->params = *params;

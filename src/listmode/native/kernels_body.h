@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The kernels. One file per instruction set includes this file and names the table KERNELS. */
-#include "listmode/native/kernels.h"
 #include "listmode/line.h"
+#include "listmode/native/kernels.h"
 
 /* STEPS: number of slices that one pass handles. FETCHED: number of events whose lines and values are fetched
  * together. Lines and values are scattered in memory; fetching a group lets caches load all of them before the first
