@@ -9,6 +9,8 @@
 
 #include "listmode/events.h"
 
+struct lr_listmode_backend_params;
+
 /* The slices that the lines of a piece cross. */
 struct lr_listmode_extent {
     int32_t slices[2]; /* first, and one after the last; the first is larger if no line crosses a slice */
@@ -32,7 +34,6 @@ void lr_listmode_pieces_finish(struct lr_listmode_pieces *pieces);
 /* Sorts the events of each group on the host, by the size of their windows (up to four voxels, up to five, larger),
  * then by their slices. order: [count] index of each event in the arrays. Fills the pieces, whose number of events
  * divides 8192. There must be fewer than 2^32 events. errors: LR_FAILED if memory runs out. */
-struct lr_listmode_backend_params;
 lr_status lr_listmode_order(const struct lr_listmode_backend_params *params, uint32_t *order,
                             struct lr_listmode_pieces *pieces);
 

@@ -358,8 +358,7 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
-    const lr_vector_params here = {
-        .count = out->count, .name = "values of single voxels", .log = compute->params.log};
+    const lr_vector_params here = {.count = out->count, .name = "values of single voxels", .log = compute->params.log};
     const bool is_there = !lr_vector_is_on_host(out);
     lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
     LR_TRY(is_there ? lr_vector_create(&here, &to) : LR_OK);

@@ -255,8 +255,8 @@ struct lr_listmode_projection {
     struct lr_listmode_compute *compute;
     const lr_selection *part;
     const char *what;
-    bool forward, only_large; /* only_large: finds only terms of values that are larger than usual */
-    const lr_vector *values; /* at the place; NULL = all values are 1 */
+    bool forward, only_large;         /* only_large: finds only terms of values that are larger than usual */
+    const lr_vector *values;          /* at the place; NULL = all values are 1 */
     int axis;                         /* current axis */
     struct lr_listmode_pass uniforms; /* uniforms of the current axis */
     struct lr_listmode_places places; /* indices of the current range's values */

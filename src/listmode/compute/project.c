@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not copied: shaders
- * find an event's value by its index in the selected part. */
+ * Projections of list mode: axis by axis, range by range, chunk by chunk of events; values as passes see them, and the
+ * scale of their sums. Values are not copied: shaders find an event's value by its index in the selected part. */
 #include "listmode/compute/listmode.h"
 
 #include "base/log.h"
@@ -68,8 +68,7 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
         const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
         p->selected = (struct lr_listmode_selected){
             .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
-        if (p->values != NULL)
-            p->selected.values = lr_listmode_align(p->values, floats, &p->selected.values_first);
+        if (p->values != NULL) p->selected.values = lr_listmode_align(p->values, floats, &p->selected.values_first);
         LR_TRY(take(p, r));
     }
     return LR_OK;
