@@ -9,12 +9,12 @@
 
 static inline lr_status backend_forward(const struct lr_backend *backend, lr_vector image, lr_vector values)
 {
-    return backend->fns->forward(backend->self, NULL, &image, &values);
+    return backend->fns->project(backend->self, true, NULL, &image, &values);
 }
 
 static inline lr_status backend_back(const struct lr_backend *backend, lr_vector values, lr_vector image)
 {
-    return backend->fns->back(backend->self, NULL, &values, &image);
+    return backend->fns->project(backend->self, false, NULL, &values, &image);
 }
 
 #endif

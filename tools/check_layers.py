@@ -50,6 +50,8 @@ ELSEWHERE = {"bench": "bench", "fft": "bench/fft", "python": "python/src"}
 SHADER_HEADS = {"kernels/vector.glsl": ["device"],
                 **dict.fromkeys(["kernels/numbers.glsl", "kernels/faces.glsl", "kernels/exact_path.glsl",
                                  "kernels/exact_time.glsl"], ["cuda_interop"]),
+                "kernels/language.glsl": ["cuda_interop"],
+                "kernels/times.glsl": ["listmode/native", "cuda_interop"],
                 "common/bindings.h": ["gl", "device", "correspondence", "direct/compute", "listmode/compute",
                                       "cuda_interop"]}
 # System headers that belong to few folders.

@@ -19,6 +19,7 @@
 #define floorf floor
 #define ceilf ceil
 #define sqrtf sqrt
+#define power_of_two exp2
 #else
 #ifdef __CUDACC__
 #define LR_KERNEL static __host__ __device__ inline

@@ -3,6 +3,7 @@
 //
 // A line through slices, and the factors of slices (docs/method/listmode.md, "Factor of a slice").
 // Variants: TOF, AS_PAPER; BINS, if TOF is given in bins.
+#include "kernels/times.glsl"
 #include "listmode/lines.glsl"
 #include "listmode/pass.glsl"
 
@@ -15,7 +16,7 @@ struct Line {
 #endif
 };
 
-#define HELD 0.99730020393673981
+#define HELD LR_TIMES_HELD
 
 Line line_of(uint k)
 {
@@ -45,23 +46,6 @@ Line no_line()
     return line;
 }
 
-// The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8: z times a polynomial of
-// z^2, interpolated at the roots of a Chebyshev polynomial.
-float normal_from_0(float z)
-{
-    float t = z * z * (1.0 / 4.5) - 1.0;
-    float sum = -1.24917115e-05;
-    sum = sum * t + 5.83428409e-05;
-    sum = sum * t - 0.000217263485;
-    sum = sum * t + 0.000812567188;
-    sum = sum * t - 0.00272948085;
-    sum = sum * t + 0.00802339986;
-    sum = sum * t - 0.0205710717;
-    sum = sum * t + 0.0459720045;
-    sum = sum * t - 0.0928324834;
-    return z * (sum * t + 0.227713168);
-}
-
 // The integral of the normal distribution from centre - half_width to centre + half_width, for half_width <= 0.5: the
 // Gaussian's series around the centre, with Hermite polynomials as terms. Its relative error is 3e-8; a difference of
 // two integrals would have a larger error.
@@ -77,58 +61,6 @@ float normal_around(float centre, float half_width)
 }
 
 #ifdef TOF
-#ifdef BINS
-// The integral of the normal distribution from centre - half_width to centre + half_width. It is made of normal_from_0,
-// which is constant beyond |z| = 3. It uses derivatives at the middle of the part within +-3, with a relative error of
-// 1e-6, or the difference of the values at the ends.
-float normal_sum_around(float centre, float half_width)
-{
-    vec2 ends = centre + vec2(-half_width, half_width), held = clamp(ends, -3.0, 3.0);
-    vec2 out_of = abs(ends) - abs(held);
-    float beyond = float(0.5 * HELD) * (out_of.y - out_of.x);
-    if (half_width < 0.35) {
-        float middle = 0.5 * (held.x + held.y), y = middle * middle;
-        float width = held.y - held.x, q = 0.25 * width * width;
-        float bend = q * (1.0 / 6.0 + q * (y - 3.0) * (1.0 / 120.0));
-        return beyond + width * (normal_from_0(middle) - 0.39894228 * middle * exp(-0.5 * y) * bend);
-    }
-    vec2 fall = exp(-0.5 * held * held);
-    return beyond + held.y * normal_from_0(held.y) - held.x * normal_from_0(held.x) + 0.39894228 * (fall.y - fall.x);
-}
-
-// The integral from middle - half_width to middle + half_width, averaged over a bin of half_bin to either side;
-// half_width and half_bin are below 0.35. It is the Gaussian's series around the middle, with moments of the sum of two
-// uniform distributions. Its relative error is 3e-7; a difference of integrals would have a larger error far from the
-// event's middle.
-float normal_around_bin(float middle, float half_width, float half_bin)
-{
-    float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
-    float squares = q * q + p * p;
-    float moment_4 = squares * (1.0 / 5.0) + both * (2.0 / 3.0);
-    float moment_6 = (q + p) * ((squares - both) * (1.0 / 7.0) + both);
-    float moment_8 =
-        (squares * squares - 2.0 * both * both) * (1.0 / 9.0) + both * (squares * (4.0 / 3.0) + both * 2.8);
-    float of_8 = (((y - 28.0) * y + 210.0) * y - 420.0) * y + 105.0;
-    float of_6 = ((y - 15.0) * y + 45.0) * y - 15.0;
-    float of_4 = (y - 6.0) * y + 3.0;
-    float sum = of_6 * moment_6 * (1.0 / 720.0) + of_8 * moment_8 * (1.0 / 40320.0);
-    sum = 1.0 + ((q + p) * (y - 1.0) * (1.0 / 6.0) + (of_4 * moment_4 * (1.0 / 24.0) + sum));
-    return 0.79788456 * half_width * exp(-0.5 * y) * sum;
-}
-
-// The TOF weight of the interval from middle - half_width to middle + half_width, for an event whose bin reaches
-// half_bin to either side of 0. Lengths are in standard deviations. half_width and half_bin may be exchanged, so the
-// integral over the longer of the two is computed as a difference.
-float held_of_bin(float middle, float half_width, float half_bin)
-{
-    float longer = max(half_width, half_bin), shorter = min(half_width, half_bin);
-    if (longer < 0.35 && abs(middle) + longer + shorter <= 3.0)
-        return normal_around_bin(middle, half_width, half_bin) * float(1.0 / HELD);
-    return float(0.5 / HELD) / half_bin *
-           (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
-}
-#endif
-
 // The TOF factor of slice j. The first slice is cut at its lower end, the last one at its upper
 // end.
 float tof_factor(Line line, int j, int last)

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies an image from the grid's order to slices across an axis. TO_GRID: moves sums of slices to the grid's order,
-// and sets the sums to zero. KEPT (kept lines): slices across all axes.
+// Copies an image from the grid's order to slices across the axes that have lines. TO_GRID: moves sums of slices to the
+// grid's order, and sets the sums to zero.
 //
-// reads: the image in the grid's order, from window.w on; with TO_GRID sums, and also the image if
-//         window.z says that the sums are added to it
+// reads: the image in the grid's order, from values_at.z on; with TO_GRID sums, and also the image if
+//         values_at.w says that the sums are added to it
 // writes: the image in slices, or in the grid's order
-// shape: each thread takes every n-th voxel; for an image in slices with KEPT, groups along y are
-//         axes
-// variants: TO_GRID=1; KEPT=1; KEPT=1 TO_GRID=1
+// shape: each thread takes every n-th voxel; for an image in slices, groups along y are axes
+// variants: TO_GRID=1
+#define KEPT
 #include "listmode/pass.glsl"
 #ifdef TO_GRID
 #include "listmode/scale.glsl"
@@ -63,7 +63,6 @@ uint place_in_grid(uint k)
     return s * uint(strides.x) + u * uint(strides.y) + v * uint(strides.z);
 }
 
-#ifdef KEPT
 #ifdef TO_GRID
 // The sum of voxel k of the grid for the current axis.
 double take_voxel(uint k)
@@ -80,7 +79,9 @@ void take(uint k)
         enter_frame(axis);
         sum += slab.w != 0 ? take_voxel(k) : 0.0lf;
     }
-    grid[uint(values_at.z) + k] = value_of(sum);
+    uint at = uint(values_at.z) + k;
+    float value = value_of(sum);
+    grid[at] = values_at.w != 0 ? grid[at] + value : value;
 }
 #else
 void take(uint k)
@@ -98,24 +99,3 @@ void main()
 #endif
     for (uint k = gl_GlobalInvocationID.x; k < uint(frames[0].strides.w); k += all) take(k);
 }
-#else
-void take(uint k)
-{
-    uint at = uint(window.w) + place_in_grid(k);
-#ifdef TO_GRID
-    float value = value_of(take_sum(k));
-    grid[at] = window.z != 0 ? grid[at] + value : value;
-#else
-    image[k] = grid[at];
-#endif
-}
-
-void main()
-{
-    uint all = gl_NumWorkGroups.x * LR_EVENTS_GROUP;
-#ifdef TO_GRID
-    read_scale();
-#endif
-    for (uint k = gl_GlobalInvocationID.x; k < uint(strides.w); k += all) take(k);
-}
-#endif

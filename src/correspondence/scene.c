@@ -138,7 +138,7 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
                                                   .height = mu->grid.size[1],
                                                   .depth = mu->grid.size[2],
                                               });
-    return scene->mu ? gl_texture_upload(scene->mu, mu->values) : LR_FAILED;
+    return scene->mu ? gl_texture_upload(scene->mu, NULL, mu->values) : LR_FAILED;
 }
 
 lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr_lors *lors,

@@ -49,6 +49,9 @@ lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 /* Stops the messages of a place. An owner calls it before its log ends, if the place stays open. */
 void lr_place_silence(lr_place *place);
 
+/* Bytes that work at a place may take: `asked` bytes if positive, else a part of the device's memory, 1 / parts of it. */
+int64_t lr_place_budget(const lr_place *place, int64_t asked, int parts);
+
 /* The number of threads that work on vectors of a place; place NULL = the host. */
 int lr_place_threads(const lr_place *place);
 

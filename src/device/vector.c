@@ -285,18 +285,18 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
     if (x->count == 0) return LR_OK;
     if (!lr_vector_is_at_device(x)) return lr_vector_host_fns.add_up(x, y != NULL ? y : x, sums);
-    struct lr_later_sums now = {.slot = LR_SLOT_NOW};
+    struct lr_later now = {.slot = LR_SLOT_NOW};
     LR_TRY(lr_place_hold(x->place));
     lr_status status = lr_vector_add_up_later(x, y, &now);
-    if (status == LR_OK) status = lr_later_sums_finish(&now);
+    if (status == LR_OK) status = lr_later_finish(&now);
     lr_place_release(x->place);
     *sums = now.sums;
     return status;
 }
 
-lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later)
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later *later)
 {
-    *later = (struct lr_later_sums){.slot = later->slot};
+    *later = (struct lr_later){.slot = later->slot};
     if (!lr_vector_is_at_device(x) || x->count == 0) return lr_vector_add_up(x, y, &later->sums);
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
     LR_TRY(fns_of(x)->begin_sums(x, y != NULL ? y : x, later->slot));
@@ -304,14 +304,17 @@ lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct 
     return LR_OK;
 }
 
-lr_status lr_later_sums_finish(struct lr_later_sums *later)
+lr_status lr_later_finish(struct lr_later *later)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = later->place;
     if (place == NULL) return LR_OK;
     later->place = NULL;
     LR_TRY(place->fns->vectors.finish_later(place, later->slot, found));
-    later->sums = lr_vector_name_sums(found);
+    if (later->is_fit)
+        later->fit = lr_vector_name_fit(found);
+    else
+        later->sums = lr_vector_name_sums(found);
     return LR_OK;
 }
 
@@ -355,34 +358,23 @@ lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit 
     LR_TRY(check_ratio(ratio));
     if (ratio->values->count == 0) return LR_OK;
     if (!lr_vector_is_at_device(ratio->values)) return lr_vector_host_fns.divide_counts(ratio, fit);
-    struct lr_later_fit now = {.slot = LR_SLOT_NOW};
+    struct lr_later now = {.slot = LR_SLOT_NOW};
     LR_TRY(lr_place_hold(ratio->values->place));
     lr_status status = lr_vector_divide_counts_later(ratio, &now);
-    if (status == LR_OK && is_wanted) status = lr_later_fit_finish(&now);
+    if (status == LR_OK && is_wanted) status = lr_later_finish(&now);
     lr_place_release(ratio->values->place);
     *fit = now.fit;
     return status;
 }
 
-lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later)
+lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later *later)
 {
-    *later = (struct lr_later_fit){.slot = later->slot};
+    *later = (struct lr_later){.slot = later->slot, .is_fit = true};
     if (!lr_vector_is_at_device(ratio->values) || ratio->values->count == 0)
         return lr_vector_divide_counts(ratio, &later->fit);
     LR_TRY(check_ratio(ratio));
     LR_TRY(fns_of(ratio->values)->begin_fit(ratio, later->slot));
     later->place = ratio->values->place;
-    return LR_OK;
-}
-
-lr_status lr_later_fit_finish(struct lr_later_fit *later)
-{
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    lr_place *place = later->place;
-    if (place == NULL) return LR_OK;
-    later->place = NULL;
-    LR_TRY(place->fns->vectors.finish_later(place, later->slot, found));
-    later->fit = lr_vector_name_fit(found);
     return LR_OK;
 }
 

@@ -99,27 +99,19 @@ enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * L
 /* The slot of callers that wait for their sums immediately, in a turn of its own, which is never marked. */
 enum { LR_SLOT_NOW = LR_NUM_LATER, LR_NUM_SLOTS, LR_NUM_TURNS = LR_LATER_TURNS + 1 };
 
-/* The fit of divided counts. It is known once place is NULL. */
-struct lr_later_fit {
+/* Sums of vectors, or the fit of divided counts. They are known once place is NULL. */
+struct lr_later {
     int slot; /* below LR_NUM_LATER, or LR_SLOT_NOW */
+    bool is_fit;
+    lr_vector_sums sums;
     lr_poisson_fit fit;
     lr_place *place;
 };
 
-/* Does what lr_vector_divide_counts does, without waiting for the fit at a device. The caller sets later->slot. */
-lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later);
-lr_status lr_later_fit_finish(struct lr_later_fit *later);
-
-/* Sums of vectors. They are known once place is NULL. */
-struct lr_later_sums {
-    int slot; /* below LR_NUM_LATER, or LR_SLOT_NOW */
-    lr_vector_sums sums;
-    lr_place *place;
-};
-
-/* Does what lr_vector_add_up does, without waiting at a device. The caller sets later->slot. */
-lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later);
-lr_status lr_later_sums_finish(struct lr_later_sums *later);
+/* Do what lr_vector_divide_counts and lr_vector_add_up do, without waiting at a device. The caller sets later->slot. */
+lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later *later);
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later *later);
+lr_status lr_later_finish(struct lr_later *later);
 
 /* Submits the queued work to a device and marks the end of a turn. Finishing a slot of this turn then waits for no
  * later work. Without the mark, it would wait for all work. Does nothing on the host, or if place is NULL. */

@@ -64,48 +64,37 @@ static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_sel
     return at % views->num_voxels;
 }
 
-lr_status lr_direct_views_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+lr_status lr_direct_views_project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
+                                  lr_vector *out)
 {
     const struct lr_direct_views *views = self;
+    const char *const what = is_forward ? "projecting" : "projecting back";
     struct lr_selection_walk walk;
-    struct lr_direct_projection next = {.is_forward = true, .in = image->values};
+    struct lr_direct_projection next = {.is_forward = is_forward};
+    if (!is_forward) memset(views->sum, 0, (size_t)views->num_voxels * sizeof(*views->sum));
     for (int view = 0; view < views->params->num_views; view++) {
-        LR_TRY(lr_progress_report(views->params->progress, "projecting", view, views->params->num_views));
-        if (!find_values(views, part, view, &walk)) continue;
-        next.view = view;
-        next.out = is_whole(views, &walk) ? value_at(views, values->values, walk.position) : views->one;
-        LR_TRY(views->project(views->self, &next));
-        next.is_same = true;
-        for (int64_t k = 0; next.out == views->one && k < walk.span.count; k++)
-            put(views, values->values, walk.position + k, get(views, views->one, voxel_of(views, &walk, k)));
-    }
-    return LR_OK;
-}
-
-lr_status lr_direct_views_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    const struct lr_direct_views *views = self;
-    struct lr_selection_walk walk;
-    memset(views->sum, 0, (size_t)views->num_voxels * sizeof(*views->sum));
-    for (int view = 0; view < views->params->num_views; view++) {
-        LR_TRY(lr_progress_report(views->params->progress, "projecting back", view, views->params->num_views));
+        LR_TRY(lr_progress_report(views->params->progress, what, view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
         /* If the caller's values are those of the whole view, they are used without a copy. Otherwise they are copied
-         * into an array of zeros. */
+         * from an array, or into an array of zeros. */
+        const lr_vector *values = is_forward ? out : in;
         const bool is_given = values != NULL && is_whole(views, &walk);
-        if (!is_given) memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
-        for (int64_t k = 0; !is_given && k < walk.span.count; k++) {
+        void *const histo = is_given ? value_at(views, values->values, walk.position) : views->one;
+        next.view = view;
+        next.in = is_forward ? in->values : histo;
+        next.out = is_forward ? histo : out->values;
+        if (!is_forward && !is_given) memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
+        for (int64_t k = 0; !is_forward && !is_given && k < walk.span.count; k++) {
             const double value = values != NULL ? get(views, values->values, walk.position + k) : 1.0;
             put(views, views->one, voxel_of(views, &walk, k), value);
         }
-        const struct lr_direct_projection back = {.view = view,
-                                                  .in = is_given ? value_at(views, values->values, walk.position)
-                                                                 : views->one,
-                                                  .out = image->values};
-        LR_TRY(views->project(views->self, &back));
-        for (int64_t v = 0; v < views->num_voxels; v++) views->sum[v] += get(views, image->values, v);
+        LR_TRY(views->project(views->self, &next));
+        next.is_same = is_forward;
+        for (int64_t k = 0; is_forward && !is_given && k < walk.span.count; k++)
+            put(views, values->values, walk.position + k, get(views, views->one, voxel_of(views, &walk, k)));
+        for (int64_t v = 0; !is_forward && v < views->num_voxels; v++) views->sum[v] += get(views, out->values, v);
     }
-    for (int64_t v = 0; v < views->num_voxels; v++) put(views, image->values, v, views->sum[v]);
+    for (int64_t v = 0; !is_forward && v < views->num_voxels; v++) put(views, out->values, v, views->sum[v]);
     return LR_OK;
 }
 

@@ -34,8 +34,8 @@ lr_status lr_direct_views_init(struct lr_direct_views *views);
 void lr_direct_views_finish(struct lr_direct_views *views);
 
 /* Functions of struct lr_backend_fns, for vectors on the host. self: a struct lr_direct_views. */
-lr_status lr_direct_views_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
-lr_status lr_direct_views_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
+lr_status lr_direct_views_project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
+                                  lr_vector *out);
 lr_status lr_direct_views_rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink);
 
 #endif

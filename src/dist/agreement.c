@@ -123,11 +123,6 @@ lr_status lr_comm_fail(lr_comm *comm, lr_status status)
     return status;
 }
 
-void lr_comm_abort(lr_comm *comm, int code)
-{
-    if (!lr_comm_is_single(comm)) comm->fns->abort(comm->group, code);
-}
-
 lr_status lr_comm_barrier(lr_comm *comm)
 {
     return lr_comm_is_single(comm) ? LR_OK : lr_comm_meet(comm, LR_COMM_STEP_BARRIER, 0);

@@ -102,10 +102,4 @@ const char *gl_error_name(GLenum error);
 /* Copies text, and cuts it if it is longer than the capacity. */
 void gl_copy_text(char *to, size_t capacity, const char *from);
 
-/* "12.3 MiB", for messages. */
-struct gl_amount {
-    char text[32];
-};
-struct gl_amount gl_amount_of(int64_t bytes);
-
 #endif

@@ -101,20 +101,6 @@ void gl_copy_text(char *to, size_t capacity, const char *from)
     snprintf(to, capacity, "%s", from ? from : "");
 }
 
-struct gl_amount gl_amount_of(int64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = (double)bytes;
-    int unit = 0;
-    while (value >= 1024 && unit < 5) {
-        value /= 1024;
-        unit++;
-    }
-    struct gl_amount amount;
-    snprintf(amount.text, sizeof(amount.text), "%.*f %s", unit > 0 ? 1 : 0, value, units[unit]);
-    return amount;
-}
-
 int gl_integer(GLenum what)
 {
     GLint value = 0;

@@ -7,6 +7,13 @@
 
 enum { UNIFORM_BINDING = 0 };
 
+struct gl_range gl_range_of(const struct gl_buffer *buffer, const int64_t ends[2], int64_t size, int64_t *first)
+{
+    const int64_t aligned = ends[0] / buffer->ctx->limits.storage_alignment * buffer->ctx->limits.storage_alignment;
+    *first = (ends[0] - aligned) / size;
+    return (struct gl_range){buffer, aligned, ends[1] - aligned};
+}
+
 void gl_pass_baseline(struct gl_context *ctx)
 {
     static const GLenum off[] = {GL_BLEND,

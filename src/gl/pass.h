@@ -27,6 +27,10 @@ struct gl_range {
     int64_t offset, size_bytes;     /* size 0 = up to the end */
 };
 
+/* The bytes ends[0] .. ends[1] - 1 of a buffer, from the last aligned offset on. first: index in the range of the first
+ * number of `size` bytes that was asked for. */
+struct gl_range gl_range_of(const struct gl_buffer *buffer, const int64_t ends[2], int64_t size, int64_t *first);
+
 /* Level 0 of a texture for imageLoad, imageStore, imageAtomic. */
 struct gl_image {
     const struct gl_texture *texture; /* NULL = nothing bound */

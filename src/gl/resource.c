@@ -93,7 +93,8 @@ static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t
     const int64_t most = memory_of(ctx);
     if (bytes <= most) return LR_OK;
     return lr_error(ctx->log, LR_FAILED, "%s: %s do not fit into the %s of %s: make the work smaller or split it",
-                    label, gl_amount_of(bytes).text, gl_amount_of(most).text, gl_context_limits(ctx)->renderer);
+                    label, lr_bytes_text((double)bytes, (char[32]){0}), lr_bytes_text((double)most, (char[32]){0}),
+                    gl_context_limits(ctx)->renderer);
 }
 
 static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes, GLenum error)
@@ -105,10 +106,10 @@ static lr_status report_allocation(struct gl_context *ctx, const char *label, in
         return lr_error(ctx->log, LR_FAILED,
                         "%s: no memory for %s on %s: close other programs that use it, or make "
                         "the work smaller or split it",
-                        label, gl_amount_of(bytes).text, renderer);
+                        label, lr_bytes_text((double)bytes, (char[32]){0}), renderer);
     }
-    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer, gl_amount_of(bytes).text,
-                    gl_error_name(error));
+    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer,
+                    lr_bytes_text((double)bytes, (char[32]){0}), gl_error_name(error));
 }
 
 static struct gl_texture *make_texture(struct gl_context *ctx, const struct gl_texture_params *params)
@@ -270,7 +271,7 @@ static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t ro
     return piece;
 }
 
-lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *asked, const void *texels)
+lr_status gl_texture_upload(struct gl_texture *texture, const struct gl_box *asked, const void *texels)
 {
     struct gl_box box;
     LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
@@ -288,11 +289,6 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
         done += (int64_t)piece.height * piece.depth;
     }
     return texture->ctx->debug ? gl_context_check(texture->ctx, texture->label) : LR_OK;
-}
-
-lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
-{
-    return gl_texture_upload_rect(texture, NULL, texels);
 }
 
 /* Reads texels to memory. If a pack buffer is bound, `texels` is an offset in it. */

@@ -60,8 +60,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture);
 
 /* Copy all texels, or the texels of a box (NULL = all). `texels` may be reused as soon as an upload returns. A read
  * waits for the texels, and checks if the context was lost. */
-lr_status gl_texture_upload(struct gl_texture *texture, const void *texels);
-lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *box, const void *texels);
+lr_status gl_texture_upload(struct gl_texture *texture, const struct gl_box *box, const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
 /* Sets every texel to `texel`, which has the format's own type; texel NULL = zero. */

@@ -101,7 +101,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
         return lr_error(readback->ctx->log, LR_FAILED,
                         "%s: the driver cannot map %s of the machine's memory: close other programs "
                         "that need memory",
-                        readback->label, gl_amount_of(bytes).text);
+                        readback->label, lr_bytes_text((double)bytes, (char[32]){0}));
     }
     readback->size_bytes = bytes;
     return LR_OK;

@@ -118,20 +118,16 @@ static int64_t longest_piece(const struct walk *walk)
     return most < INT32_MAX ? most : INT32_MAX;
 }
 
-/* Binds the elements of an operand, beginning at element `at`. The bound range begins at a multiple of the driver's
- * alignment; *first is the index of element `at` in the range. */
+/* Binds the elements of an operand, beginning at element `at`, whose index in the bound range is *first. */
 static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
-    const int64_t size = lr_vector_size(vector);
-    const int64_t alignment = gl_context_limits(walk->place->ctx)->storage_alignment;
-    const int64_t offset = (vector->begin + at) * size;
-    const int64_t aligned = offset / alignment * alignment;
-    const int64_t left = (vector->count - at) * size + offset - aligned;
-    const int64_t most = longest_piece(walk) * size + alignment;
-    *first = (uint32_t)((offset - aligned) / size);
+    const int64_t size = lr_vector_size(vector), longest = longest_piece(walk), left = vector->count - at;
+    const int64_t begin = vector->begin + at, end = begin + (left < longest ? left : longest);
+    int64_t index;
     pass->buffers[LR_BIND_VECTOR_Y + which] =
-        (struct gl_range){vector->storage->buffer, aligned, left < most ? left : most};
+        gl_range_of(vector->storage->buffer, (const int64_t[2]){begin * size, end * size}, size, &index);
+    *first = (uint32_t)index;
 }
 
 static int groups_of(int64_t count)

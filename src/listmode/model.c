@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "listmode/hull.h"
-#include "listmode/tube.h"
+#include "listmode/line.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -114,10 +114,6 @@ LR_API int lr_comm_threads(const lr_comm *comm);
  * If another rank has failed before and this rank has not, the function only makes lr_last_error name that rank. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
-/* Ends all ranks immediately with an exit code. Use it if ranks no longer make calls. With one process it does
- * nothing. */
-LR_API void lr_comm_abort(lr_comm *comm, int code);
-
 /* Waits until all ranks have called it. */
 LR_API lr_status lr_comm_barrier(lr_comm *comm);
 

@@ -82,15 +82,15 @@ struct lr_backend_updates {
 
 /* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL; the facade then works without them.
  *
- * forward and back: part NULL = all LORs. Only a backend with has_parts also takes a selection as the part. The
+ * project: forward from an image to values of LORs, or back. part NULL = all LORs. Only a backend with has_parts also takes a selection as the part. The
  * selection has been checked; it has at least one LOR, but not all LORs. Values are in its order. It may be interleaved
  * only if ones_by_angle is set.
  *
- * back with values NULL computes the sensitivity, as if every value were 1. Values are NULL only if there is a part and
- * the backend has has_parts.
+ * Back with `in` NULL computes the sensitivity, as if every value were 1. It is NULL only if there is a part and the
+ * backend has has_parts.
  *
  * Vectors are float64 if computes_in_double, else float32. Each is on the host or at the backend's place. Outputs are
- * overwritten. forward and back report progress themselves: done / total is the fraction of the call's work. */
+ * overwritten. `project` reports progress itself: done / total is the fraction of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
@@ -100,12 +100,11 @@ struct lr_backend_fns {
                             * those of all LORs */
     int voxel_bytes;       /* most bytes per voxel that a projection needs, including its copy of the image */
     bool projects_by_rows; /* every projection computes whole rows, so that a part takes as long as all LORs */
-    bool ones_by_angle;    /* back with values NULL also takes an interleaved part, if all kinds of rows have the
+    bool ones_by_angle;    /* back with `in` NULL also takes an interleaved part, if all kinds of rows have the
                             * angles of a part (lr_turn_shift); it skips LORs outside the part */
     bool heeds_pairs; /* `rows` leaves out elements of pairs that are not in rows->pairs; false = the facade removes
                        * these elements */
-    lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
-    lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
+    lr_status (*project)(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out);
     /* Sets the values of LORs that are interleaved with the part's LORs, but not in the part, to 0. values: in single
      * precision, at the backend's place. NULL = the backend has no place, or its LORs cannot be interleaved. */
     lr_status (*blank)(void *self, const lr_selection *part, lr_vector *values);
@@ -116,7 +115,7 @@ struct lr_backend_fns {
                                            * known */
     /* lr_operator_device_passes; NULL = not distinguished */
     int (*device_passes)(void *self, lr_device_pass *passes);
-    /* Starts to build the programs of `forward`, `back` and a sensitivity, so that they are built in parallel before
+    /* Starts to build the programs of `project` and a sensitivity, so that they are built in parallel before
      * their first calls. lists: true if parts will be lists of single LORs, and sensitivities will be of all LORs. */
     lr_status (*prepare)(void *self, bool lists);
     /* Builds the programs of `picture`, so that a driver that cannot build them is noticed before the first picture. */
@@ -125,7 +124,7 @@ struct lr_backend_fns {
     /* lr_direct_device_attributes; NULL = not known */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
     /* Implements lr_direct_time, for an image on the host in single precision. The seconds are by the device's clock.
-     * NULL = the facade calls forward and back instead. */
+     * NULL = the facade calls `project` instead. */
     lr_status (*time)(void *self, const lr_direct_task *task, double *device_seconds);
     void (*destroy)(void *self);
 };

@@ -47,38 +47,29 @@ static bool report_half(void *user, const char *what, double done, double total)
 
 /* --- projections, at the place of the vectors --- */
 
-static lr_status forward(void *user, const lr_selection *part, const lr_vector *image, lr_vector *values)
+/* The values of both grids of blobs are added up. */
+static lr_status project(void *user, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct blobs_backend *self = user;
-    const lr_vector_params like = {.place = values->place,
-                                   .count = values->count,
-                                   .precision = values->precision,
+    const lr_vector_params like = {.place = out->place,
+                                   .count = out->count,
+                                   .precision = out->precision,
                                    .name = "values of the second grid of blobs",
                                    .log = self->log};
-    lr_vector more;
-    LR_TRY(lr_vector_create(&like, &more));
+    lr_vector more = {0};
+    LR_TRY(is_forward ? lr_vector_create(&like, &more) : LR_OK);
     lr_status status = LR_OK;
     for (int g = 0; status == LR_OK && g < 2; g++) {
         const struct lr_backend *inner = &self->inner[g];
-        const lr_vector half = lr_vector_part(image, g * self->each, self->each);
+        lr_vector half = lr_vector_part(is_forward ? in : out, g * self->each, self->each);
         self->half = g;
-        status = inner->fns->forward(inner->self, part, &half, g == 0 ? values : &more);
+        status = inner->fns->project(inner->self, is_forward, part, is_forward ? &half : in,
+                                     !is_forward ? &half
+                                     : g == 0    ? out
+                                                 : &more);
     }
-    status = status == LR_OK ? lr_vector_add_scaled(values, 1.0, &more) : status;
+    if (is_forward && status == LR_OK) status = lr_vector_add_scaled(out, 1.0, &more);
     lr_vector_destroy(&more);
-    return status;
-}
-
-static lr_status back(void *user, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    struct blobs_backend *self = user;
-    lr_status status = LR_OK;
-    for (int g = 0; status == LR_OK && g < 2; g++) {
-        const struct lr_backend *inner = &self->inner[g];
-        lr_vector half = lr_vector_part(image, g * self->each, self->each);
-        self->half = g;
-        status = inner->fns->back(inner->self, part, values, &half);
-    }
     return status;
 }
 
@@ -172,8 +163,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
                                         .computes_in_double = inner->computes_in_double,
                                         .has_parts = inner->has_parts,
                                         .voxel_bytes = inner->voxel_bytes,
-                                        .forward = forward,
-                                        .back = back,
+                                        .project = project,
                                         .rows = rows,
                                         .device_seconds = inner->device_seconds != NULL ? device_seconds : NULL,
                                         .destroy = destroy};

@@ -8,8 +8,8 @@
 #include "base/parallel.h"
 #include "base/vec.h"
 #include "listmode/events.h"
+#include "listmode/line.h"
 #include "listmode/region.h"
-#include "listmode/tube.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/facade.h"
@@ -233,7 +233,7 @@ static lr_status add_batch(struct line_batch *batch)
     for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
         lr_number_put(&values, k, sum->factors[k]);
     if (status == LR_OK)
-        status = backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
+        status = backend.fns->project(backend.self, false, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
     lr_vector_destroy(&values);
     backend.fns->destroy(backend.self);
     lr_listmode_events_finish(&batch->lines);

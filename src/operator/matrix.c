@@ -539,20 +539,13 @@ struct stored {
     struct lr_backend_fns fns; /* functions of this file, with the inner backend's name */
 };
 
-static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status stored_project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
+                                lr_vector *out)
 {
     const struct stored *stored = self;
     const struct lr_stored_lors lors = {stored->params->lors, part};
-    LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
-    return lr_matrix_forward(&stored->matrix, part != NULL ? &lors : NULL, image, values);
-}
-
-static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    const struct stored *stored = self;
-    const struct lr_stored_lors lors = {stored->params->lors, part};
-    LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
-    return lr_matrix_back(&stored->matrix, part != NULL ? &lors : NULL, values, image);
+    LR_TRY(lr_progress_report(stored->params->progress, is_forward ? "projecting" : "back-projecting", 0.0, 1.0));
+    return (is_forward ? lr_matrix_forward : lr_matrix_back)(&stored->matrix, part != NULL ? &lors : NULL, in, out);
 }
 
 static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -706,8 +699,7 @@ static lr_status fill(struct lr_backend *backend, const struct lr_backend_params
         .name = backend->fns->name,
         .computes_in_double = backend->fns->computes_in_double,
         .voxel_bytes = backend->fns->voxel_bytes,
-        .forward = stored_forward,
-        .back = stored_back,
+        .project = stored_project,
         .rows = stored_rows,
         .picture = backend->fns->picture != NULL ? stored_picture : NULL,
         .has_parts = true,

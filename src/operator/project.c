@@ -74,12 +74,9 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
         LR_TRY(lr_vector_add_up(in, NULL, &sums));
         if (sums.not_finite == 0) return LR_OK;
         lr_vector host;
-        LR_TRY(lr_vector_create(
-            &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
-        const lr_status status = lr_vector_copy(in, &host);
-        if (status == LR_OK) wrong = find_not_finite(&host);
+        LR_TRY(lr_vector_bring(in, &(lr_vector_params){.precision = in->precision, .log = p->op->params.log}, &host));
+        wrong = find_not_finite(&host);
         lr_vector_destroy(&host);
-        LR_TRY(status);
     }
     if (wrong < 0) return LR_OK;
     if (p->forward) {
@@ -129,20 +126,13 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
-    if (!is_by_all(p)) {
-        return p->forward ? backend->fns->forward(backend->self, p->part, in, out)
-                          : backend->fns->back(backend->self, p->part, in, out);
-    }
+    if (!is_by_all(p)) return backend->fns->project(backend->self, p->forward, p->part, in, out);
     lr_vector all;
     LR_TRY(lr_make_numbers(p->op, "LOR data in the backend's precision", p->op->info.num_lors, &all));
-    lr_status status;
-    if (p->forward) {
-        status = backend->fns->forward(backend->self, NULL, in, &all);
-        if (status == LR_OK) pick(p, &all, out);
-    } else {
-        pick(p, &all, in);
-        status = backend->fns->back(backend->self, NULL, &all, out);
-    }
+    if (!p->forward) pick(p, &all, in);
+    const lr_status status =
+        backend->fns->project(backend->self, p->forward, NULL, p->forward ? in : &all, p->forward ? &all : out);
+    if (p->forward && status == LR_OK) pick(p, &all, out);
     lr_vector_destroy(&all);
     return status;
 }

@@ -137,10 +137,10 @@ enum { DEFAULT_ITERATIONS = 3 };
 
 /* The sums of an update. A device computes them in its queue, and the host reads them later. */
 struct outcome {
-    struct lr_later_fit fit; /* fit of this rank's data, then of all data */
+    struct lr_later fit; /* fit of this rank's data, then of all data */
     /* Sums of this rank's slab of the image and its product with the sensitivity, later summed over all ranks: before
      * the update, if estimates need them, and after the update. */
-    struct lr_later_sums before, after;
+    struct lr_later before, after;
 };
 
 struct recon {
@@ -397,9 +397,9 @@ static lr_status fetch_image(struct recon *recon)
 static lr_status find_out(const struct recon *recon, struct outcome *outcome)
 {
     lr_poisson_fit *fit = &outcome->fit.fit;
-    LR_TRY(lr_later_sums_finish(&outcome->before));
-    LR_TRY(lr_later_sums_finish(&outcome->after));
-    LR_TRY(lr_later_fit_finish(&outcome->fit));
+    LR_TRY(lr_later_finish(&outcome->before));
+    LR_TRY(lr_later_finish(&outcome->after));
+    LR_TRY(lr_later_finish(&outcome->fit));
     LR_TRY(lr_ranks_add_update(&recon->ranks, fit, &outcome->before.sums, &outcome->after.sums));
     if (recon->estimates_by_sensitivity) {
         fit->log_likelihood += fit->estimated_counts - outcome->before.sums.product;

@@ -258,8 +258,8 @@ static lr_status get_additive(const struct lr_subsets *subsets, const lr_lor_spa
     LR_TRY(source->get(source->user, span, values));
     for (int64_t k = 0; k < span->count; k++) {
         if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
-            const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-            return lr_lor_report_value(subsets->lors, lor, values[k], "additive term", subsets->params->log);
+            return lr_lor_report_value(subsets->lors, lr_span_lor(span, k), values[k], "additive term",
+                                       subsets->params->log);
         }
     }
     return LR_OK;

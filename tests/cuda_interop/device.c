@@ -180,11 +180,13 @@ static void run_batch(lr_operator *direct, lr_direct_work work, int view, const 
     for (int k = 0; k < times; k++) views[k] = view;
     const lr_direct_task task = {work, views, times, NULL};
     assert_ok(gl_context_make_current(compute->ctx));
-    assert_ok(lr_direct_copy(compute, &compute->in, (float *)(uintptr_t)source, true));
+    const lr_vector in = lr_vector_of_floats(source, compute->views.num_voxels);
+    const lr_vector out = lr_vector_of_floats(found, compute->views.num_voxels);
+    assert_ok(lr_direct_copy(compute, &compute->in, &in, true));
     compute->is_unordered = true;
     assert_ok(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
     compute->is_unordered = false;
-    assert_ok(lr_direct_copy(compute, &compute->out, found, false));
+    assert_ok(lr_direct_copy(compute, &compute->out, &out, false));
     gl_context_release(compute->ctx);
 }
 

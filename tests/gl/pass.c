@@ -191,7 +191,7 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
     struct gl_buffer *buffer = make_buffer("numbers", offset + 64, NULL);
     uint32_t sent[16], numbers[16], stored[16];
     for (uint32_t k = 0; k < 16; k++) sent[k] = k * k;
-    assert_ok(gl_texture_upload(source, sent));
+    assert_ok(gl_texture_upload(source, NULL, sent));
     const struct gl_pass pass = {.label = "scale",
                                  .program = program,
                                  .buffers[POINTS_BINDING] = {buffer, offset, 64},

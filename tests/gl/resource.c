@@ -89,7 +89,7 @@ static void uploads_follow_clears(void **state)
         assert_memory_equal(sent, back, (size_t)count * 4);
         struct gl_texture *texture = make_texture("cleared", GL_R32UI, sides[n], sides[n] + 1);
         const struct gl_box box = {.width = sides[n], .height = sides[n]};
-        assert_ok(gl_texture_upload_rect(texture, &box, sent));
+        assert_ok(gl_texture_upload(texture, &box, sent));
         assert_ok(gl_texture_read(texture, &box, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
         destroy_kept(NULL);
@@ -111,7 +111,7 @@ static void assert_round_trip(GLenum target, int form, uint64_t *seed)
     assert_ok(gl_texture_read(texture, NULL, back));
     for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
-    assert_ok(gl_texture_upload(texture, sent));
+    assert_ok(gl_texture_upload(texture, NULL, sent));
     assert_ok(gl_texture_read(texture, NULL, back));
     assert_memory_equal(sent, back, (size_t)bytes);
 }
@@ -135,7 +135,7 @@ static void boxes_reach_their_texels_only(void **state)
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t all[72], part[12];
-    assert_ok(gl_texture_upload_rect(texture, &box, sent));
+    assert_ok(gl_texture_upload(texture, &box, sent));
     assert_ok(gl_texture_read(texture, NULL, all));
     for (int k = 0; k < 72; k++) {
         const int x = k % 6 - 2, y = k / 6 % 4 - 1, z = k / 24 - 1;
@@ -146,7 +146,7 @@ static void boxes_reach_their_texels_only(void **state)
     assert_memory_equal(part, sent, sizeof(sent));
     const struct gl_box outside = {4, 0, 0, 3, 1, 1}, behind = {0, 0, 3, 1, 1, 0};
     assert_int_equal(gl_texture_read(texture, &outside, part), LR_USAGE);
-    assert_int_equal(gl_texture_upload_rect(texture, &behind, sent), LR_USAGE);
+    assert_int_equal(gl_texture_upload(texture, &behind, sent), LR_USAGE);
     assert_says(test->log.error, "boxes: the box of 1 x 1 x 1 texels at 0, 0, 3");
     const uint32_t seven = 7;
     gl_texture_clear(texture, &seven);
@@ -367,9 +367,9 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     uint32_t word = 7;
     struct gl_texture *texture = make_texture("lent", GL_R32UI, 1, 1);
     struct gl_buffer *buffer = make_buffer("lent", 4, &word);
-    assert_ok(gl_texture_upload(texture, &word));
+    assert_ok(gl_texture_upload(texture, NULL, &word));
     texture->loan = buffer->loan = &loan.loan;
-    assert_refused(gl_texture_upload(texture, &word));
+    assert_refused(gl_texture_upload(texture, NULL, &word));
     assert_refused(gl_texture_read(texture, NULL, &word));
     assert_refused(gl_buffer_upload(buffer, 0, 4, &word));
     assert_refused(gl_buffer_read(buffer, 0, 4, &word));

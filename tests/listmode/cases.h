@@ -508,7 +508,7 @@ static inline void case_forward(const struct case_backend *open, const lr_select
     const lr_vector from = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
     lr_vector to = case_vector(open, lr_selection_count(&open->events.layout, part), values);
     lr_vector found = lr_vector_of_doubles(values, to.count);
-    assert_ok(open->backend.fns->forward(open->backend.self, part, &from, &to));
+    assert_ok(open->backend.fns->project(open->backend.self, true, part, &from, &to));
     assert_ok(lr_vector_copy(&to, &found));
     destroy_kept_since(before);
 }
@@ -521,7 +521,7 @@ static inline void case_back(const struct case_backend *open, const lr_selection
     const lr_vector from = case_vector(open, lr_selection_count(&open->events.layout, part), values);
     lr_vector to = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
     lr_vector found = lr_vector_of_doubles(image, to.count);
-    assert_ok(open->backend.fns->back(open->backend.self, part, values != NULL ? &from : NULL, &to));
+    assert_ok(open->backend.fns->project(open->backend.self, false, part, values != NULL ? &from : NULL, &to));
     assert_ok(lr_vector_copy(&to, &found));
     destroy_kept_since(before);
 }

@@ -134,7 +134,7 @@ int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing)
 {
     int64_t most = 0;
     for (const lr_cuda_list_frame &frame : framing->frames)
-        most = std::max(most, frame.has_events ? cells_of(frame, frame.slices) : 0);
+        most = std::max(most, frame.has_events ? lr_cuda_list_cells(&frame, frame.slices) : 0);
     cudaStreamSynchronize(static_cast<cudaStream_t>(framing->stream));
     run_kernel(fill_frames, {(unsigned)(most / LR_CUDA_LIST_GROUP + 1), LR_CUDA_LIST_AXES}, LR_CUDA_LIST_GROUP,
                *framing);

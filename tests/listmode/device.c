@@ -330,12 +330,12 @@ static void test_vectors_stay(void **state)
     lr_vector y = vector_at(backend->place, both.y, both.count);
     const lr_vector host = lr_vector_of_doubles(both.x, both.num_voxels);
     const lr_traffic before = lr_place_get_info(backend->place).traffic;
-    assert_ok(backend->fns->back(backend->self, &part, &y, &x));
+    assert_ok(backend->fns->project(backend->self, false, &part, &y, &x));
     const lr_traffic after = lr_place_get_info(backend->place).traffic;
     assert_true(after.to_device == before.to_device && after.to_host == before.to_host);
     expect_same(&x, both.image);
     assert_ok(lr_vector_copy(&host, &x));
-    assert_ok(backend->fns->forward(backend->self, &part, &x, &y));
+    assert_ok(backend->fns->project(backend->self, true, &part, &x, &y));
     expect_same(&y, both.values);
 }
 

@@ -332,10 +332,10 @@ static void test_progress(void **state)
     open->params.progress = &progress;
     backend->fns->destroy(backend->self);
     assert_ok(case_create(test_backend, &open->params, backend));
-    assert_ok(backend->fns->back(backend->self, &part, NULL, &image));
+    assert_ok(backend->fns->project(backend->self, false, &part, NULL, &image));
     assert_int_equal(reports.count, has_launches ? 1 : 3); /* a launch; a group of each axis */
     reports = (struct reports){.stop_at = has_launches ? 0 : 1};
-    assert_int_equal(backend->fns->back(backend->self, &part, NULL, &image), LR_CANCELLED);
+    assert_int_equal(backend->fns->project(backend->self, false, &part, NULL, &image), LR_CANCELLED);
     assert_int_equal(reports.count, has_launches ? 1 : 2);
 }
 

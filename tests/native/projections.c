@@ -86,7 +86,7 @@ static float *forward(const lr_selection *part)
     float *values = make_floats(count);
     const lr_vector x = lr_vector_of_floats(bench.image, bench.num_voxels);
     lr_vector y = lr_vector_of_floats(values, count);
-    assert_ok(bench.backend->fns->forward(bench.backend->self, part, &x, &y));
+    assert_ok(bench.backend->fns->project(bench.backend->self, true, part, &x, &y));
     return values;
 }
 
@@ -96,7 +96,7 @@ static float *back(const lr_selection *part, const float *values)
     float *image = make_floats(bench.num_voxels);
     const lr_vector y = lr_vector_of_floats(values, num_values(part));
     lr_vector x = lr_vector_of_floats(image, bench.num_voxels);
-    assert_ok(bench.backend->fns->back(bench.backend->self, part, values != NULL ? &y : NULL, &x));
+    assert_ok(bench.backend->fns->project(bench.backend->self, false, part, values != NULL ? &y : NULL, &x));
     return image;
 }
 

@@ -21,11 +21,9 @@ double fake_element(int64_t lor, int64_t row)
     return (z & 3) == 0 ? (double)(z >> 11) * 0x1.0p-53 * 1e-3 : 0.0;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status forward(const struct fake *fake, const lr_vector *image, lr_vector *values)
 {
-    const struct fake *fake = self;
     const int64_t num_voxels = lr_grid_num_voxels(fake->params.grid);
-    (void)part; /* it has no parts */
     LR_TRY(lr_progress_report(fake->params.progress, "projecting", 0.0, 1.0));
     for (int64_t lor = 0; lor < fake->params.lors->count; lor++) {
         double sum = 0.0;
@@ -35,11 +33,9 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     return LR_OK;
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+static lr_status back(const struct fake *fake, const lr_vector *values, lr_vector *image)
 {
-    const struct fake *fake = self;
     const int64_t num_voxels = lr_grid_num_voxels(fake->params.grid);
-    (void)part; /* it has no parts */
     LR_TRY(lr_progress_report(fake->params.progress, "back-projecting", 0.0, 1.0));
     for (int64_t row = 0; row < num_voxels; row++) {
         double sum = 0.0;
@@ -48,6 +44,12 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
         lr_number_put(image, row, sum);
     }
     return LR_OK;
+}
+
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
+{
+    (void)part; /* it has no parts */
+    return (is_forward ? forward : back)(self, in, out);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -88,13 +90,13 @@ static lr_status create(const struct lr_backend_params *params, const struct lr_
 lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
-        .name = "fake", .computes_in_double = false, .forward = forward, .back = back, .rows = rows, .destroy = free};
+        .name = "fake", .computes_in_double = false, .project = project, .rows = rows, .destroy = free};
     return create(params, &fns, backend);
 }
 
 lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
-        .name = "fake64", .computes_in_double = true, .forward = forward, .back = back, .rows = rows, .destroy = free};
+        .name = "fake64", .computes_in_double = true, .project = project, .rows = rows, .destroy = free};
     return create(params, &fns, backend);
 }

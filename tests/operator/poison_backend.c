@@ -19,16 +19,8 @@ struct call {
     bool forward;
 };
 
-/* in NULL stays NULL: values of 1. */
+/* Arrays that end where they end, filled with NaN where they are written. in NULL stays NULL: values of 1. */
 static lr_status run(const struct call *call, const lr_vector *in, lr_vector *out)
-{
-    const struct lr_backend_fns *fns = call->poison->inner.fns;
-    void *self = call->poison->inner.self;
-    return call->forward ? fns->forward(self, call->part, in, out) : fns->back(self, call->part, in, out);
-}
-
-/* Arrays that end where they end, filled with NaN where they are written. */
-static lr_status project(const struct call *call, const lr_vector *in, lr_vector *out)
 {
     const size_t in_bytes = in != NULL ? (size_t)in->count * sizeof(double) : 0;
     const size_t out_bytes = (size_t)out->count * sizeof(double);
@@ -40,7 +32,9 @@ static lr_status project(const struct call *call, const lr_vector *in, lr_vector
         lr_vector out_vector = lr_vector_of_doubles(out_copy, out->count);
         if (in != NULL) memcpy(in_copy, in->values, in_bytes);
         for (int64_t k = 0; k < out->count; k++) out_copy[k] = NAN;
-        status = run(call, in != NULL ? &in_vector : NULL, &out_vector);
+        const struct lr_backend *inner = &call->poison->inner;
+        status =
+            inner->fns->project(inner->self, call->forward, call->part, in != NULL ? &in_vector : NULL, &out_vector);
         memcpy(out->values, out_copy, out_bytes);
     }
     free(in_copy);
@@ -68,23 +62,17 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
                                    .num_pairs = part->num_pairs,
                                    .interleave = part->interleave,
                                    .interleave_turn = part->interleave_turn};
-        status = project(&(struct call){call->poison, &copy, call->forward}, in, out);
+        status = run(&(struct call){call->poison, &copy, call->forward}, in, out);
     }
     free(lors);
     free(pairs);
     return status;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
-    const struct call call = {self, part, true};
-    return (part != NULL ? project_part : project)(&call, image, values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    const struct call call = {self, part, false};
-    return (part != NULL ? project_part : project)(&call, values, image);
+    const struct call call = {self, part, is_forward};
+    return (part != NULL ? project_part : run)(&call, in, out);
 }
 
 static lr_status take_copy(void *user, const lr_row *row)
@@ -135,8 +123,7 @@ lr_status poison_create(const struct lr_backend_params *params, struct lr_backen
     static const struct lr_backend_fns fns = {.name = "poison",
                                               .computes_in_double = true,
                                               .has_parts = true,
-                                              .forward = forward,
-                                              .back = back,
+                                              .project = project,
                                               .rows = rows,
                                               .picture = picture,
                                               .destroy = destroy};

@@ -25,11 +25,11 @@ struct runner {
     struct lr_backend_params params;
 };
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct runner *runner = self;
     runner->racer->projections++;
-    return lr_vector_fill(values, 0.0);
+    return lr_vector_fill(out, 0.0);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -47,9 +47,9 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static lr_status create(int which, const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns[3] = {
-        {.name = "first", .forward = forward, .back = forward, .rows = rows, .destroy = free},
-        {.name = "second", .forward = forward, .back = forward, .rows = rows, .destroy = free},
-        {.name = "rows", .projects_by_rows = true, .forward = forward, .back = forward, .rows = rows, .destroy = free}};
+        {.name = "first", .project = project, .rows = rows, .destroy = free},
+        {.name = "second", .project = project, .rows = rows, .destroy = free},
+        {.name = "rows", .projects_by_rows = true, .project = project, .rows = rows, .destroy = free}};
     struct racer *racer = &racers[which];
     racer->creations++;
     backend->is_gpu = racer->is_gpu;

@@ -234,7 +234,7 @@ static void test_collect_alone(void **context)
     struct gl_buffer *buffer =
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
     assert_true(program && source && target && buffer);
-    assert_ok(gl_texture_upload(source, sums));
+    assert_ok(gl_texture_upload(source, NULL, sums));
     struct gl_pass pass = {.label = "collect alone",
                            .program = program,
                            .uniforms = &block,

@@ -241,7 +241,7 @@ static inline struct made_up stage_make_up(const struct stage *stage, int num_im
 static inline void stage_upload(struct stage *stage, const struct made_up *made)
 {
     const int64_t bytes = made->batch.num_images * (int64_t)sizeof(*made->images);
-    stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], made->atlas) == LR_OK);
+    stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], NULL, made->atlas) == LR_OK);
     stage_check(stage, gl_buffer_upload(stage->images.images, 0, bytes, made->images) == LR_OK);
 }
 

@@ -62,13 +62,13 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
 /* A turn that is sent, and one that is not. */
 static lr_status work_later(const lr_vector *x, lr_vector *y)
 {
-    struct lr_later_fit fit = {.slot = 0};
-    struct lr_later_sums sums = {.slot = LR_LATER_SLOTS};
+    struct lr_later fit = {.slot = 0};
+    struct lr_later sums = {.slot = LR_LATER_SLOTS};
     LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){x, NULL, y}, &fit));
     LR_TRY(lr_later_send(y->place, 0));
     LR_TRY(lr_vector_add_up_later(x, NULL, &sums));
-    LR_TRY(lr_later_fit_finish(&fit));
-    LR_TRY(lr_later_sums_finish(&sums));
+    LR_TRY(lr_later_finish(&fit));
+    LR_TRY(lr_later_finish(&sums));
     assert_true(fit.fit.measured_counts == 2.0 * COUNT && sums.sums.sum == 2.0 * COUNT);
     return lr_vector_fill(y, 1.0);
 }

@@ -424,7 +424,7 @@ static void a_fit_may_come_later(void **state)
 {
     enum { MANY = 300000 };
     struct counts counts;
-    struct lr_later_fit later = {.slot = 4};
+    struct lr_later later = {.slot = 4};
     lr_poisson_fit now;
     lr_vector_sums sums;
     open_counts(&counts, MANY);
@@ -441,7 +441,7 @@ static void a_fit_may_come_later(void **state)
             assert_ok(lr_vector_add_up(&counts.measured, NULL, &sums));
             assert_true(sums.largest == 10.0);
         }
-        assert_ok(lr_later_fit_finish(&later));
+        assert_ok(lr_later_finish(&later));
         lr_place_release(place);
         assert_true(later.place == NULL);
     }
@@ -457,13 +457,13 @@ static void sums_may_come_later(void **state)
     for (int k = 0; k < NUM_LENGTHS; k++) {
         struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0);
         struct placed y = place_numbers(lengths[k], LR_FLOAT32, 1);
-        struct lr_later_sums later[2] = {{.slot = 0}, {.slot = 1}};
+        struct lr_later later[2] = {{.slot = 0}, {.slot = 1}};
         lr_vector_sums now[2];
         assert_ok(lr_vector_add_up_later(&x.part, &y.part, &later[0]));
         assert_ok(lr_vector_add_up_later(&y.part, NULL, &later[1]));
         assert_true((later[0].place != NULL) == (wanted != LR_PLACE_HOST));
-        assert_ok(lr_later_sums_finish(&later[1]));
-        assert_ok(lr_later_sums_finish(&later[0]));
+        assert_ok(lr_later_finish(&later[1]));
+        assert_ok(lr_later_finish(&later[0]));
         assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]));
         assert_ok(lr_vector_add_up(&y.part, NULL, &now[1]));
         for (int n = 0; n < 2; n++) assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
@@ -475,11 +475,11 @@ static void sums_may_come_later(void **state)
 static void turns_may_overlap(void **state)
 {
     enum { TURNS = 9 };
-    struct lr_later_sums later[TURNS];
+    struct lr_later later[TURNS];
     lr_vector x = make(70001, LR_FLOAT32);
     for (int n = 0; n <= TURNS; n++) {
         if (n < TURNS) {
-            later[n] = (struct lr_later_sums){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
+            later[n] = (struct lr_later){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
             assert_ok(lr_vector_fill(&x, 1000.0));
             assert_ok(lr_vector_add_up_later(&x, NULL, &later[n]));
             assert_ok(lr_later_send(later[n].place, n % 2));
@@ -488,7 +488,7 @@ static void turns_may_overlap(void **state)
             assert_ok(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK);
         }
         if (n > 0) {
-            assert_ok(lr_later_sums_finish(&later[n - 1]));
+            assert_ok(lr_later_finish(&later[n - 1]));
             assert_true(later[n - 1].sums.sum == 70001.0 * (n - 1));
             assert_true(later[n - 1].sums.product == 70001.0 * (n - 1) * (n - 1));
         }

@@ -66,20 +66,12 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
 
 /* --- the backend --- */
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status project_here(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
+                              lr_vector *out)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project(compute, true, part, image, values);
-    return gl_context_leave(compute->ctx, status);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    struct lr_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project(compute, false, part, values, image);
-    return gl_context_leave(compute->ctx, status);
+    return gl_context_leave(compute->ctx, project(compute, is_forward, part, in, out));
 }
 
 static double read_clock(const struct lr_compute *compute, double (*clock)(struct gl_stopwatch *watch))
@@ -146,8 +138,7 @@ static void destroy(void *self)
 static const struct lr_backend_fns compute_fns = {
     .name = "compute",
     .voxel_bytes = 12,
-    .forward = forward,
-    .back = back,
+    .project = project_here,
     .blank = blank,
     .rows = rows,
     .device_seconds = device_seconds,

@@ -211,22 +211,16 @@ static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int n
     return LR_OK;
 }
 
-/* Each LOR sums its voxels in ascending order. */
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+/* Each LOR sums its voxels in ascending order, and each voxel its LORs. */
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct cpu *cpu = self;
-    struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values, .is_forward = true};
-    const struct walk walk = {"projecting", image->values, project_block, &work};
-    memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));
+    struct work work = {
+        .cpu = cpu, .part = part, .from = in != NULL ? in->values : NULL, .to = out->values, .is_forward = is_forward};
+    const struct walk walk = {is_forward ? "projecting" : "back-projecting", is_forward ? in->values : NULL,
+                              project_block, &work};
+    if (is_forward) memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));
     return each_block(cpu, NULL, &walk);
-}
-
-/* Each voxel sums its LORs in ascending order. */
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    struct work work = {.cpu = self, .part = part, .from = values != NULL ? values->values : NULL, .to = image->values};
-    const struct walk walk = {.what = "back-projecting", .take = project_block, .user = &work};
-    return each_block(self, NULL, &walk);
 }
 
 /* --- correspondence images --- */
@@ -258,8 +252,7 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
         .computes_in_double = true,
         .has_parts = true,
         .projects_by_rows = true,
-        .forward = forward,
-        .back = back,
+        .project = project,
         .rows = rows,
         .picture = picture,
         .destroy = destroy,

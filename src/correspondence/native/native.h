@@ -17,9 +17,7 @@ struct lr_native {
     struct lr_native_view *views; /* [num_views], one per thread */
 };
 
-/* Functions of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
-lr_status lr_native_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
-lr_status lr_native_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
+/* A function of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
 lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* Projects single LORs: forward from the image to the values, or back. values: NULL = a back-projection of ones. */

@@ -557,9 +557,9 @@ static void back_rows(void *user, int64_t begin, int64_t end, int number)
     }
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+static lr_status back(const struct stopping *stopping, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    const struct stopping *stopping = self;
     const int64_t stretch = (int64_t)16 * stopping->params.threads;
     const struct lr_rows rows = lr_rows_of_voxels(&stopping->params, 0, lr_grid_num_voxels(stopping->params.grid));
     const float *given = values != NULL ? values->values : NULL;
@@ -694,9 +694,9 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
 }
 
 /* Projects module pairs in windows whose sums fit into memory. */
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status forward(const struct stopping *stopping, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    const struct stopping *stopping = self;
     const lr_lors *lors = stopping->params.lors;
     float *out = values->values;
     const int64_t most = most_sum_bytes / (2 * (int64_t)sizeof(double));
@@ -779,6 +779,11 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- the backend --- */
 
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
+{
+    return (is_forward ? forward : back)(self, part, in, out);
+}
+
 static void destroy(void *self)
 {
     struct stopping *stopping = self;
@@ -801,8 +806,7 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
         .has_parts = true,
         .voxel_bytes = 12,
         .heeds_pairs = true,
-        .forward = forward,
-        .back = back,
+        .project = project,
         .rows = rows,
         .destroy = destroy,
     };

@@ -226,12 +226,9 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
 
 /* --- all of it --- */
 
-lr_status lr_native_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status forward(struct lr_native *native, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    struct lr_native *native = self;
     const struct lr_backend_params *params = &native->scene.params;
-    if (part != NULL && part->lors != NULL)
-        return lr_native_project_lors(native, true, part, image->values, values->values);
     struct forward forward = {
         .native = native, .part = part, .pairs = pairs_of(native, part), .values = values->values};
     forward.num_jobs = list_jobs(&forward, NULL);
@@ -376,13 +373,11 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
 
 /* --- all of it --- */
 
-lr_status lr_native_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+static lr_status back(struct lr_native *native, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    struct lr_native *native = self;
     const struct lr_native_scene *scene = &native->scene;
     const lr_log *log = scene->params.log;
     float *given = values != NULL ? values->values : NULL;
-    if (part != NULL && part->lors != NULL) return lr_native_project_lors(native, false, part, image->values, given);
     struct window window = {.native = native, .part = pairs_of(native, part), .selection = part, .values = given};
     struct lr_pair_window *pairs = &window.part;
     window.jobs_per_row = (scene->num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
@@ -437,6 +432,17 @@ finish:
 
 /* === the backend === */
 
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
+{
+    struct lr_native *native = self;
+    if (part != NULL && part->lors != NULL) {
+        float *const given = in != NULL ? in->values : NULL;
+        return is_forward ? lr_native_project_lors(native, true, part, given, out->values)
+                          : lr_native_project_lors(native, false, part, out->values, given);
+    }
+    return (is_forward ? forward : back)(native, part, in, out);
+}
+
 static void destroy(void *self)
 {
     struct lr_native *native = self;
@@ -453,8 +459,7 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params, struc
         .has_parts = true,
         .voxel_bytes = 12,
         .heeds_pairs = true,
-        .forward = lr_native_forward,
-        .back = lr_native_back,
+        .project = project,
         .rows = lr_native_rows,
         .destroy = destroy,
     };

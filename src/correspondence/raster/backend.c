@@ -119,20 +119,12 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
     return forward ? LR_OK : lr_texels_copy(&raster->gather.image, out, false);
 }
 
-static lr_status raster_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status raster_project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
+                                lr_vector *out)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = project(raster, part, true, image, values);
-    return gl_context_leave(raster->ctx, status);
-}
-
-static lr_status raster_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    struct raster *raster = self;
-    LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = project(raster, part, false, values, image);
-    return gl_context_leave(raster->ctx, status);
+    return gl_context_leave(raster->ctx, project(raster, part, is_forward, in, out));
 }
 
 static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -244,8 +236,7 @@ static const struct lr_backend_fns raster_fns = {
     .lists_by_all = true,
     .is_never_kept = true,
     .voxel_bytes = 16,
-    .forward = raster_forward,
-    .back = raster_back,
+    .project = raster_project,
     .blank = raster_blank,
     .rows = raster_rows,
     .picture = raster_picture,

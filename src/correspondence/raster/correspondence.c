@@ -68,7 +68,7 @@ lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector
         const int64_t count = (int64_t)boxes[k].width * boxes[k].height;
         if (count > 0 && vector->values != NULL) {
             float *values = (float *)vector->values + done;
-            LR_TRY(to_texels ? gl_texture_upload_rect(texture, &boxes[k], values)
+            LR_TRY(to_texels ? gl_texture_upload(texture, &boxes[k], values)
                              : gl_texture_read(texture, &boxes[k], values));
         } else if (count > 0) {
             const struct lr_vector_range range = lr_vector_gl_range(vector);

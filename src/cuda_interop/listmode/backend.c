@@ -13,7 +13,6 @@
 #include "listmode/hull.h"
 #include "listmode/line.h"
 #include "listmode/rows.h"
-#include "listmode/tube.h"
 #include "model/lors/selection.h"
 
 #include <math.h>
@@ -108,7 +107,7 @@ struct listmode_cuda {
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
-    struct lr_cuda_list_order order;
+    struct lr_listmode_pieces order;
     struct stream streaming;
     bool are_streamed;
     struct lr_cuda_list_steps steps; /* used instead of plan and order, except for the plan's frames */
@@ -377,29 +376,20 @@ static lr_status run_project(struct project *project)
     return lr_cuda_watch_mark(&cuda->projections, 1, cuda->stream);
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct listmode_cuda *cuda = self;
-    struct project project = {.cuda = cuda, .part = part, .pass = cuda->pass};
+    struct project call = {.cuda = cuda, .part = part, .is_back = !is_forward, .pass = cuda->pass};
+    float **const image = &call.image, **const values = &call.pass.values;
+    *values = NULL;
+    call.pass.values_are_one = in == NULL;
     LR_TRY(enter(cuda));
-    lr_status status = bring(cuda, image, &cuda->image, &project.image);
-    if (status == LR_OK) status = find_room(cuda, values, &cuda->values, &project.pass.values);
-    if (status == LR_OK) status = run_project(&project);
-    if (status == LR_OK) status = take_back(cuda, values, project.pass.values);
-    return leave(cuda, status);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    struct listmode_cuda *cuda = self;
-    struct project project = {.cuda = cuda, .part = part, .is_back = true, .pass = cuda->pass};
-    project.pass.values = NULL;
-    project.pass.values_are_one = values == NULL;
-    LR_TRY(enter(cuda));
-    lr_status status = values != NULL ? bring(cuda, values, &cuda->values, &project.pass.values) : LR_OK;
-    if (status == LR_OK) status = find_room(cuda, image, &cuda->image, &project.image);
-    if (status == LR_OK) status = run_project(&project);
-    if (status == LR_OK) status = take_back(cuda, image, project.image);
+    lr_status status = LR_OK;
+    if (in != NULL) status = bring(cuda, in, is_forward ? &cuda->image : &cuda->values, is_forward ? image : values);
+    if (status == LR_OK)
+        status = find_room(cuda, out, is_forward ? &cuda->values : &cuda->image, is_forward ? values : image);
+    if (status == LR_OK) status = run_project(&call);
+    if (status == LR_OK) status = take_back(cuda, out, is_forward ? *values : *image);
     return leave(cuda, status);
 }
 
@@ -514,7 +504,7 @@ static void destroy(void *self)
     free((void *)(uintptr_t)cuda->exact.module_of);
     free((void *)(uintptr_t)cuda->exact.modules);
     lr_cuda_list_plan_finish(&cuda->plan);
-    lr_cuda_list_order_finish(&cuda->order);
+    lr_listmode_pieces_finish(&cuda->order);
     free(cuda);
 }
 
@@ -675,8 +665,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
 static const struct lr_backend_fns backend_fns = {.name = "cuda",
                                                   .has_parts = true,
                                                   .voxel_bytes = 20,
-                                                  .forward = forward,
-                                                  .back = back,
+                                                  .project = project,
                                                   .rows = rows,
                                                   .device_seconds = device_seconds,
                                                   .device_clock = device_clock,

@@ -14,7 +14,7 @@ static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
 {
     const lr_cuda_list_frame &frame = framing.frames[blockIdx.y];
     const int64_t k = (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
-    if (frame.has_events && k < cells_of(frame, frame.slices)) {
+    if (frame.has_events && k < lr_cuda_list_cells(&frame, frame.slices)) {
         const int64_t voxel = voxel_of(framing, frame, k);
         framing.numbers[frame.begin + k] = voxel >= 0 ? framing.image[voxel] : 0.0f;
     }

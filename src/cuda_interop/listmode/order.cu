@@ -76,7 +76,7 @@ struct list_keys {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const list_keys keys(frame.slices);
     const int32_t beyond = (int32_t)keys.last();
-    lr_cuda_list_piece found = {{frame.slices, 0}, 0};
+    lr_listmode_extent found = {{frame.slices, 0}, 0};
     for (int64_t k = begin; k < begin + LR_CUDA_LIST_PIECE && k < ordering.count; k++) {
         const int32_t first = keys.slice_of(ordering.keys[k], 0);
         const int32_t last = keys.slice_of(ordering.keys[k], 1);

@@ -6,6 +6,9 @@
 #ifndef LR_CUDA_INTEROP_LISTMODE_PASSES_H
 #define LR_CUDA_INTEROP_LISTMODE_PASSES_H
 
+#include "kernels/language.glsl"
+#include "listmode/schedule.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,7 +55,7 @@ typedef struct lr_cuda_list_frame {
 } lr_cuda_list_frame;
 
 /* Count of numbers in this many slices, including the margin after them. */
-static inline int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
+LR_KERNEL int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
 {
     return slices * frame->plane + frame->tail;
 }
@@ -201,22 +204,15 @@ typedef struct lr_cuda_list_gather {
 
 int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 
-/* The slices that the lines of some events cross. */
-typedef struct lr_cuda_list_piece {
-    int32_t slices[2]; /* first, and one after the last */
-    int32_t visits;    /* sum over all lines of the number of slices, or of the steps of exact elements if these are
-                        * more */
-} lr_cuda_list_piece;
-
 /* Sorts the events of a group by the first and the last slice that their lines cross. */
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
-    uint32_t *keys;             /* [count] list_keys in order.cu */
-    int32_t *numbers;           /* [count] 0, 1, ... */
-    lr_cuda_list_piece *pieces; /* pieces of LR_CUDA_LIST_PIECE events, in sorted order */
-    lr_cuda_list_line *lines;   /* [count]; NULL = none are kept */
-    lr_cuda_list_path *paths;   /* the same for exact elements */
+    uint32_t *keys;                    /* [count] list_keys in order.cu */
+    int32_t *numbers;                  /* [count] 0, 1, ... */
+    struct lr_listmode_extent *pieces; /* pieces of LR_CUDA_LIST_PIECE events, in sorted order */
+    lr_cuda_list_line *lines;          /* [count]; NULL = none are kept */
+    lr_cuda_list_path *paths;          /* the same for exact elements */
 } lr_cuda_list_ordering;
 
 /* Steps of ordering. KEYS sets keys and numbers. BOUNDS, after sorting, finds the pieces from the keys. LINES, once the

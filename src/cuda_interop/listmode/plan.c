@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "listmode/tube.h"
+#include "listmode/line.h"
 
 #include <limits.h>
 #include <math.h>
@@ -135,27 +135,18 @@ static int64_t larger(int64_t a, int64_t b)
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
-    int64_t jobs;         /* approximate number of jobs of a launch */
-    int64_t most_sums;    /* approximate sums of a launch, at most */
-    int32_t line_work;    /* work of finding a line */
+    int64_t jobs;      /* approximate number of jobs of a launch */
+    int64_t most_sums; /* approximate sums of a launch, at most */
+    struct lr_listmode_cut cut;
     int64_t chunk_events; /* events of a chunk of the current range */
     int64_t launch_work;  /* work of each launch of the current range, if the device has reordered the events */
     int64_t dealt_work;   /* work assigned to the current launch so far */
 };
 
-/* Consecutive events of a group that will become a chunk. */
-struct portion {
-    int64_t events[2];
-    int32_t slices[2];                /* slices that the lines may cross */
-    const lr_cuda_list_piece *pieces; /* pieces of the device's order; NULL = none */
-    int32_t line_work;                /* work of finding a line */
-};
-
-static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame, int32_t slices)
+/* Most slices of a slab of a frame. */
+static int32_t slab_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
-    const int32_t most = frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
-    const int32_t slabs = (slices + most - 1) / most;
-    return slabs > 1 ? slabs : 1;
+    return frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
 }
 
 static lr_status open_batch(struct planning *planning, int64_t begin)
@@ -169,43 +160,18 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     return LR_OK;
 }
 
-/* Work of piece k of a portion, in the units of work_of. */
-static int64_t work_of_piece(const struct portion *portion, int64_t k, const int32_t slices[2])
-{
-    const int64_t count = portion->events[1] - portion->events[0];
-    const lr_cuda_list_piece *piece = &portion->pieces[k];
-    const int64_t low = larger(piece->slices[0], slices[0]);
-    const int64_t high = smaller(piece->slices[1], slices[1]);
-    const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
-    return larger(high - low, 0) * piece->visits / length +
-           portion->line_work * smaller(count - k * LR_CUDA_LIST_PIECE, LR_CUDA_LIST_PIECE);
-}
-
-/* All slices of a frame. */
-static const int32_t all_slices[2] = {0, INT32_MAX};
-
-/* Work of a portion in some slices: the number of slices that its lines cross, or the number of their steps, plus
- * the cost of finding the lines. */
-static int64_t work_of(const struct portion *portion, const int32_t slices[2])
-{
-    const int64_t count = portion->events[1] - portion->events[0];
-    if (portion->pieces == NULL) return count * (slices[1] - slices[0] + portion->line_work);
-    int64_t work = 0;
-    for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) work += work_of_piece(portion, k, slices);
-    return work;
-}
-
 /* Makes the portion a chunk of the last batch, with a job for each slab. */
-static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
+static lr_status add_chunk(struct planning *planning, int group, const struct lr_listmode_portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
     const struct lr_items chunks = {sizeof(*plan->chunks), "blocks of events", planning->params->log};
     const struct lr_items jobs = {sizeof(*plan->jobs), "blocks of events", planning->params->log};
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &plan->frames[axis];
-    const int64_t first = portion->slices[0], length = portion->slices[1] - first;
+    const int64_t length = portion->slices[1] - portion->slices[0];
     struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
-    const int32_t slabs = slabs_for(planning, frame, (int32_t)length);
+    planning->cut.slab = slab_of(planning, frame);
+    const int32_t slabs = lr_listmode_slabs(&planning->cut, (int32_t)length);
     const lr_cuda_list_chunk chunk = {.begin = portion->events[0] - batch->begin,
                                       .count = (int32_t)(portion->events[1] - portion->events[0]),
                                       .axis = axis,
@@ -217,11 +183,9 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     LR_TRY(lr_grow(&plan->jobs, &plan->job_room, plan->num_jobs + slabs, &jobs));
     for (int32_t slab = 0; slab < slabs; slab++) {
         lr_cuda_list_job *job = &plan->jobs[plan->num_jobs++];
-        *job = (lr_cuda_list_job){
-            .chunk = batch->num_chunks,
-            .slab = slab,
-            .slices = {(int32_t)(first + length * slab / slabs), (int32_t)(first + length * (slab + 1) / slabs)}};
-        job->work = work_of(portion, job->slices);
+        *job = (lr_cuda_list_job){.chunk = batch->num_chunks, .slab = slab};
+        lr_listmode_slab(portion, slabs, slab, job->slices);
+        job->work = lr_listmode_work(&planning->cut, portion, job->slices);
     }
     plan->chunks[plan->num_chunks++] = chunk;
 
@@ -238,33 +202,11 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     return LR_OK;
 }
 
-/* Returns the portion with one more piece. end: the end of the group. */
-static struct portion widen(const struct portion *portion, int64_t end)
+/* The next events of a group in the device's order. */
+static struct lr_listmode_portion next_ordered(struct planning *planning, int64_t r, int group, int64_t first)
 {
-    const int64_t count = portion->events[1] - portion->events[0];
-    const lr_cuda_list_piece *piece = &portion->pieces[count / LR_CUDA_LIST_PIECE];
-    struct portion wider = *portion;
-    wider.events[1] += smaller(end - portion->events[1], LR_CUDA_LIST_PIECE);
-    if (piece->slices[0] < piece->slices[1]) {
-        wider.slices[0] = (int32_t)smaller(portion->slices[0], piece->slices[0]);
-        wider.slices[1] = (int32_t)larger(portion->slices[1], piece->slices[1]);
-    }
-    return wider;
-}
-
-/* The next events of a group in the device's order. They are chosen so that each of their slabs has as much work as
- * the next job should have, with few more slabs than needed. */
-static struct portion next_ordered(const struct planning *planning, int64_t r, int group, int64_t first)
-{
-    const struct lr_cuda_list_order *order = planning->params->order;
+    const struct lr_listmode_pieces *order = planning->params->order;
     const int64_t *ends = &planning->params->events->groups[r][group];
-    const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
-    const struct portion empty = {.events = {first, first},
-                                  .slices = {INT32_MAX, 0},
-                                  .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + group] +
-                                            (first - ends[0]) / LR_CUDA_LIST_PIECE,
-                                  .line_work = planning->line_work};
-    struct portion portion = widen(&empty, ends[1]);
 
     /* If the caller sets the number of jobs, all have equal work. By default, jobs become shorter: the first jobs
      * are long, because each slab takes a while to begin and end; the last jobs are short, so that no processor
@@ -273,23 +215,13 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
     const int64_t rest = planning->launch_work - planning->dealt_work;
-    const int64_t job_work = 1 + (params->jobs_each > 0 ? planning->launch_work / planning->jobs
+    planning->cut.job_work = 1 + (params->jobs_each > 0 ? planning->launch_work / planning->jobs
                                                         : larger(rest / (JOBS_OF_REST * params->processors), least));
-    int64_t work = work_of(&portion, portion.slices);
-    while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
-        const struct portion wider = widen(&portion, ends[1]);
-        const int64_t slabs = slabs_for(planning, frame, portion.slices[1] - portion.slices[0]);
-        const int64_t more = slabs_for(planning, frame, wider.slices[1] - wider.slices[0]);
-        const int64_t enough = job_work * slabs;
-        if (work >= enough || (more > slabs && 2 * work >= enough)) break;
-        const int64_t last = (portion.events[1] - first) / LR_CUDA_LIST_PIECE;
-        const bool has_new_slices = memcmp(wider.slices, portion.slices, sizeof(wider.slices)) != 0;
-        portion = wider;
-        work =
-            has_new_slices ? work_of(&portion, portion.slices) : work + work_of_piece(&portion, last, portion.slices);
-    }
-    portion.slices[0] = (int32_t)smaller(portion.slices[0], portion.slices[1]);
-    return portion;
+    planning->cut.slab = slab_of(planning, &planning->plan->frames[lr_listmode_group_axis(group)]);
+    return lr_listmode_next_portion(&planning->cut,
+                                    order->list + order->first[r * LR_LISTMODE_GROUPS + group] +
+                                        (first - ends[0]) / LR_CUDA_LIST_PIECE,
+                                    (const int64_t[2]){first, ends[1]});
 }
 
 static lr_status plan_group(struct planning *planning, int64_t r, int group)
@@ -297,9 +229,8 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     const int axis = lr_listmode_group_axis(group);
     const int64_t *ends = &planning->params->events->groups[r][group];
     for (int64_t first = ends[0]; first < ends[1];) {
-        struct portion portion = {.events = {first, smaller(first + planning->chunk_events, ends[1])},
-                                  .slices = {0, planning->plan->frames[axis].slices},
-                                  .line_work = planning->line_work};
+        struct lr_listmode_portion portion = {.events = {first, smaller(first + planning->chunk_events, ends[1])},
+                                              .slices = {0, planning->plan->frames[axis].slices}};
         if (planning->params->order != NULL)
             portion = next_ordered(planning, r, group, first);
         else if (lr_listmode_group_has_tof(group)) /* the slices that lines of sorted events may cross */
@@ -314,7 +245,8 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
             (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events))
             LR_TRY(open_batch(planning, portion.events[0]));
         LR_TRY(add_chunk(planning, group, &portion));
-        planning->dealt_work += portion.pieces != NULL ? work_of(&portion, all_slices) : 0;
+        planning->dealt_work +=
+            portion.pieces != NULL ? lr_listmode_work(&planning->cut, &portion, lr_listmode_all) : 0;
     }
     return LR_OK;
 }
@@ -366,13 +298,15 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
 {
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t usual = is_exact ? EXACT_JOBS_PER_PROCESSOR : JOBS_PER_PROCESSOR;
-    const struct lr_cuda_list_order *order = params->order;
+    const struct lr_listmode_pieces *order = params->order;
     const int64_t num_ranges = params->events->layout.num_pairs, most = params->most_events;
     struct planning planning = {.plan = plan,
                                 .params = params,
                                 .jobs = (params->jobs_each > 0 ? params->jobs_each : usual) * params->processors,
                                 .most_sums = params->most_partial > 0 ? params->most_partial : usual_partial,
-                                .line_work = is_exact ? EXACT_WORK : LINE_WORK};
+                                .cut = {.each = LR_CUDA_LIST_PIECE,
+                                        .line_work = is_exact ? EXACT_WORK : LINE_WORK,
+                                        .most_events = LONGEST_CHUNK}};
     plan->range_batches = lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
     if (plan->range_batches == NULL) return LR_FAILED;
     for (int64_t r = 0; r < num_ranges; r++) {
@@ -386,8 +320,9 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
             const double reach = lr_listmode_reach_slices(params->model, params->events, frame->axis);
             const double slices = 2.0 * reach + 1.0; /* chunks with time of flight */
             const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
-            sums +=
-                (groups[g + 1] - groups[g]) * slabs_for(&planning, frame, is_short ? (int32_t)slices : frame->slices);
+            planning.cut.slab = slab_of(&planning, frame);
+            sums += (groups[g + 1] - groups[g]) *
+                    lr_listmode_slabs(&planning.cut, is_short ? (int32_t)slices : frame->slices);
         }
 
         /* A chunk has whole pieces. There are so many of them that a launch has work for all processors. */
@@ -401,10 +336,9 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         /* The approximate work of each launch, if the device has reordered the events. */
         int64_t work = 0;
         for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
-            const struct portion group = {.events = {groups[g], groups[g + 1]},
-                                          .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
-                                          .line_work = planning.line_work};
-            work += work_of(&group, all_slices);
+            const struct lr_listmode_portion group = {.events = {groups[g], groups[g + 1]},
+                                                      .pieces = order->list + order->first[r * LR_LISTMODE_GROUPS + g]};
+            work += lr_listmode_work(&planning.cut, &group, lr_listmode_all);
         }
         planning.launch_work = work / ((sums + planning.most_sums - 1) / planning.most_sums);
 

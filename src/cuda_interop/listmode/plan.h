@@ -8,16 +8,10 @@
 
 #include "cuda_interop/listmode/passes.h"
 #include "listmode/backend.h"
+#include "listmode/schedule.h"
 
 /* The device sorts the events of each group by these keys in turn: size of their windows; first slice that their
- * lines cross; last slice; number of steps. The lines of a warp then have about the same length, and blocks go
- * through few slices. */
-
-/* Pieces of LR_CUDA_LIST_PIECE events; the last piece of a group may be shorter. Zero: there are no pieces. */
-struct lr_cuda_list_order {
-    int64_t *first;             /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
-    lr_cuda_list_piece *pieces; /* owned */
-};
+ * lines cross; last slice; number of steps. Its pieces have LR_CUDA_LIST_PIECE events. */
 
 struct lr_cuda_list_plan_params {
     const struct lr_listmode_model *model;
@@ -27,7 +21,7 @@ struct lr_cuda_list_plan_params {
     int64_t shared_room;                    /* bytes that a block may have; 0 = nothing is tiled */
     int64_t most_events;                    /* events of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
     int64_t most_partial;                   /* approximate sums of a launch; 0 = the usual number */
-    const struct lr_cuda_list_order *order; /* the device's order of events; NULL = the order of `events` */
+    const struct lr_listmode_pieces *order; /* the device's order of events; NULL = the order of `events` */
     const lr_log *log;
 };
 

@@ -7,12 +7,6 @@
 
 #include "cuda_interop/listmode/shares.cuh"
 
-/* The same as lr_cuda_list_cells. */
-__host__ __device__ inline int64_t cells_of(const lr_cuda_list_frame &frame, int64_t slices)
-{
-    return slices * frame.plane + frame.tail;
-}
-
 /* The slices that an event's line crosses: first, and one after the last. wide: the size class of its windows, from
  * 0. steps: its number of steps, or 0 if the number is not known. */
 struct list_extent {
@@ -32,7 +26,7 @@ struct list_block {
     }
 
     /* Count of the slab's numbers, margins included. */
-    __host__ __device__ int cells() const { return (int)cells_of(frame, job.slices[1] - job.slices[0]); }
+    __host__ __device__ int cells() const { return (int)lr_cuda_list_cells(&frame, job.slices[1] - job.slices[0]); }
     __host__ __device__ float *numbers(const lr_cuda_list_pass &pass) const
     {
         return pass.numbers + frame.begin + (int64_t)job.slices[0] * frame.plane;

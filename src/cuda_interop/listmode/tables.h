@@ -97,10 +97,9 @@ struct lr_cuda_list_order_params {
 /* Bytes of the events, and of the temporary memory for ordering them. */
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events);
 
-/* Orders the events that the pass names, in place, and waits. Finish it in any case. errors: LR_FAILED
+/* Orders the events that the pass names, in place, and waits. Finish the pieces in any case. errors: LR_FAILED
  * if memory runs out; the events are then in some order within their groups. */
-lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params);
-void lr_cuda_list_order_finish(struct lr_cuda_list_order *order);
+lr_status lr_cuda_list_order_init(struct lr_listmode_pieces *order, const struct lr_cuda_list_order_params *params);
 
 /* --- events and launches of the paper's steps (lr_listmode_variant) --- */
 

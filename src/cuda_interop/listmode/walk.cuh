@@ -9,6 +9,7 @@
 
 #include "cuda_interop/listmode/lanes.cuh"
 #include "cuda_interop/listmode/passes.h"
+#include "kernels/times.glsl"
 
 struct line_walk {
     double place, chord;         /* along the line: position of slice 0, and step per slice */
@@ -130,23 +131,6 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, co
 
 /* --- factors of slices --- */
 
-/* The integral of the normal distribution from 0 to z, divided by z, as a function of y = z^2, 0 <= z <= 3. The
- * error is 1.2e-9. The polynomial interpolates at the roots of a Chebyshev polynomial. */
-__host__ __device__ inline double normal_over_z(double y)
-{
-    double sum = 7.265240938010537e-13;
-    sum = sum * y - 4.9351281427964255e-11;
-    sum = sum * y + 1.646896334987382e-09;
-    sum = sum * y - 3.7063257709655425e-08;
-    sum = sum * y + 6.474043354947225e-07;
-    sum = sum * y - 9.390115464063845e-06;
-    sum = sum * y + 0.00011533315099385993;
-    sum = sum * y - 0.0011872166848502176;
-    sum = sum * y + 0.009973493641516347;
-    sum = sum * y - 0.06649036592480707;
-    return sum * y + 0.39894227987633807;
-}
-
 /* Kinds of kernels. The kinds without bins have no cost for bins. */
 enum list_times { NO_TIMES, TIMES, TIMES_IN_BINS };
 
@@ -156,82 +140,8 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
 }
 
 /* The probability within three standard deviations, and the normal distribution's density at 0. */
-constexpr double list_held = 0.99730020393673981;
-constexpr double list_density = 0.39894228040143268;
-
-/* The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8. Powers of t keep this accuracy in single
- * precision better than powers of z. */
-__host__ __device__ inline float normal_from_0(float z)
-{
-    const float t = z * z * (1.0f / 4.5f) - 1.0f;
-    float sum = -1.24917115e-05f;
-    sum = sum * t + 5.83428409e-05f;
-    sum = sum * t - 0.000217263485f;
-    sum = sum * t + 0.000812567188f;
-    sum = sum * t - 0.00272948085f;
-    sum = sum * t + 0.00802339986f;
-    sum = sum * t - 0.0205710717f;
-    sum = sum * t + 0.0459720045f;
-    sum = sum * t - 0.0928324834f;
-    return z * (sum * t + 0.227713168f);
-}
-
-__host__ __device__ inline float within_cut(float z)
-{
-    return fminf(fmaxf(z, -3.0f), 3.0f);
-}
-
-/* The integral of the normal distribution over an interval around a centre, from normal_from_0, which is constant
- * beyond
- * z| = 3. A short interval uses derivatives at the middle of its part within |z| <= 3, to 1e-6 of the result. A
- * longer interval uses the difference between its ends. */
-__host__ __device__ inline float normal_sum_around(float centre, float half_width)
-{
-    const float low = centre - half_width, high = centre + half_width;
-    const float from = within_cut(low), to = within_cut(high);
-    const float beyond = (float)(0.5 * list_held) * ((fabsf(high) - fabsf(to)) - (fabsf(low) - fabsf(from)));
-    if (half_width < 0.35f) {
-        const float half = 0.5f * (to - from), middle = 0.5f * (to + from);
-        const float y = middle * middle, q = half * half;
-        const float density = (float)list_density * power_of_two(y * -0.72134752f);
-        const float bend = q * (1.0f / 6.0f + q * (y - 3.0f) * (1.0f / 120.0f));
-        return beyond + 2.0f * half * (normal_from_0(middle) - middle * density * bend);
-    }
-    const float fall = power_of_two(to * to * -0.72134752f) - power_of_two(from * from * -0.72134752f);
-    return beyond + to * normal_from_0(to) - from * normal_from_0(from) + (float)list_density * fall;
-}
-
-/* The integral of the normal distribution over an interval around a middle, averaged over a bin that reaches
- * half_bin to either side. Both half lengths are below 0.35. It is the Gaussian's series around the middle, with
- * moments of the sum of two uniform distributions. Its relative error is 3e-7. A difference of integrals would be
- * less accurate far from the event's middle. */
-__host__ __device__ inline float normal_around_bin(float middle, float half_width, float half_bin)
-{
-    const float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
-    const float squares = q * q + p * p;
-    const float moment_4 = squares * (1.0f / 5.0f) + both * (2.0f / 3.0f);
-    const float moment_6 = (q + p) * ((squares - both) * (1.0f / 7.0f) + both);
-    const float moment_8 =
-        (squares * squares - 2.0f * both * both) * (1.0f / 9.0f) + both * (squares * (4.0f / 3.0f) + both * 2.8f);
-    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
-    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f;
-    const float of_4 = (y - 6.0f) * y + 3.0f;
-    const float high = of_6 * moment_6 * (1.0f / 720.0f) + of_8 * moment_8 * (1.0f / 40320.0f);
-    const float sum = 1.0f + ((q + p) * (y - 1.0f) * (1.0f / 6.0f) + (of_4 * moment_4 * (1.0f / 24.0f) + high));
-    return 2.0f * (float)list_density * half_width * power_of_two(y * -0.72134752f) * sum;
-}
-
-/* Fraction of an event's time of flight that lies within half_width of a middle. The event's bin reaches half_bin to
- * either side of 0. All lengths are in standard deviations. Interval and bin can be exchanged, so the difference is
- * taken over the longer one. */
-__host__ __device__ inline float held_of_bin(float middle, float half_width, float half_bin)
-{
-    const float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);
-    if (longer < 0.35f && fabsf(middle) + longer + shorter <= 3.0f)
-        return normal_around_bin(middle, half_width, half_bin) * (float)(1.0 / list_held);
-    return (float)(0.5 / list_held) / half_bin *
-           (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
-}
+constexpr double list_held = LR_TIMES_HELD;
+constexpr double list_density = LR_TIMES_DENSITY;
 
 /* Factors of a walk's slices: T of lr/listmode.h. A whole slice that is short compared with a standard deviation uses
  * derivatives of the Gaussian's integral at its middle, to 1e-6. Without time of flight this gives the chord. If events

@@ -24,20 +24,13 @@ struct pass_uniforms {
 };
 _Static_assert(sizeof(struct pass_uniforms) == 64, "the shader's layout");
 
-/* Finds the number of texels along q, x and y, with or without margins. */
-static void find_extent(const struct lr_direct_layout *layout, bool has_margins, int extent[3])
-{
-    const int inner[3] = {layout->quads, layout->size[0], layout->size[1]};
-    for (int k = 0; k < 3; k++) extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
-}
-
 /* Makes an image of zeros. Images without margins cannot be projected. The context is current in this function and
  * those below, except in functions that make it current. errors: LR_FAILED. */
 static lr_status image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
                             bool has_margins)
 {
-    int extent[3];
-    find_extent(layout, has_margins, extent);
+    int extent[3] = {layout->quads, layout->size[0], layout->size[1]}; /* texels along q, x and y */
+    for (int k = 0; has_margins && k < 3; k++) extent[k] += 2 * layout->margin[k];
     *image = (struct lr_direct_image){.has_margins = has_margins};
     if (has_margins ? layout->buffers : layout->data_buffers) {
         const struct gl_limits *limits = gl_context_limits(layout->ctx);
@@ -74,68 +67,10 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
     return image->texture != NULL || image->buffer != NULL;
 }
 
-/* --- transfers --- */
-
-/* Copies values between the grid's order and the order of texels. */
-static void reorder(const struct lr_direct_layout *layout, float *values, bool has_margins, float *staging,
-                    bool to_texels)
-{
-    const int *size = layout->size;
-    const int64_t slice = (int64_t)size[0] * size[1];
-    int extent[3], margin[3];
-    find_extent(layout, has_margins, extent);
-    for (int k = 0; k < 3; k++) margin[k] = has_margins ? layout->margin[k] : 0;
-    for (int64_t column = 0; column < slice; column++) {
-        const int x = (int)(column % size[0]), y = (int)(column / size[0]);
-        const int64_t row = x + margin[1] + (int64_t)extent[1] * (y + margin[2]);
-        float *texels = staging + FLOATS * (row * extent[0] + margin[0]);
-        float *voxel = values + column;
-        for (int z = 0; z < size[2]; z++, voxel += slice)
-            if (to_texels)
-                texels[z] = *voxel;
-            else
-                *voxel = texels[z];
-    }
-}
-
 /* Takes an image back from the functions, if they have it, for use by OpenGL. */
 static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
 {
     return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
-}
-
-lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values,
-                         bool to_device)
-{
-    const struct lr_direct_layout *layout = &compute->layout;
-    LR_TRY(reclaim(compute, image));
-    /* A buffer is copied with its margins, a texture without margins. */
-    const bool has_margins = image->buffer != NULL && image->has_margins;
-    int extent[3];
-    find_extent(layout, has_margins, extent);
-    const int64_t count = (int64_t)extent[0] * extent[1] * extent[2], bytes = count * FLOATS * (int64_t)sizeof(float);
-    float *staging = lr_alloc(count, FLOATS * sizeof(float), "an image as texels", layout->log);
-    if (staging == NULL) return LR_FAILED;
-    *(to_device ? &layout->traffic->to_device : &layout->traffic->to_host) += bytes;
-    if (to_device) reorder(layout, values, has_margins, staging, true);
-    lr_status status;
-    if (image->buffer != NULL) {
-        status = to_device ? gl_buffer_upload(image->buffer, 0, bytes, staging)
-                           : gl_buffer_read(image->buffer, 0, bytes, staging);
-    } else {
-        const int *all = image->texture->size;
-        const struct gl_box box = {(all[0] - extent[0]) / 2,
-                                   (all[1] - extent[1]) / 2,
-                                   (all[2] - extent[2]) / 2,
-                                   extent[0],
-                                   extent[1],
-                                   extent[2]};
-        status = to_device ? gl_texture_upload_rect(image->texture, &box, staging)
-                           : gl_texture_read(image->texture, &box, staging);
-    }
-    if (!to_device && status == LR_OK) reorder(layout, values, has_margins, staging, false);
-    free(staging);
-    return status;
 }
 
 /* --- passes --- */
@@ -183,12 +118,12 @@ static void set_groups(int64_t threads, int groups[3])
 
 /* Starts a program of these passes. defines: at most two names, and a NULL after the last; NULL = no defines. */
 static struct gl_program *start_program(const struct lr_direct_compute *compute, const char *name,
-                                        const char *const *defines)
+                                        const char *const *defines, bool has_buffers)
 {
     struct gl_define all[4] = {{0}};
     int next = 0;
     for (int k = 0; defines != NULL && defines[k] != NULL; k++) all[next++].name = defines[k];
-    all[next].name = compute->layout.buffers ? "BUFFERS" : NULL;
+    all[next].name = has_buffers ? "BUFFERS" : NULL;
     return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
@@ -196,7 +131,9 @@ static struct gl_program *start_program(const struct lr_direct_compute *compute,
 static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
 {
     struct gl_program **program = forward ? &compute->forward : &compute->back;
-    if (*program == NULL) *program = start_program(compute, forward ? "direct/forward.comp" : "direct/back.comp", NULL);
+    if (*program == NULL)
+        *program =
+            start_program(compute, forward ? "direct/forward.comp" : "direct/back.comp", NULL, compute->layout.buffers);
     return *program;
 }
 
@@ -311,18 +248,11 @@ struct copy {
 
 static lr_status exchange(struct lr_direct_compute *compute, const struct copy *copy)
 {
-    static const char *const defines[3] = {[TO_IMAGE] = "TO_IMAGE", [TO_VECTOR] = NULL, [TO_SUM] = "TO_SUM"};
+    static const char *const defines[3][2] = {[TO_IMAGE] = {"TO_IMAGE"}, [TO_SUM] = {"TO_SUM"}};
     const bool is_buffer = copy->image->buffer != NULL;
     struct gl_program **program = &compute->exchange.programs[copy->direction][is_buffer];
-    if (*program == NULL) {
-        struct gl_define all[3] = {{0}};
-        int next = 0;
-        if (defines[copy->direction] != NULL) all[next++].name = defines[copy->direction];
-        if (is_buffer) all[next].name = "BUFFERS";
-        static const char *const name = "direct/exchange.comp";
-        *program =
-            gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
-    }
+    if (*program == NULL)
+        *program = start_program(compute, "direct/exchange.comp", defines[copy->direction], is_buffer);
     struct pass_uniforms uniforms = pass_of(compute);
     if (!copy->image->has_margins) {
         for (int k = 0; k < 3; k++) {
@@ -338,31 +268,18 @@ static lr_status exchange(struct lr_direct_compute *compute, const struct copy *
     LR_TRY(pass.program != NULL ? reclaim(compute, copy->image) : LR_FAILED);
     const int *grid = uniforms.grid;
     set_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
-    /* The bound range begins at a multiple of the driver's alignment. The vector begins *first numbers later. */
-    int32_t *first = &uniforms.counts[0];
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
-    const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
-    const int64_t aligned = range.offset / alignment * alignment;
-    *first = (int32_t)((range.offset - aligned) / lr_vector_size(copy->vector));
+    int64_t first;
     pass.buffers[LR_BIND_DIRECT_VECTOR] =
-        (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
-
+        gl_range_of(range.buffer, (const int64_t[2]){range.offset, range.offset + range.bytes},
+                    lr_vector_size(copy->vector), &first);
+    uniforms.counts[0] = (int32_t)first;
     uniforms.counts[1] = copy->adds;
     if (copy->direction == TO_IMAGE)
         bind_target(&pass, copy->image);
     else
         bind_source(&pass, copy->image);
     return gl_pass_run(compute->ctx, &pass);
-}
-
-/* Copies between a vector and an image. The functions may have the image at the moment. vector: [num_voxels]. errors:
- * LR_FAILED, LR_NO_DEVICE. */
-static lr_status copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                             const lr_vector *vector, bool to_image)
-{
-    if (!lr_vector_is_on_host(vector))
-        return exchange(compute, &(struct copy){to_image ? TO_IMAGE : TO_VECTOR, false, image, vector});
-    return lr_direct_copy(compute, image, vector->values, to_image);
 }
 
 static lr_status open_vector(const struct lr_direct_compute *compute, const char *name, lr_precision precision,
@@ -377,6 +294,21 @@ static lr_status open_vector(const struct lr_direct_compute *compute, const char
                                                       vector);
 }
 
+lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                         const lr_vector *vector, bool to_image)
+{
+    struct copy copy = {to_image ? TO_IMAGE : TO_VECTOR, false, image, vector};
+    if (!lr_vector_is_on_host(vector)) return exchange(compute, &copy);
+    /* Numbers of the host pass through a vector at the place. */
+    lr_vector *there = &compute->exchange.there;
+    copy.vector = there;
+    LR_TRY(open_vector(compute, "numbers of the host", LR_FLOAT32, there));
+    LR_TRY(to_image ? lr_vector_copy(vector, there) : LR_OK);
+    LR_TRY(exchange(compute, &copy));
+    lr_vector target = *vector;
+    return to_image ? LR_OK : lr_vector_copy(there, &target);
+}
+
 /* --- projections of whole views --- */
 
 static lr_status forward_views(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
@@ -384,12 +316,12 @@ static lr_status forward_views(struct lr_direct_compute *compute, const lr_selec
 {
     const bool is_all = lr_selection_is_all(part);
     const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
-    LR_TRY(copy_vector(compute, &compute->in, image, true));
+    LR_TRY(lr_direct_copy(compute, &compute->in, image, true));
     for (int k = 0; k < count; k++) {
         const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
         LR_TRY(lr_progress_report(compute->params.progress, "projecting", k, count));
         LR_TRY(run_view(compute, true, is_all ? k : part->pairs[k]));
-        LR_TRY(copy_vector(compute, &compute->out, &histo, false));
+        LR_TRY(lr_direct_copy(compute, &compute->out, &histo, false));
     }
     return LR_OK;
 }
@@ -405,16 +337,16 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
         LR_TRY(lr_progress_report(compute->params.progress, "projecting back", k, count));
         if (values != NULL) {
             const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
-            LR_TRY(copy_vector(compute, &compute->in, &histo, true));
+            LR_TRY(lr_direct_copy(compute, &compute->in, &histo, true));
         } else if (k == 0) {
             LR_TRY(open_vector(compute, "a histo-image of ones", LR_FLOAT32, ones));
             LR_TRY(lr_vector_fill(ones, 1.0));
-            LR_TRY(copy_vector(compute, &compute->in, ones, true));
+            LR_TRY(lr_direct_copy(compute, &compute->in, ones, true));
         }
         LR_TRY(run_view(compute, false, is_all ? k : part->pairs[k]));
 
         /* The image is the result of one view, or the sum over several views in double. */
-        if (count == 1) return copy_vector(compute, &compute->out, image, false);
+        if (count == 1) return lr_direct_copy(compute, &compute->out, image, false);
         LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
         LR_TRY(exchange(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
     }
@@ -426,39 +358,23 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
-    const bool copies_in = in != NULL && !lr_vector_is_on_host(in), copies_out = !lr_vector_is_on_host(out);
-    lr_vector host_in = in != NULL ? *in : (lr_vector){0}, host_out = *out;
-    lr_vector_params params = {.name = "values of single voxels", .log = compute->params.log};
-    lr_status status = LR_OK;
-    if (copies_out) {
-        params.count = out->count;
-        LR_TRY(lr_vector_create(&params, &host_out));
-    }
-    if (copies_in) {
-        params.count = in->count;
-        status = lr_vector_create(&params, &host_in);
-        if (status == LR_OK) {
-            status = lr_vector_copy(in, &host_in);
-            if (status != LR_OK) lr_vector_destroy(&host_in);
-        }
-    }
-    if (status == LR_OK) {
-        const lr_vector *from = in != NULL ? &host_in : NULL;
-        status = is_forward ? lr_direct_views_forward(&compute->views, part, from, &host_out)
-                            : lr_direct_views_back(&compute->views, part, from, &host_out);
-        if (status == LR_OK && copies_out) status = lr_vector_copy(&host_out, out);
-        if (copies_in) lr_vector_destroy(&host_in);
-    }
-    if (copies_out) lr_vector_destroy(&host_out);
+    const lr_vector_params here = {.count = out->count, .name = "values of single voxels", .log = compute->params.log};
+    const bool is_there = !lr_vector_is_on_host(out);
+    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
+    LR_TRY(is_there ? lr_vector_create(&here, &to) : LR_OK);
+    lr_status status = in != NULL ? lr_vector_bring(in, &here, &from) : LR_OK;
+    if (status == LR_OK)
+        status = lr_direct_views_project(&compute->views, is_forward, part, in != NULL ? &from : NULL, &to);
+    if (status == LR_OK && is_there) status = lr_vector_copy(&to, out);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
     return status;
 }
 
-/* Projects forward or back, as the functions of struct lr_backend_fns do. Makes the context current. Values of single
- * voxels are copied through the host. Vectors are in float32, on the host or at the place. in: NULL = a back-projection
- * of ones. */
-static lr_status project(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
-                         const lr_vector *in, lr_vector *out)
+/* Values of single voxels are copied through the host. */
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
+    struct lr_direct_compute *compute = self;
     const bool is_listed = part != NULL && part->lors != NULL;
     const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
     LR_TRY(gl_context_make_current(compute->ctx));
@@ -547,8 +463,7 @@ static lr_status open_resident(struct lr_direct_compute *compute)
 static lr_status open_updates(void *self, const struct lr_update_plan *plan, bool *has_room)
 {
     struct lr_direct_compute *compute = self;
-    const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
-    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    const double room = (double)lr_place_budget(compute->place, 0, 2);
     double bytes[2];
     /* bytes[0]: of an image with margins; bytes[1]: of one without. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
@@ -616,7 +531,7 @@ static lr_status load(void *self, int subset, const struct lr_update_data *data)
             const lr_vector histo =
                 lr_vector_part(loads[n].values, k * compute->views.num_voxels, compute->views.num_voxels);
             status = image_init(loads[n].image, &compute->layout, loads[n].label, false);
-            if (status == LR_OK) status = copy_vector(compute, loads[n].image, &histo, true);
+            if (status == LR_OK) status = lr_direct_copy(compute, loads[n].image, &histo, true);
         }
     }
     gl_context_release(compute->ctx);
@@ -636,7 +551,7 @@ static lr_status set_image(void *self, const lr_vector *image)
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
         if (status == LR_OK) status = gl_program_wait(back);
     }
-    if (status == LR_OK) status = copy_vector(compute, &compute->resident->image, image, true);
+    if (status == LR_OK) status = lr_direct_copy(compute, &compute->resident->image, image, true);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -645,7 +560,7 @@ static lr_status get_image(void *self, lr_vector *image)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = copy_vector(compute, &compute->resident->image, image, false);
+    const lr_status status = lr_direct_copy(compute, &compute->resident->image, image, false);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -680,7 +595,8 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
     static const char *const defines[4][3] = {
         {NULL}, {"ADDITIVE", NULL}, {"FACTORS", NULL}, {"ADDITIVE", "FACTORS", NULL}};
     struct gl_program **program = &compute->resident->discrepancy[which];
-    if (*program == NULL) *program = start_program(compute, "direct/discrepancy.comp", defines[which]);
+    if (*program == NULL)
+        *program = start_program(compute, "direct/discrepancy.comp", defines[which], compute->layout.buffers);
     pass.program = *program;
 
     pass.textures[LR_UNIT_DIRECT_COUNTS] = data->counts.texture;
@@ -699,7 +615,7 @@ static lr_status combine(struct lr_direct_compute *compute, const struct lr_dire
     struct gl_pass pass = texel_pass(&uniforms, image);
     pass.label = "DIRECT update";
     if (compute->resident->combine == NULL)
-        compute->resident->combine = start_program(compute, "direct/combine.comp", NULL);
+        compute->resident->combine = start_program(compute, "direct/combine.comp", NULL, compute->layout.buffers);
     pass.program = compute->resident->combine;
     bind_source(&pass, change->by);
     if (change->sensitivity != NULL) {
@@ -786,7 +702,7 @@ static lr_status find_sensitivity(void *self, int subset, lr_vector *image)
     struct lr_direct_image *sum = resident->is_ramla ? &resident->sum : &block->sensitivity;
     lr_status status = LR_OK;
     if (resident->is_ramla || !lr_direct_image_exists(sum)) status = add_up_sensitivity(compute, block, sum);
-    if (status == LR_OK) status = copy_vector(compute, sum, image, false);
+    if (status == LR_OK) status = lr_direct_copy(compute, sum, image, false);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -824,9 +740,12 @@ static lr_status time_task(void *self, const lr_direct_task *task, double *devic
     lr_status status = LR_OK;
     LR_TRY(gl_context_make_current(compute->ctx));
     if (task->work == LR_DIRECT_WORK_READING) {
-        float *values = lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
-        status = values != NULL ? lr_direct_copy(compute, &resident->image, values, false) : LR_FAILED;
-        free(values);
+        lr_vector values;
+        status = lr_vector_create(
+            &(lr_vector_params){.count = compute->views.num_voxels, .name = "an image", .log = compute->params.log},
+            &values);
+        if (status == LR_OK) status = lr_direct_copy(compute, &resident->image, &values, false);
+        lr_vector_destroy(&values);
     } else if (task->work != LR_DIRECT_WORK_TABLES) {
         compute->is_unordered = true;
         status = lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
@@ -855,22 +774,15 @@ static lr_status direct_project(void *self, const struct lr_direct_projection *p
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
+    const int64_t voxels = compute->views.num_voxels;
+    const lr_vector in = lr_vector_of_floats(projection->in, voxels);
+    const lr_vector out = lr_vector_of_floats(projection->out, voxels);
     lr_status status = LR_OK;
-    if (!projection->is_same) status = lr_direct_copy(compute, &compute->in, (float *)(uintptr_t)projection->in, true);
+    if (!projection->is_same) status = lr_direct_copy(compute, &compute->in, &in, true);
     if (status == LR_OK) status = run_view(compute, projection->is_forward, projection->view);
-    if (status == LR_OK) status = lr_direct_copy(compute, &compute->out, projection->out, false);
+    if (status == LR_OK) status = lr_direct_copy(compute, &compute->out, &out, false);
     gl_context_release(compute->ctx);
     return status;
-}
-
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
-{
-    return project(self, true, part, image, values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    return project(self, false, part, values, image);
 }
 
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
@@ -899,7 +811,6 @@ static lr_status init(struct lr_direct_compute *compute)
     *layout = (struct lr_direct_layout){
         .ctx = compute->ctx,
         .log = params->log,
-        .traffic = &compute->place->traffic,
         .size = {params->grid.size[0], params->grid.size[1], params->grid.size[2]},
         .quads = (params->grid.size[2] + FLOATS - 1) / FLOATS,
         .buffers = params->storage == LR_DIRECT_BUFFERS,
@@ -938,6 +849,7 @@ static void destroy(void *self)
         resident_destroy(compute);
         lr_vector_destroy(&compute->exchange.ones);
         lr_vector_destroy(&compute->exchange.sum);
+        lr_vector_destroy(&compute->exchange.there);
         for (int k = 0; k < 6; k++) gl_program_destroy(compute->exchange.programs[k / 2][k % 2]);
         if (compute->self != NULL) compute->functions->destroy(compute->self);
         gl_stopwatch_destroy(compute->watch);
@@ -963,8 +875,7 @@ static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
 static const struct lr_backend_fns compute_fns = {
     .name = "compute",
     .has_parts = true,
-    .forward = forward,
-    .back = back,
+    .project = project,
     .rows = rows,
     .device_seconds = device_seconds,
     .updates = &updates,

@@ -19,12 +19,11 @@
 struct lr_direct_layout {
     struct gl_context *ctx;
     const lr_log *log;
-    int size[3];         /* size of the grid */
-    int quads;           /* number of quads; a quad is four slices */
-    int margin[3];       /* zeros on each side: quads, columns along x and along y */
-    bool buffers;        /* images with margins are storage buffers, not textures */
-    bool data_buffers;   /* images without margins are buffers, too; OpenGL passes cannot read them */
-    lr_traffic *traffic; /* counts uploads and reads; must outlive the images */
+    int size[3];       /* size of the grid */
+    int quads;         /* number of quads; a quad is four slices */
+    int margin[3];     /* zeros on each side: quads, columns along x and along y */
+    bool buffers;      /* images with margins are storage buffers, not textures */
+    bool data_buffers; /* images without margins are buffers, too; OpenGL passes cannot read them */
 };
 
 /* An image, in a texture or in a buffer. Both members are NULL if there is no image. */
@@ -61,6 +60,7 @@ struct lr_direct_exchange {
     struct gl_program *programs[3][2]; /* [direction][images in textures or buffers] */
     lr_vector sum;                     /* sum of back-projections, in double */
     lr_vector ones;                    /* a histo-image of ones, for sensitivities */
+    lr_vector there;                   /* numbers on their way from or to the host */
 };
 
 /* An operation that changes an image by means of other images (shaders/direct/combine.comp). */
@@ -144,9 +144,10 @@ void lr_direct_close_tables(struct lr_direct_compute *compute);
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_backend *backend);
 
-/* Copies values [nz][ny][nx] to an image (to_device), or from it. The image is first taken back from the functions. */
-lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values,
-                         bool to_device);
+/* Copies between a vector, on the host or at the place, and an image. The functions may have the image. vector:
+ * [num_voxels], in float32. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                         const lr_vector *vector, bool to_image);
 
 /* Runs all projections of a task into the same target, one after another, or in any order if is_unordered. Waits for
  * the device. device_seconds: by the device's clock, s. */

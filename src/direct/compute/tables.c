@@ -272,10 +272,7 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
     struct lr_direct_view_tables *kept = &compute->tables[view];
     if (kept->map != NULL) return kept;
     if (compute->borrowed_view == view) return &compute->borrowed;
-    const int64_t device_bytes = gl_context_limits(compute->ctx)->memory_bytes;
-    const int64_t most_bytes = compute->params.max_memory_bytes > 0
-                                   ? compute->params.max_memory_bytes
-                                   : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 4;
+    const int64_t most_bytes = lr_place_budget(compute->place, compute->params.max_memory_bytes, 4);
     finish(&compute->borrowed);
     compute->borrowed_view = -1;
     if (init(kept, compute, view) != LR_OK) return NULL;

@@ -108,8 +108,7 @@ lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, st
     static const struct lr_backend_fns fns = {.name = "cpu",
                                               .computes_in_double = true,
                                               .has_parts = true,
-                                              .forward = lr_direct_views_forward,
-                                              .back = lr_direct_views_back,
+                                              .project = lr_direct_views_project,
                                               .rows = lr_direct_views_rows,
                                               .destroy = destroy};
     struct direct_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);

@@ -5,13 +5,11 @@
 #include "listmode/events.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/parallel.h"
 #include "common/bindings.h"
 #include "gl/vectors.h"
 #include "listmode/compute/listmode.h"
 #include "listmode/hull.h"
 #include "listmode/line.h"
-#include "listmode/tube.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -143,8 +141,11 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     device->segment_events = device->is_streamed ? compute->most_lines : most;
     device->num_segments = device->is_streamed ? 1 : (int)((total + most - 1) / most);
     /* A sensitivity uses its events only once. Ordering them would therefore take longer than it saves. */
-    if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
-        LR_TRY(lr_listmode_order(compute));
+    if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX) {
+        device->pieces.each = LR_LISTMODE_PIECE;
+        device->order = lr_alloc(total, sizeof(*device->order), "ordering events", log);
+        LR_TRY(device->order != NULL ? lr_listmode_order(&compute->params, device->order, &device->pieces) : LR_FAILED);
+    }
     device->segments = lr_alloc(device->num_segments, sizeof(*device->segments), "events", compute->params.log);
     if (device->segments == NULL) return LR_FAILED;
     for (int k = 0; k < device->num_segments; k++) {
@@ -232,8 +233,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
         events->streamed_end = chunk->end;
     }
 
-    struct gl_program *program =
-        lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
+    struct gl_program *program = lr_listmode_program(compute, lr_listmode_for(LR_LISTMODE_PREPARE, false));
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                           (const int[3]){gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1});
@@ -248,102 +248,4 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
         selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = compute->scale};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     return gl_pass_run(compute->ctx, &pass);
-}
-
-/* --- order --- */
-
-/* The events of a group are sorted by the size of their windows, then by the slices that their lines cross, so that the
- * threads of a warp have about the same work. */
-
-enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
-
-/* The events of one group, which begin at `begin` of the arrays. */
-struct group {
-    const struct lr_listmode_compute *compute;
-    int64_t begin, count;
-    int axis;
-    struct lr_listmode_ticket *tickets; /* [count] */
-    struct lr_listmode_device_events *events;
-};
-
-static void find_keys(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct group *group = user;
-    const struct lr_listmode_model *model = group->compute->params.model;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        struct lr_listmode_line line;
-        struct lr_listmode_walk walk;
-        double halves[2] = {1.0, 1.0};
-        int slices[2];
-        lr_listmode_line_of(group->compute->params.events, group->begin + k, group->axis, &line);
-        lr_listmode_walk_of(&line, &model->grid, &walk);
-        lr_listmode_slices(&walk, slices);
-        if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
-        for (int c = 0; c < 2; c++) {
-            /* A slice is skipped if the line crosses it more than half a window outside the grid. */
-            const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
-            const double position = walk.position[c], step = walk.step[c];
-            if (fabs(step) < 1e-9) {
-                slices[1] = position > low && position < high ? slices[1] : slices[0];
-                continue;
-            }
-            const double a = (low - position) / step, b = (high - position) / step;
-            slices[0] = (int)fmin(fmax(floor(fmin(a, b)), slices[0]), slices[1]);
-            slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
-        }
-        const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
-        const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
-        /* Windows of up to four voxels come first, then windows of five, then larger ones:
-         * shaders/listmode/kernel.glsl. */
-        const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
-        const uint32_t size = width <= 4 ? 0u : width <= 5 ? 1u : 2u;
-        group->tickets[k] =
-            (struct lr_listmode_ticket){(int32_t)k, size << 2 * SLICE_BITS | first << SLICE_BITS | last};
-    }
-}
-
-static void take_order(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct group *group = user;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        const struct lr_listmode_ticket *ticket = &group->tickets[k];
-        group->events->order[group->begin + k] = (uint32_t)(group->begin + ticket->number);
-        group->events->keys[group->begin + k] = ticket->key;
-    }
-}
-
-void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
-{
-    slices[0] = (int32_t)(key >> SLICE_BITS & LAST_SLICE);
-    slices[1] = (int32_t)(key & LAST_SLICE);
-}
-
-lr_status lr_listmode_order(struct lr_listmode_compute *compute)
-{
-    static const char what[] = "ordering events";
-    struct lr_listmode_device_events *events = &compute->events;
-    const lr_log *log = compute->params.log;
-    const int64_t count = compute->params.events->layout.count;
-    const int64_t longest = lr_listmode_longest_group(compute->params.events);
-    struct lr_listmode_ticket *tickets[2];
-    events->order = lr_alloc(count, sizeof(*events->order), what, log);
-    events->keys = lr_alloc(count, sizeof(*events->keys), what, log);
-    for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), what, log);
-    const bool has_all = events->order && events->keys && tickets[0] && tickets[1];
-    const struct lr_listmode_events *arrays = compute->params.events;
-    const int asked = compute->params.threads, threads = asked > 0 ? asked : lr_num_processors();
-    for (int64_t k = 0; has_all && k < arrays->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
-        const int g = (int)(k % LR_LISTMODE_GROUPS);
-        const int64_t *ends = &arrays->groups[k / LR_LISTMODE_GROUPS][g];
-        struct group group = {compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0], events};
-        lr_parallel_for(threads, group.count, KEYS_AT_ONCE, find_keys, &group);
-        lr_listmode_sort_tickets(group.tickets, tickets[1], group.count, threads);
-        lr_parallel_for(threads, group.count, KEYS_AT_ONCE, take_order, &group);
-    }
-
-    free(tickets[0]);
-    free(tickets[1]);
-    return has_all ? LR_OK : LR_FAILED;
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-    PIECE = 256,          /* number of lines that are added to a job together */
     LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because adding its sums takes time
                            * too */
     MOST_JOBS = 2048,     /* one side of a range has about this many jobs */
@@ -24,14 +23,6 @@ struct job_builder {
     const struct lr_listmode_compute *compute;
     struct lr_listmode_job *list; /* owned */
     int64_t count, room;
-    int64_t job_work; /* work of a job of the current range and side */
-};
-
-/* Some consecutive lines of a group. */
-struct portion {
-    int64_t begin, end;
-    int axis;
-    int32_t slices[2]; /* the range of slices that the lines cross */
 };
 
 static lr_status add_job(struct job_builder *builder, const struct lr_listmode_job *job)
@@ -42,42 +33,6 @@ static lr_status add_job(struct job_builder *builder, const struct lr_listmode_j
     return LR_OK;
 }
 
-/* Counts the slices within a range that a portion's lines cross, and adds LINE_WORK for each line. */
-static int64_t work_within(const struct job_builder *builder, const struct portion *portion, const int32_t slices[2])
-{
-    int64_t work = 0;
-    for (int64_t k = portion->begin; k < portion->end; k++) {
-        int32_t own[2];
-        lr_listmode_key_slices(builder->compute->events.keys[k], own);
-        const int32_t low = own[0] > slices[0] ? own[0] : slices[0], high = own[1] < slices[1] ? own[1] : slices[1];
-        work += high > low ? high - low + LINE_WORK : 0;
-    }
-    return work;
-}
-
-static struct portion widen(const struct job_builder *builder, const struct portion *portion, int64_t end)
-{
-    struct portion wider = *portion;
-    wider.end = end - portion->end < PIECE ? end : portion->end + PIECE;
-    for (int64_t k = portion->end; k < wider.end; k++) {
-        int32_t own[2];
-        lr_listmode_key_slices(builder->compute->events.keys[k], own);
-        if (own[0] < own[1]) {
-            wider.slices[0] = own[0] < wider.slices[0] ? own[0] : wider.slices[0];
-            wider.slices[1] = own[1] > wider.slices[1] ? own[1] : wider.slices[1];
-        }
-    }
-    return wider;
-}
-
-static int32_t slabs_of(const struct portion *portion, int32_t most)
-{
-    const int32_t length = portion->slices[1] - portion->slices[0];
-    return length > 0 ? (length + most - 1) / most : 0;
-}
-
-/* --- back-projections --- */
-
 static int compare_jobs(const void *a, const void *b)
 {
     const struct lr_listmode_job *left = a, *right = b;
@@ -86,17 +41,22 @@ static int compare_jobs(const void *a, const void *b)
     return left->slices[0] - right->slices[0];
 }
 
-/* Adds the jobs of one side of a range, for the groups of all axes. A job is one slab of a portion of lines; jobs have
- * about the same work. */
-static lr_status add_back_jobs(struct job_builder *builder, const int64_t *groups, int side)
+/* Adds the back-projection's jobs of one side of a range, for the groups of all axes. A job is one slab of a portion
+ * of lines; jobs have about the same work. */
+static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
 {
-    const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
+    const struct lr_listmode_pieces *pieces = &builder->compute->events.pieces;
+    const int64_t *groups = builder->compute->params.events->groups[r], *first = &pieces->first[r * LR_LISTMODE_GROUPS];
+    struct lr_listmode_cut cut = {.each = pieces->each, .line_work = LINE_WORK};
     const int64_t begin = builder->count;
     int64_t total = 0;
-    for (int g = side; g < LR_LISTMODE_GROUPS; g += 2)
-        total += work_within(builder, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
+    for (int g = side; g < LR_LISTMODE_GROUPS; g += 2) {
+        const struct lr_listmode_portion all = {.events = {groups[g], groups[g + 1]},
+                                                .pieces = pieces->list + first[g]};
+        total += lr_listmode_work(&cut, &all, lr_listmode_all);
+    }
     const int64_t each = total / lr_listmode_most_jobs(MOST_JOBS) + 1;
-    builder->job_work = each > LEAST_WORK ? each : LEAST_WORK;
+    cut.job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
         /* A job has at most as many slices and lines as the shader's sums can hold. */
@@ -104,34 +64,22 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
         lr_listmode_cut_slabs(builder->compute, &uniforms);
         const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
         const int limit = LR_EVENTS_GROUP * LR_LISTMODE_LINES_OF_THREAD;
-        const int most[2] = {uniforms.slab[0], lines < limit ? lines : limit};
+        cut.slab = uniforms.slab[0];
+        cut.most_events = (lines < limit ? lines : limit) - cut.each + 1;
         const int64_t *ends = &groups[2 * axis + side];
-        struct portion portion = {.end = ends[0]};
-        while (portion.end < ends[1]) {
-            /* Pieces are added until each slab has about the work of a job. If one more piece would need more slabs,
-             * half of that work is enough. */
-            const struct portion empty = {portion.end, portion.end, axis, {LR_LISTMODE_KEY_SLICES, 0}};
-            portion = widen(builder, &empty, ends[1]);
-            int64_t work = work_within(builder, &portion, all);
-            while (portion.end < ends[1] && portion.end - portion.begin + PIECE <= most[1]) {
-                const struct portion wider = widen(builder, &portion, ends[1]);
-                const struct portion added = {.begin = portion.end, .end = wider.end};
-                const int32_t now = slabs_of(&portion, most[0]), then = slabs_of(&wider, most[0]);
-                const int64_t enough = builder->job_work * now;
-                if (now > 0 && (work >= enough || (then > now && 2 * work >= enough))) break;
-                portion = wider;
-                work += work_within(builder, &added, all);
-            }
-            const int32_t slabs = slabs_of(&portion, most[0]);
-            const int64_t first = portion.slices[0], length = portion.slices[1] - first;
+        for (int64_t next = ends[0]; next < ends[1];) {
+            const struct lr_listmode_extent *from = pieces->list + first[2 * axis + side] + (next - ends[0]) / cut.each;
+            const struct lr_listmode_portion portion =
+                lr_listmode_next_portion(&cut, from, (const int64_t[2]){next, ends[1]});
+            const int32_t slices = portion.slices[1] - portion.slices[0];
+            const int32_t slabs = slices > 0 ? lr_listmode_slabs(&cut, slices) : 0;
             for (int32_t k = 0; k < slabs; k++) {
-                struct lr_listmode_job job = {
-                    .lines = {(int32_t)portion.begin, (int32_t)(portion.end - portion.begin), axis},
-                    .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
-                work = work_within(builder, &portion, job.slices);
-                job.lines[3] = (int32_t)work; /* shaders do not read it */
-                LR_TRY(work > 0 ? add_job(builder, &job) : LR_OK);
+                struct lr_listmode_job job = {.lines = {(int32_t)next, (int32_t)(portion.events[1] - next), axis}};
+                lr_listmode_slab(&portion, slabs, k, job.slices);
+                job.lines[3] = (int32_t)lr_listmode_work(&cut, &portion, job.slices); /* shaders do not read it */
+                LR_TRY(add_job(builder, &job));
             }
+            next = portion.events[1];
         }
     }
     if (builder->count > begin)
@@ -139,22 +87,24 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
     return LR_OK;
 }
 
-/* --- groups of lines --- */
-
-static lr_status add_line_jobs(struct job_builder *builder, const int64_t *groups, int side, int lines)
+/* Adds the forward projection's jobs of one side of a range, `lines` lines each. Their slices are those of all pieces
+ * that have some of their lines. */
+static lr_status add_forward_jobs(struct job_builder *builder, int64_t r, int side, int lines)
 {
+    const struct lr_listmode_pieces *pieces = &builder->compute->events.pieces;
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t *ends = &groups[2 * axis + side];
+        const int group = 2 * axis + side;
+        const int64_t *ends = &builder->compute->params.events->groups[r][group];
+        const struct lr_listmode_extent *list = pieces->list + pieces->first[r * LR_LISTMODE_GROUPS + group];
         for (int64_t first = ends[0]; first < ends[1]; first += lines) {
-            struct portion portion = {first, first, axis, {LR_LISTMODE_KEY_SLICES, 0}};
-            while (portion.end < ends[1] && portion.end < first + lines) {
-                const int64_t end = first + lines < ends[1] ? first + lines : ends[1];
-                portion = widen(builder, &portion, end);
+            const int64_t last = first + lines < ends[1] ? first + lines : ends[1];
+            struct lr_listmode_job job = {.lines = {(int32_t)first, (int32_t)(last - first), axis},
+                                          .slices = {LR_LISTMODE_KEY_SLICES, 0}};
+            for (int64_t k = (first - ends[0]) / pieces->each; k * pieces->each < last - ends[0]; k++) {
+                job.slices[0] = list[k].slices[0] < job.slices[0] ? list[k].slices[0] : job.slices[0];
+                job.slices[1] = list[k].slices[1] > job.slices[1] ? list[k].slices[1] : job.slices[1];
             }
-            const struct lr_listmode_job job = {
-                .lines = {(int32_t)first, (int32_t)(portion.end - first), axis},
-                .slices = {portion.slices[0] < portion.slices[1] ? portion.slices[0] : portion.slices[1],
-                           portion.slices[1]}};
+            job.slices[0] = job.slices[0] < job.slices[1] ? job.slices[0] : job.slices[1];
             LR_TRY(add_job(builder, &job));
         }
     }
@@ -165,16 +115,14 @@ static lr_status add_line_jobs(struct job_builder *builder, const int64_t *group
  * LR_FAILED. */
 static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
-    const struct lr_listmode_events *events = compute->params.events;
-    const int64_t sides = 2 * events->layout.num_pairs;
+    const int64_t sides = 2 * compute->params.events->layout.num_pairs;
     struct job_builder builder = {.compute = compute};
     jobs->first = lr_alloc(sides + 1, sizeof(*jobs->first), "jobs", compute->params.log);
     lr_status status = jobs->first != NULL ? LR_OK : LR_FAILED;
     for (int64_t k = 0; status == LR_OK && k < sides; k++) {
-        const int64_t *groups = events->groups[k / 2];
         jobs->first[k] = builder.count;
-        status = lines > 0 ? add_line_jobs(&builder, groups, (int)(k % 2), lines)
-                           : add_back_jobs(&builder, groups, (int)(k % 2));
+        status = lines > 0 ? add_forward_jobs(&builder, k / 2, (int)(k % 2), lines)
+                           : add_back_jobs(&builder, k / 2, (int)(k % 2));
     }
     if (status == LR_OK) {
         jobs->first[sides] = builder.count;
@@ -299,27 +247,32 @@ static struct cached_pass describe(const struct lr_listmode_projection *p, int s
 
 /* --- passes --- */
 
-static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid)
+lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid, bool is_added)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const struct lr_listmode_values grid = lr_listmode_image(p, image);
     const int64_t all[2] = {0, image->count};
     const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
+    const bool is_one = to_grid || !compute->caches_lines;
     struct cached_pass uniforms = describe(p, 0);
     struct gl_pass pass = {
-        .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, to_grid ? 1 : AXES, 1},
+        .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, is_one ? 1 : AXES, 1},
         .barriers = usual_barriers};
     int64_t first;
-    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
+    if (!compute->caches_lines) { /* slices and sums are those of the current axis */
+        uniforms.frames[0] = uniforms.frames[p->axis];
+        uniforms.frames[0].slab[3] = 1;
+    }
+    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(image, all, &first);
     uniforms.values_at[2] = (int32_t)first;
+    uniforms.values_at[3] = is_added;
     if (to_grid) {
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
         pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     } else {
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
     }
-    return lr_listmode_run_program(compute, to_grid ? LR_LISTMODE_CACHED_TO_GRID : LR_LISTMODE_CACHED_TO_SLICES,
-                                   &uniforms, sizeof(uniforms), &pass);
+    const int number = lr_listmode_for(to_grid ? LR_LISTMODE_TO_GRID : LR_LISTMODE_TO_SLICES, false);
+    return lr_listmode_run_program(compute, number, &uniforms, sizeof(uniforms), &pass);
 }
 
 static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
@@ -347,13 +300,12 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
 
 /* Runs jobs ends[0] to ends[1] - 1 of a table. With software renderers, each pass is short, so that the user can
  * cancel a projection. */
-static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
+static lr_status run_jobs(struct lr_listmode_projection *p, int number, const int64_t ends[2],
                           const struct gl_pass *what)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const bool is_timed = which == LR_LISTMODE_CACHED_FORWARD_TOF || which == LR_LISTMODE_CACHED_BACK_TOF;
     const int64_t most = gl_context_limits(compute->ctx)->small_batches ? JOBS_AT_ONCE : MOST_AT_ONCE;
-    struct cached_pass uniforms = describe(p, is_timed);
+    struct cached_pass uniforms = describe(p, number % 2);
     for (int64_t at = ends[0]; at < ends[1]; at += most) {
         struct gl_pass pass = *what;
         const int64_t count = ends[1] - at < most ? ends[1] - at : most;
@@ -363,7 +315,7 @@ static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_pro
         pass.groups[1] = gl_divide_up(count, MOST_GROUPS);
         pass.groups[2] = 1;
         LR_TRY(lr_progress_report(compute->params.progress, p->what, p->done, p->total));
-        LR_TRY(lr_listmode_run_program(compute, which, &uniforms, sizeof(uniforms), &pass));
+        LR_TRY(lr_listmode_run_program(compute, number, &uniforms, sizeof(uniforms), &pass));
     }
     return LR_OK;
 }
@@ -379,7 +331,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
     pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
     for (int side = 0; side < 2; side++)
-        LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_FORWARD + side, &jobs->first[2 * r + side], &pass));
+        LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_FORWARD, side), &jobs->first[2 * r + side], &pass));
     p->done += (double)(p->selected.window[1] - p->selected.window[0]);
     return LR_OK;
 }
@@ -403,7 +355,8 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
     pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->cache.others;
     compute->cache.are_taken[r] = true;
-    return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
+    return lr_listmode_run_program(compute, lr_listmode_for(LR_LISTMODE_CACHED_VALUES, false), &uniforms,
+                                   sizeof(uniforms), &pass);
 }
 
 /* Runs a pass over the listed lines, whose values are not usual. The pass adds the lines, or finds a bound of their
@@ -418,8 +371,8 @@ static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_
     pass.buffers[LR_BIND_LIST_OTHERS].buffer = p->compute->cache.others;
     for (int side = 0; side < 2; side++) {
         const struct cached_pass uniforms = describe(p, side);
-        LR_TRY(has_side[side] ? lr_listmode_run_program(p->compute, which + side, &uniforms, sizeof(uniforms), &pass)
-                              : LR_OK);
+        if (!has_side[side]) continue;
+        LR_TRY(lr_listmode_run_program(p->compute, lr_listmode_for(which, side), &uniforms, sizeof(uniforms), &pass));
     }
     return LR_OK;
 }
@@ -442,7 +395,7 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     }
     cache->are_found = true;
     if (p->forward) {
-        LR_TRY(reorder(p, image, false));
+        LR_TRY(lr_listmode_reorder(p, image, false, false));
         return lr_listmode_each_range(p, forward_range);
     }
 
@@ -462,10 +415,10 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
     for (int64_t r = 0; r < ranges; r++)
         for (int side = 0; side < 2 && cache->are_taken[r]; side++)
-            LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_BACK + side, &jobs->first[2 * r + side], &pass));
+            LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_BACK, side), &jobs->first[2 * r + side], &pass));
 
     LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));
-    LR_TRY(reorder(p, image, true));
+    LR_TRY(lr_listmode_reorder(p, image, true, false));
     cache->are_sums_clear = true;
     return LR_OK;
 }

@@ -6,12 +6,121 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "common/bindings.h"
 #include "gl/context.h"
 #include "gl/vectors.h"
-#include "listmode/tube.h"
+#include "listmode/hull.h"
+#include "listmode/line.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* --- upper bounds of the elements of the exact kernel, and of their number --- */
+
+/* A thread takes this many events at a time. */
+enum { GRAIN = 1 << 16 };
+
+struct shortest {
+    const struct lr_listmode_events *events;
+    double *squares; /* squared length of each thread's shortest line */
+};
+
+static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct shortest *shortest = user;
+    const struct lr_listmode_events *events = shortest->events;
+    double least = shortest->squares[worker];
+    for (int64_t k = begin; k < end; k++) {
+        double along[3];
+        vec_sub(events->hits[events->crystals[0][k]], events->hits[events->crystals[1][k]], along);
+        const double square = vec_dot(along, along);
+        least = square < least ? square : least;
+    }
+    shortest->squares[worker] = least;
+}
+
+/* Upper bound of the distance in mm, along axes[1], between a line whose predominant axis is axes[0] and the
+ * positions that its two faces see. The distance that exact_prepare.comp finds is larger by a quarter at most. */
+static double reach_mm(const lr_scanner *scanner, const int axes[2])
+{
+    double most = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double u = hypot(module->u[axes[0]], module->u[axes[1]]) * module->face_mm[0];
+        const double v = hypot(module->v[axes[0]], module->v[axes[1]]) * module->face_mm[1];
+        most = fmax(most, 1.25 * sqrt(0.5) * (u + v));
+    }
+    return most;
+}
+
+/* Fills compute->exact. */
+static void exact_init(struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_backend_params *params = &compute->params;
+    const struct lr_listmode_events *events = params->events;
+    const struct lr_listmode_model *model = params->model;
+    struct lr_listmode_exact *exact = &compute->exact;
+    const int *samples = model->samples;
+    exact->is_leaning = lr_listmode_shared_axis(model->scanner) < 0;
+    exact->point_bits = (int)log2((double)samples[0] * samples[1] * samples[2]);
+    exact->plane_points = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t points = 1;
+        for (int k = 0; k < 3; k++) {
+            const int axes[2] = {axis, k};
+            const double spacing = model->grid.voxel_mm[k] / model->samples[k];
+            const double all = (double)model->grid.size[k] * model->samples[k];
+            const double width = 2.0 * reach_mm(model->scanner, axes) / spacing + 1.01;
+            points *= k != axis ? (int64_t)fmin(width, all) : 1;
+        }
+        exact->plane_points = points > exact->plane_points ? points : exact->plane_points;
+    }
+
+    /* Finds the length of the shortest line. If memory runs out, the length is taken as 0; the bounds below are
+     * valid for 0 too. */
+    struct shortest shortest = {events, lr_alloc(params->threads, sizeof(double), "lengths of lines", params->log)};
+    double least = shortest.squares != NULL ? INFINITY : 0;
+    for (int k = 0; shortest.squares != NULL && k < params->threads; k++) shortest.squares[k] = INFINITY;
+    if (shortest.squares != NULL)
+        lr_parallel_for(params->threads, events->layout.count, GRAIN, find_shortest, &shortest);
+    for (int k = 0; shortest.squares != NULL && k < params->threads; k++) least = fmin(least, shortest.squares[k]);
+    free(shortest.squares);
+    const double shortest_mm = sqrt(least);
+
+    /* Finds the largest face, and the number of pieces that exact_prepare.comp makes of a face for the shortest
+     * line. */
+    double area = 0, edges = 0;
+    exact->pieces = 1;
+    for (int m = 0; m < model->scanner->num_modules; m++) {
+        const double *face = model->scanner->modules[m].face_mm;
+        int64_t pieces = 1;
+        for (int k = 0; k < 2; k++) {
+            const double part = 0.5 * face[k] / (0.5 * shortest_mm);
+            pieces *= (int64_t)fmin(ceil(part / LR_EVENTS_EXACT_HALF + 1e-9), LR_EVENTS_EXACT_PIECES);
+        }
+        exact->pieces = pieces > exact->pieces ? pieces : exact->pieces;
+        area = fmax(area, face[0] * face[1]);
+        edges = fmax(edges, face[0] + face[1]);
+    }
+
+    /* Every point is away from one of the two faces by at least half of the line's length, less the width of the
+     * faces. The solid angle is at most that of a half-space. */
+    const double distance = fmax(0.5 * shortest_mm - edges, 0.0);
+    const double angle = fmin(area / (2.0 * LR_PI * fmax(distance * distance, 1e-30)), 1.0);
+
+    /* The largest density of time of flight, per mm; the factor is 1 for events without time of flight. */
+    const double *edge = model->grid.voxel_mm;
+    const double narrow = 1.0 / fmin(edge[0], fmin(edge[1], edge[2]));
+    const double density = fmin(narrow / LR_LISTMODE_HELD, lr_listmode_largest_density(events));
+    bool has_all_times = true;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++)
+        has_all_times = has_all_times && events->sigma_mm[k] > 0;
+    frexp(1.01 * angle * (has_all_times ? density : fmax(density, 1.0)), &exact->exponent);
+}
 
 /* --- the backend --- */
 
@@ -47,22 +156,11 @@ static lr_status leave(struct lr_listmode_compute *compute, lr_status status)
     return gl_context_leave(compute->ctx, status);
 }
 
-static lr_status project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
-                         const lr_vector *in, lr_vector *out)
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
+    struct lr_listmode_compute *compute = self;
     LR_TRY(enter(compute));
-    lr_values_count_traffic(compute->place, in, out);
     return leave(compute, lr_listmode_project(compute, is_forward, part, in, out));
-}
-
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
-{
-    return project(self, true, part, image, values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    return project(self, false, part, values, image);
 }
 
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
@@ -140,7 +238,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     const struct lr_listmode_backend_params *params = &compute->params;
     const struct gl_limits *limits = gl_context_limits(compute->ctx);
     const bool is_exact = lr_listmode_is_exact(compute);
-    if (is_exact) lr_listmode_exact_init(compute);
+    if (is_exact) exact_init(compute);
     for (int g = 0; !is_exact && g < LR_LISTMODE_GROUPS; g++) {
         if (lr_listmode_has_group(params->events, g)) {
             compute->largest_elements[g] = lr_listmode_largest_element(
@@ -150,9 +248,7 @@ static lr_status init(struct lr_listmode_compute *compute)
 
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
-    const int64_t device_bytes = limits->memory_bytes;
-    const int64_t budget = params->max_memory_bytes > 0 ? params->max_memory_bytes
-                                                        : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 2;
+    const int64_t budget = lr_place_budget(compute->place, params->max_memory_bytes, 2);
     compute->caches_lines = lr_listmode_may_cache(compute, budget);
     const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
 
@@ -185,8 +281,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     LR_TRY(lr_listmode_device_events_init(compute, budget - line_bytes - VOXEL_BYTES * voxels));
     compute->caches_lines = compute->caches_lines && !compute->events.is_streamed;
     LR_TRY(compute->caches_lines ? lr_listmode_cache_init(compute) : LR_OK);
-    free(compute->events.keys);
-    compute->events.keys = NULL;
+    lr_listmode_pieces_finish(&compute->events.pieces);
     return LR_OK;
 }
 
@@ -212,20 +307,19 @@ static void destroy(void *self)
         }
         free(events->segments);
         free(events->order);
-        free(events->keys);
+        lr_listmode_pieces_finish(&events->pieces);
         gl_buffer_destroy(events->modules);
         gl_buffer_destroy(events->sigmas);
         gl_buffer_destroy(events->kinds);
         gl_buffer_destroy(events->crystals);
 
-        gl_buffer_destroy(compute->image);
         gl_buffer_destroy(compute->table);
         gl_buffer_destroy(compute->scale);
         gl_buffer_destroy(compute->sums);
         gl_buffer_destroy(compute->slices);
         gl_buffer_destroy(compute->lines);
         gl_stopwatch_destroy(compute->watch);
-        for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
+        for (int k = 0; k < 2 * LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
 
         gl_context_release(compute->ctx);
     }
@@ -240,8 +334,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     static const struct lr_backend_fns fns = {.name = "compute",
                                               .has_parts = true,
                                               .voxel_bytes = VOXEL_BYTES,
-                                              .forward = forward,
-                                              .back = back,
+                                              .project = project,
                                               .rows = rows,
                                               .device_seconds = device_seconds,
                                               .device_clock = device_clock,

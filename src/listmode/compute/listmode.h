@@ -12,45 +12,33 @@
 #include "gl/timer.h"
 #include "listmode/backend.h"
 #include "listmode/rows.h"
+#include "listmode/schedule.h"
 
+/* Programs. With the exact kernel, those that have a version for exact elements stand for it. */
 enum lr_listmode_program {
-    LR_LISTMODE_PREPARE = 0,
+    LR_LISTMODE_PREPARE,
     LR_LISTMODE_EXPONENTS,
     LR_LISTMODE_USUAL,
     LR_LISTMODE_TO_SLICES,
     LR_LISTMODE_TO_GRID,
-    LR_LISTMODE_FORWARD, /* forward directly, then by slabs; each program is followed by its time-of-flight version */
-    LR_LISTMODE_FORWARD_TOF,
+    LR_LISTMODE_FORWARD, /* forward directly, then by slabs */
     LR_LISTMODE_FORWARD_SLABS,
-    LR_LISTMODE_FORWARD_SLABS_TOF,
     LR_LISTMODE_BACK,
-    LR_LISTMODE_BACK_TOF,
     LR_LISTMODE_BOUND,
-    LR_LISTMODE_BOUND_TOF,
     LR_LISTMODE_ELEMENTS,
-    LR_LISTMODE_ELEMENTS_TOF,
-    LR_LISTMODE_EXACT_PREPARE, /* programs for exact elements, in the same order as above */
-    LR_LISTMODE_EXACT_FORWARD,
-    LR_LISTMODE_EXACT_FORWARD_TOF,
-    LR_LISTMODE_EXACT_BACK,
-    LR_LISTMODE_EXACT_BACK_TOF,
-    LR_LISTMODE_EXACT_BOUND,
-    LR_LISTMODE_EXACT_BOUND_TOF,
-    LR_LISTMODE_EXACT_ELEMENTS,
-    LR_LISTMODE_EXACT_ELEMENTS_TOF,
-    LR_LISTMODE_CACHED_TO_SLICES, /* programs for cached lines */
-    LR_LISTMODE_CACHED_TO_GRID,
-    LR_LISTMODE_CACHED_VALUES,
+    LR_LISTMODE_CACHED_VALUES, /* programs for cached lines */
     LR_LISTMODE_CACHED_FORWARD,
-    LR_LISTMODE_CACHED_FORWARD_TOF,
     LR_LISTMODE_CACHED_BACK,
-    LR_LISTMODE_CACHED_BACK_TOF,
     LR_LISTMODE_CACHED_BOUND,
-    LR_LISTMODE_CACHED_BOUND_TOF,
     LR_LISTMODE_CACHED_OTHERS,
-    LR_LISTMODE_CACHED_OTHERS_TOF,
     LR_LISTMODE_NUM_PROGRAMS
 };
+
+/* A program's number: each has a version for lines without time of flight, and one for lines with it. */
+static inline int lr_listmode_for(enum lr_listmode_program which, bool has_tof)
+{
+    return 2 * (int)which + (has_tof ? 1 : 0);
+}
 
 /* Sizes in bytes of data on the device. LR_LISTMODE_ENDS_BYTES is for the two ends of a line, if lines are given by
  * their ends. Lines are longer with bins of time of flight, and with the exact kernel. */
@@ -77,7 +65,7 @@ struct lr_listmode_device_events {
     int64_t segment_events;
     /* Owned [count]: each device event's index in the arrays. NULL = the device has the order of the arrays. */
     uint32_t *order;
-    uint32_t *keys; /* owned [count]: sort keys of `order`, kept until jobs are made; else NULL */
+    struct lr_listmode_pieces pieces; /* of this order, until jobs are made */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* streamed events on the device */
     struct gl_buffer *crystals, *sigmas, *kinds;
@@ -120,10 +108,10 @@ struct lr_listmode_line_cache {
 
 struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
-    lr_place *place;                                           /* a reference is kept */
-    bool owns_place;                                           /* the place was opened for this backend */
-    struct gl_context *ctx;                                    /* context of the place */
-    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each is created when it is first used */
+    lr_place *place;                                               /* a reference is kept */
+    bool owns_place;                                               /* the place was opened for this backend */
+    struct gl_context *ctx;                                        /* context of the place */
+    struct gl_program *own_programs[2 * LR_LISTMODE_NUM_PROGRAMS]; /* each is created when it is first used */
     struct gl_program **programs; /* own_programs, or the programs of the backend whose sensitivity this one computes */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
@@ -133,7 +121,6 @@ struct lr_listmode_compute {
     struct gl_buffer *slices, *sums, *scale, *table; /* if lines are cached, slices and sums cover all axes */
     bool caches_lines;
     struct lr_listmode_line_cache cache;
-    struct gl_buffer *image; /* image in the grid's order, for vectors on the host; created at first use */
     double largest_elements[LR_LISTMODE_GROUPS]; /* [group]; 0: no events in the group, or the exact kernel */
 };
 
@@ -154,16 +141,16 @@ _Static_assert(sizeof(struct lr_listmode_pass) == 112, "the shaders' layout");
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis);
 
-/* Adds the program and its uniforms to a pass, and runs the pass. errors: LR_FAILED, LR_NO_DEVICE. */
-lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                                  const void *uniforms, int64_t bytes, struct gl_pass *pass);
+/* Adds program `number` (lr_listmode_for) and its uniforms to a pass, and runs the pass. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, int number, const void *uniforms, int64_t bytes,
+                                  struct gl_pass *pass);
 
 /* Runs a program with the uniforms above and the barriers that most passes need. */
-lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, int number, const struct lr_listmode_pass *uniforms,
+                          struct gl_pass *pass);
 
 /* Returns the program; creates it when it is first used. errors: NULL, logged. */
-struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which);
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, int number);
 
 static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *compute)
 {
@@ -199,18 +186,8 @@ int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events);
 /* Uploads the events that fit into `bytes`. The context is current, here and below. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 
-/* Finds events->order, group by group, and the keys. There must be fewer than 2^32 events.
- * errors: LR_FAILED if memory runs out. */
-lr_status lr_listmode_order(struct lr_listmode_compute *compute);
-
-/* Finds the slices that an event's line crosses, from the event's key: the first slice, and one after the last. */
-void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
-
-/* A thread adds this many lines, one after the other. */
-enum { LR_LISTMODE_LINES_OF_THREAD = 32 };
-
-/* A key can hold this many slices across an axis. */
-enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
+/* A thread adds LR_LISTMODE_LINES_OF_THREAD lines, one after the other. Pieces have LR_LISTMODE_PIECE events. */
+enum { LR_LISTMODE_LINES_OF_THREAD = 32, LR_LISTMODE_PIECE = 256 };
 
 /* Sets the chunk to the next events of a group. Events are taken from chunk->end on; the group ends at `end`.
  * Returns false if no events are left. */
@@ -261,11 +238,6 @@ int lr_listmode_most_jobs(int most);
 /* True if workgroups add zero terms instead of branching around them. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 
-/* --- exact elements --- */
-
-/* Fills compute->exact. */
-void lr_listmode_exact_init(struct lr_listmode_compute *compute);
-
 /* --- projections, and rows --- */
 
 /* The functions of struct lr_backend_fns. in, out: image and values if is_forward; otherwise values and image. */
@@ -279,19 +251,12 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
 /* Most workgroups of a pass whose threads handle several items each. */
 enum { LR_LISTMODE_MOST_GROUPS = 1024 };
 
-/* Values of a call on the device. buffer: NULL = all values are 1. */
-struct lr_listmode_values {
-    struct gl_buffer *buffer;
-    int64_t offset; /* bytes */
-    bool is_ours;
-};
-
 struct lr_listmode_projection {
     struct lr_listmode_compute *compute;
     const lr_selection *part;
     const char *what;
-    bool forward, only_large; /* only_large: finds only terms of values that are larger than usual */
-    struct lr_listmode_values values;
+    bool forward, only_large;         /* only_large: finds only terms of values that are larger than usual */
+    const lr_vector *values;          /* at the place; NULL = all values are 1 */
     int axis;                         /* current axis */
     struct lr_listmode_pass uniforms; /* uniforms of the current axis */
     struct lr_listmode_places places; /* indices of the current range's values */
@@ -300,13 +265,13 @@ struct lr_listmode_projection {
     double done, total; /* selected events */
 };
 
-/* Returns a range of the buffer whose begin is aligned as the driver requires. first: index in the returned range of
- * the first float that the caller asked for. */
-struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
-                                  const int64_t floats[2], int64_t *first);
+/* Returns numbers floats[0] .. floats[1] - 1 of a vector at the place as a pass binds them. first: index in the range of
+ * the first one. */
+struct gl_range lr_listmode_align(const lr_vector *vector, const int64_t floats[2], int64_t *first);
 
-/* Returns the buffer of an image in the grid's order: the image's memory at the place, or compute->image. */
-struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p, const lr_vector *image);
+/* Copies an image from the grid's order to slices, across the current axis, or across all axes if lines are cached.
+ * to_grid: moves the sums of slices to the image instead, or adds them to it (is_added), and clears them. */
+lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid, bool is_added);
 
 /* Sets uniforms->unit: bits and exponent of the sums of a projection. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "common/bindings.h"
 #include "gl/context.h"
-#include "listmode/tube.h"
+#include "listmode/line.h"
 
 #include <stdio.h>
 
@@ -15,49 +15,24 @@
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
-    const char *shader, *label;
-    bool slabs, tof, to_grid, usual, cached, bound;
+    const char *shader, *exact, *label; /* exact: the shader for exact elements; NULL = the same */
+    bool slabs, to_grid, usual, cached, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
-    [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events", .slabs = false},
-    [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values", .slabs = false},
-    [LR_LISTMODE_USUAL] = {"listmode/exponents.comp", "usual size of values", .usual = true},
-    [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "terms of large values", .slabs = false},
-    [LR_LISTMODE_BOUND_TOF] = {"listmode/bound.comp", "terms of large values with times", .tof = true},
-    [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", "image to slices", .slabs = false},
-    [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", "sums to the image", .to_grid = true},
-    [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "events forward", .slabs = false},
-    [LR_LISTMODE_FORWARD_TOF] = {"listmode/forward.comp", "events with times forward", .tof = true},
-    [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", "events forward by slabs", .slabs = true},
-    [LR_LISTMODE_FORWARD_SLABS_TOF] = {"listmode/forward.comp", "events with times forward by slabs", .slabs = true,
-                                       .tof = true},
-    [LR_LISTMODE_BACK] = {"listmode/back.comp", "events back", .slabs = false},
-    [LR_LISTMODE_BACK_TOF] = {"listmode/back.comp", "events with times back", .tof = true},
-    [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "elements of events", .slabs = false},
-    [LR_LISTMODE_ELEMENTS_TOF] = {"listmode/elements.comp", "elements of events with times", .tof = true},
-    [LR_LISTMODE_EXACT_PREPARE] = {"listmode/exact_prepare.comp", "faces of events", .slabs = false},
-    [LR_LISTMODE_EXACT_FORWARD] = {"listmode/exact_forward.comp", "exact events forward", .slabs = false},
-    [LR_LISTMODE_EXACT_FORWARD_TOF] = {"listmode/exact_forward.comp", "exact events with times forward", .tof = true},
-    [LR_LISTMODE_EXACT_BACK] = {"listmode/exact_back.comp", "exact events back", .slabs = false},
-    [LR_LISTMODE_EXACT_BACK_TOF] = {"listmode/exact_back.comp", "exact events with times back", .tof = true},
-    [LR_LISTMODE_EXACT_BOUND] = {"listmode/exact_bound.comp", "exact terms of large values", .slabs = false},
-    [LR_LISTMODE_EXACT_BOUND_TOF] = {"listmode/exact_bound.comp", "exact terms of large values with times",
-                                     .tof = true},
-    [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events", .slabs = false},
-    [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp", "exact elements of events with times",
-                                        .tof = true},
-    [LR_LISTMODE_CACHED_TO_SLICES] = {"listmode/order.comp", "image to all slices", .cached = true},
-    [LR_LISTMODE_CACHED_TO_GRID] = {"listmode/order.comp", "all sums to the image", .cached = true, .to_grid = true},
-    [LR_LISTMODE_CACHED_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
-    [LR_LISTMODE_CACHED_FORWARD] = {"listmode/forward.comp", "lines forward", .cached = true, .slabs = true},
-    [LR_LISTMODE_CACHED_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .cached = true,
-                                        .slabs = true, .tof = true},
-    [LR_LISTMODE_CACHED_BACK] = {"listmode/back.comp", "lines back", .cached = true},
-    [LR_LISTMODE_CACHED_BACK_TOF] = {"listmode/back.comp", "lines with times back", .cached = true, .tof = true},
-    [LR_LISTMODE_CACHED_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
-    [LR_LISTMODE_CACHED_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
-                                      .bound = true},
-    [LR_LISTMODE_CACHED_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
-    [LR_LISTMODE_CACHED_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
+    [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "listmode/exact_prepare.comp", "lines of events"},
+    [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", NULL, "sizes of values"},
+    [LR_LISTMODE_USUAL] = {"listmode/exponents.comp", NULL, "usual size of values", .usual = true},
+    [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "listmode/exact_bound.comp", "terms of large values"},
+    [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", NULL, "image to slices"},
+    [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", NULL, "sums to the image", .to_grid = true},
+    [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "listmode/exact_forward.comp", "events forward"},
+    [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", NULL, "events forward by slabs", .slabs = true},
+    [LR_LISTMODE_BACK] = {"listmode/back.comp", "listmode/exact_back.comp", "events back"},
+    [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "listmode/exact_elements.comp", "elements of events"},
+    [LR_LISTMODE_CACHED_VALUES] = {"listmode/values.comp", NULL, "values of lines"},
+    [LR_LISTMODE_CACHED_FORWARD] = {"listmode/forward.comp", NULL, "lines forward", .cached = true, .slabs = true},
+    [LR_LISTMODE_CACHED_BACK] = {"listmode/back.comp", NULL, "lines back", .cached = true},
+    [LR_LISTMODE_CACHED_BOUND] = {"listmode/listed.comp", NULL, "terms of lines with large values", .bound = true},
+    [LR_LISTMODE_CACHED_OTHERS] = {"listmode/listed.comp", NULL, "lines with unusual values"},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
@@ -66,11 +41,13 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
     return ((most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES) - OTHER_SHARED_BYTES) / 4;
 }
 
-struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, int number)
 {
+    const enum lr_listmode_program which = number / 2;
+    const bool has_tof = number % 2 != 0, is_exact = lr_listmode_is_exact(compute) && descriptions[which].exact != NULL;
     const struct lr_listmode_model *model = compute->params.model;
-    struct gl_program **program = &compute->programs[which];
-    char cells[16], threads[16];
+    struct gl_program **program = &compute->programs[number];
+    char cells[16], threads[16], label[80];
     struct gl_define defines[14] = {{"CELLS", cells}};
     int next = 1;
     if (*program != NULL) return *program;
@@ -81,7 +58,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
                {"TABLE", model->kernel == LR_LISTMODE_TUBE && model->tube.table != NULL},
                {"AS_PAPER", model->tube.as_paper},
                {"LEANING", compute->exact.is_leaning},
-               {"TOF", descriptions[which].tof},
+               {"TOF", has_tof},
                {"BINS", lr_listmode_has_bins(compute)},
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
@@ -94,14 +71,17 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
     /* Groups of passes over jobs have a different number of threads. */
-    const bool is_forward = which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_FORWARD_TOF;
-    if (is_forward || which == LR_LISTMODE_CACHED_BACK || which == LR_LISTMODE_CACHED_BACK_TOF) {
-        snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(is_forward));
+    if (which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_BACK) {
+        snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(which == LR_LISTMODE_CACHED_FORWARD));
         defines[next] = (struct gl_define){"GROUP", threads};
     }
-    *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                                          .defines = defines,
-                                                                          .label = descriptions[which].label});
+    snprintf(label, sizeof(label), "%s%s%s", is_exact ? "exact " : "", descriptions[which].label,
+             has_tof ? ", with times" : "");
+    *program =
+        gl_program_start(compute->ctx, &(struct gl_program_params){.compute = is_exact ? descriptions[which].exact
+                                                                                       : descriptions[which].shader,
+                                                                   .defines = defines,
+                                                                   .label = label});
     return *program;
 }
 
@@ -142,10 +122,10 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
     return uniforms;
 }
 
-lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                                  const void *uniforms, int64_t bytes, struct gl_pass *pass)
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, int number, const void *uniforms, int64_t bytes,
+                                  struct gl_pass *pass)
 {
-    pass->program = lr_listmode_program(compute, which);
+    pass->program = lr_listmode_program(compute, number);
     if (pass->program == NULL) return LR_FAILED;
     pass->label = gl_program_label(pass->program);
     pass->uniforms = uniforms;
@@ -153,11 +133,11 @@ lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_l
     return gl_pass_run(compute->ctx, pass);
 }
 
-lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, int number, const struct lr_listmode_pass *uniforms,
+                          struct gl_pass *pass)
 {
     pass->barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
-    return lr_listmode_run_program(compute, which, uniforms, sizeof(*uniforms), pass);
+    return lr_listmode_run_program(compute, number, uniforms, sizeof(*uniforms), pass);
 }
 
 /* --- how much a thread may do --- */

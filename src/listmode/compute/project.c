@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not copied: shaders
- * find an event's value by its index in the selected part. */
+ * Projections of list mode: axis by axis, range by range, chunk by chunk of events; values as passes see them, and the
+ * scale of their sums. Values are not copied: shaders find an event's value by its index in the selected part. */
 #include "listmode/compute/listmode.h"
 
 #include "base/log.h"
@@ -12,29 +12,128 @@
 #include "gl/vectors.h"
 #include "model/lors/selection.h"
 
+#include <math.h>
+
 /* A pass has at most this many slabs. */
 enum { MOST_SLABS = 32768 };
 
-static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid, bool is_added)
+/* A sum has 64 bits: one is its sign, and one is a reserve. The largest term has TERM_BITS. It has fewer bits if
+ * there are so many terms that their sum would not fit. */
+enum { SUM_BITS = 62, TERM_BITS = 44 };
+
+/* EXPONENT_OF_1: the exponent of 1 in a float. LARGE_SHARE: one of this many values may be larger than usual. */
+enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
+
+/* --- images and values --- */
+
+struct gl_range lr_listmode_align(const lr_vector *vector, const int64_t floats[2], int64_t *first)
 {
-    struct lr_listmode_compute *compute = p->compute;
-    struct lr_listmode_pass uniforms = p->uniforms;
-    const struct lr_listmode_values grid = lr_listmode_image(p, image);
-    const int64_t all[2] = {0, image->count};
-    const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
-    struct gl_pass pass = {.groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
-    int64_t first;
-    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
-    uniforms.window[2] = is_added;
-    uniforms.window[3] = (int32_t)first;
-    if (to_grid) {
-        pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    } else {
-        pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
-    }
-    return lr_listmode_run(compute, to_grid ? LR_LISTMODE_TO_GRID : LR_LISTMODE_TO_SLICES, &uniforms, &pass);
+    const struct lr_vector_range range = lr_vector_gl_range(vector);
+    const int64_t size = (int64_t)sizeof(float);
+    const int64_t ends[2] = {range.offset + floats[0] * size, range.offset + floats[1] * size};
+    return gl_range_of(range.buffer, ends, size, first);
 }
+
+/* The largest number of values that one pass can bind. */
+static int64_t most_values(const struct lr_listmode_projection *p)
+{
+    const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
+    const int64_t bytes = limits->max_storage_bytes - limits->storage_alignment;
+    const int64_t most = bytes / (int64_t)sizeof(float);
+    return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
+}
+
+/* --- ranges --- */
+
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take)
+{
+    const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
+    const int64_t *offsets = p->compute->params.events->offsets;
+    const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
+    gl_buffer_destroy(p->map);
+    p->map = NULL;
+    if (p->places.map != NULL && bytes > limits->max_storage_bytes) {
+        return lr_error(p->compute->params.log, LR_FAILED,
+                        "range %lld has %lld events, of which %s cannot pick single ones: make "
+                        "more ranges, or take backend native",
+                        (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits->renderer);
+    }
+    if (p->places.map != NULL) {
+        p->map = lr_data_buffer(p->compute->ctx, "places of a part", bytes, p->places.map);
+        if (p->map == NULL) return LR_FAILED;
+    }
+    for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
+        const int64_t most = most_values(p), left = p->places.count - begin;
+        const int64_t end = begin + (left < most ? left : most);
+        const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
+        p->selected = (struct lr_listmode_selected){
+            .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
+        if (p->values != NULL) p->selected.values = lr_listmode_align(p->values, floats, &p->selected.values_first);
+        LR_TRY(take(p, r));
+    }
+    return LR_OK;
+}
+
+lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take)
+{
+    const struct lr_listmode_backend_params *params = &p->compute->params;
+    lr_status status = LR_OK;
+    for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
+        status = lr_listmode_places_find(&p->places, params->events, p->part, r, params->log);
+        status = status == LR_OK && p->places.count > 0 ? lr_listmode_take_range(p, r, take) : status;
+    }
+    return status;
+}
+
+/* --- scale of sums --- */
+
+/* Finds the unit of sums. Every event may add a term to a sum. The element's exponent is such that 2^exponent
+ * exceeds the largest element by a quarter or more. */
+void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
+{
+    int events_exponent, element_exponent = p->compute->exact.exponent;
+    frexp(p->total, &events_exponent);
+    if (!lr_listmode_is_exact(p->compute)) {
+        double largest = 0;
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) largest = fmax(largest, p->compute->largest_elements[g]);
+        frexp(1.25 * largest, &element_exponent);
+    }
+    const int most = SUM_BITS - events_exponent;
+    const int near_bits = lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0;
+    const int usual = TERM_BITS + p->compute->exact.point_bits + near_bits;
+    uniforms->unit[0] = (float)(most < usual ? most : usual);
+    uniforms->unit[1] = (float)element_exponent;
+}
+
+lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values)
+{
+    const uint32_t ones[3] = {0, EXPONENT_OF_1, EXPONENT_OF_1};
+    gl_buffer_clear(p->compute->scale, 0);
+    if (values == NULL) return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
+
+    /* Counts the values by exponent. */
+    const int64_t most = most_values(p), count = values->count;
+    for (int64_t at = 0; at < count; at += most) {
+        const int64_t floats[2] = {at, at + most < count ? at + most : count};
+        const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
+        struct lr_listmode_pass sizes = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
+        struct gl_pass counting = {
+            .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
+        int64_t first;
+        counting.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(values, floats, &first);
+        counting.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
+        sizes.window[3] = (int32_t)first;
+        LR_TRY(lr_listmode_run(p->compute, lr_listmode_for(LR_LISTMODE_EXPONENTS, false), &sizes, &counting));
+    }
+
+    const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)},
+                                              .window = {lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0}};
+    struct gl_pass pass = {.groups = {1, 1, 1}};
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
+    return lr_listmode_run(p->compute, lr_listmode_for(LR_LISTMODE_USUAL, false), &uniforms, &pass);
+}
+
+/* --- axis by axis --- */
 
 /* Runs a pass over the lines of a chunk: a projection forward or back, or the bound of the terms of large values. */
 static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
@@ -44,13 +143,13 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
     const bool is_exact = lr_listmode_is_exact(compute);
     const int lines = uniforms->size[3];
     struct gl_pass pass = {.groups = {gl_divide_up(lines, is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP), 1, 1}};
-    int program = 0;
+    enum lr_listmode_program program = p->only_large ? LR_LISTMODE_BOUND : LR_LISTMODE_BACK;
     pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
     pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
     if (p->forward) {
         const int plane = uniforms->size[1] * uniforms->size[2], cells = lr_listmode_cells(compute);
         const bool by_slabs = !is_exact && plane <= cells;
-        program = is_exact ? LR_LISTMODE_EXACT_FORWARD : by_slabs ? LR_LISTMODE_FORWARD_SLABS : LR_LISTMODE_FORWARD;
+        program = by_slabs ? LR_LISTMODE_FORWARD_SLABS : LR_LISTMODE_FORWARD;
         if (by_slabs) pass.groups[0] = gl_divide_up(lines, LR_EVENTS_SLAB_GROUP);
         if (!is_exact) uniforms->slab[0] = by_slabs ? cells / plane : 1;
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
@@ -58,8 +157,6 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
         uniforms->window[3] = (int32_t)p->selected.values_first;
     } else {
         pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-        program = p->only_large ? (is_exact ? LR_LISTMODE_EXACT_BOUND : LR_LISTMODE_BOUND)
-                                : (is_exact ? LR_LISTMODE_EXACT_BACK : LR_LISTMODE_BACK);
     }
     if (!p->forward && !p->only_large) {
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
@@ -73,7 +170,7 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
             pass.groups[1] = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
         }
     }
-    return lr_listmode_run(compute, program + (chunk->has_tof ? 1 : 0), uniforms, &pass);
+    return lr_listmode_run(compute, lr_listmode_for(program, chunk->has_tof), uniforms, &pass);
 }
 
 /* Projects the events of a range along the current axis: first events without time of flight, then events with time
@@ -123,7 +220,7 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
         p->axis = axis;
         p->uniforms = lr_listmode_pass_of(p->compute, axis);
         if (p->forward)
-            LR_TRY(reorder(p, image, false, false));
+            LR_TRY(lr_listmode_reorder(p, image, false, false));
         else
             lr_listmode_find_unit(p, &p->uniforms);
         for (int64_t r = 0; r < events->layout.num_pairs; r++) {
@@ -132,47 +229,26 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
             LR_TRY(lr_listmode_places_find(&p->places, events, p->part, r, params->log));
             if (p->places.count > 0) LR_TRY(lr_listmode_take_range(p, r, take_range));
         }
-        if (!p->forward && image != NULL) LR_TRY(reorder(p, image, true, is_added));
+        if (!p->forward && image != NULL) LR_TRY(lr_listmode_reorder(p, image, true, is_added));
         is_added = true;
     }
     return LR_OK;
 }
 
-static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, lr_vector *out)
+/* image, values: at the place; values NULL = all are 1. */
+static lr_status project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const lr_vector *image = p->forward ? in : out, *values = p->forward ? out : in;
-    if (image->values != NULL && compute->image == NULL) {
-        compute->image = lr_data_buffer(
-            compute->ctx, "an image", lr_grid_num_voxels(&compute->params.model->grid) * (int64_t)sizeof(float), NULL);
-        if (compute->image == NULL) return LR_FAILED;
-    }
-    if (p->forward && image->values != NULL) LR_TRY(lr_values_put(image, compute->image, 0));
-    if (values != NULL && values->values == NULL) {
-        const struct lr_vector_range range = lr_vector_gl_range(values);
-        p->values = (struct lr_listmode_values){range.buffer, range.offset, false};
-    } else if (values != NULL) {
-        struct gl_buffer *buffer =
-            lr_values_buffer(compute->ctx, "values of events", values->count, p->forward ? NULL : values);
-        p->values = (struct lr_listmode_values){buffer, 0, true};
-        if (buffer == NULL) return LR_FAILED;
-    }
-
-    if (compute->caches_lines) {
-        LR_TRY(lr_listmode_cached_project(p, image, values));
-    } else if (p->forward) {
-        LR_TRY(take_axes(p, image));
-    } else {
-        gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
-        /* The scale follows from the size of usual values and from the largest term of larger values. */
-        LR_TRY(lr_listmode_find_usual(p, values));
-        p->only_large = true;
-        LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
-        p->only_large = false;
-        LR_TRY(take_axes(p, image));
-    }
-    if (p->forward) return p->values.is_ours ? lr_values_get(p->values.buffer, 0, out) : LR_OK;
-    return image->values != NULL ? lr_values_get(compute->image, 0, out) : LR_OK;
+    p->values = values;
+    if (compute->caches_lines) return lr_listmode_cached_project(p, image, values);
+    if (p->forward) return take_axes(p, image);
+    gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
+    /* The scale follows from the size of usual values and from the largest term of larger values. */
+    LR_TRY(lr_listmode_find_usual(p, values));
+    p->only_large = true;
+    LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
+    p->only_large = false;
+    return take_axes(p, image);
 }
 
 lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
@@ -183,9 +259,19 @@ lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forwa
                                        .what = is_forward ? "projecting" : "back-projecting",
                                        .forward = is_forward,
                                        .total = (double)lr_selection_count(&compute->params.events->layout, part)};
-    const lr_status status = project(&p, in, out);
+    /* Vectors of the host are copied to the place, and back. */
+    const lr_vector_params there = {
+        .place = compute->place, .count = out->count, .name = "numbers of the host", .log = compute->params.log};
+    const bool is_host = out->values != NULL;
+    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
+    LR_TRY(is_host ? lr_vector_create(&there, &to) : LR_OK);
+    lr_status status = in != NULL ? lr_vector_bring(in, &there, &from) : LR_OK;
+    const lr_vector *given = in != NULL ? &from : NULL;
+    if (status == LR_OK) status = is_forward ? project(&p, given, &to) : project(&p, &to, given);
+    if (status == LR_OK && is_host) status = lr_vector_copy(&to, out);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
     gl_buffer_destroy(p.map);
     lr_listmode_places_finish(&p.places);
-    if (p.values.is_ours) gl_buffer_destroy(p.values.buffer);
     return status == LR_OK ? gl_context_check(compute->ctx, p.what) : status;
 }

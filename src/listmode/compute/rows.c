@@ -43,7 +43,7 @@ static lr_status list_chunk(struct lister *lister)
     struct lr_listmode_compute *compute = lister->compute;
     const struct lr_listmode_chunk *chunk = &lister->chunk;
     const bool is_exact = lr_listmode_is_exact(compute);
-    const int program = (is_exact ? LR_LISTMODE_EXACT_ELEMENTS : LR_LISTMODE_ELEMENTS) + (chunk->has_tof ? 1 : 0);
+    const int program = lr_listmode_for(LR_LISTMODE_ELEMENTS, chunk->has_tof);
     const int windows = num_windows(lister, chunk->axis);
     const int at_once = lr_listmode_slices_at_once(compute, chunk->axis);
     const int64_t lines = chunk->end - chunk->begin, stride = lines * (1 + lister->room);

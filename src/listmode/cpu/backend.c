@@ -11,7 +11,6 @@
 #include "listmode/hull.h"
 #include "listmode/line.h"
 #include "listmode/rows.h"
-#include "listmode/tube.h"
 #include "model/lors/selection.h"
 
 #include <math.h>
@@ -341,7 +340,7 @@ static void project_back_to_planes(void *user, int64_t begin, int64_t end, int w
     }
 }
 
-static lr_status project(struct projection *projection, const lr_selection *part)
+static lr_status run(struct projection *projection, const lr_selection *part)
 {
     const struct listmode_cpu *cpu = projection->cpu;
     const struct lr_listmode_events *events = cpu->params.events;
@@ -375,17 +374,12 @@ static lr_status project(struct projection *projection, const lr_selection *part
     return status;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
-    struct projection projection = {.cpu = self, .is_forward = true, .from = image->values, .to = values->values};
-    return project(&projection, part);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    struct projection projection = {.cpu = self, .from = values != NULL ? values->values : NULL, .to = image->values};
-    memset(projection.to, 0, (size_t)image->count * sizeof(*projection.to));
-    return project(&projection, part);
+    struct projection projection = {
+        .cpu = self, .is_forward = is_forward, .from = in != NULL ? in->values : NULL, .to = out->values};
+    if (!is_forward) memset(projection.to, 0, (size_t)out->count * sizeof(*projection.to));
+    return run(&projection, part);
 }
 
 static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
@@ -424,8 +418,7 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
                                               .computes_in_double = true,
                                               .has_parts = true,
                                               .voxel_bytes = 8,
-                                              .forward = forward,
-                                              .back = back,
+                                              .project = project,
                                               .rows = rows,
                                               .destroy = destroy};
     struct listmode_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "correspondence/native/kernels.h"
+#include "listmode/line.h"
 #include "listmode/native/kernels.h"
 #include "listmode/rows.h"
-#include "listmode/tube.h"
 #include "model/lors/selection.h"
 
 #include <stdlib.h>
@@ -172,9 +172,9 @@ static void take_forward(const struct chunk *chunk)
                     forward_events, (void *)(uintptr_t)chunk);
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+static lr_status forward(const struct lr_native_listmode *native, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    const struct lr_native_listmode *native = self;
     struct project project = begin(native, part);
     project.what = "projecting";
     project.take = take_forward;
@@ -254,9 +254,9 @@ static void take_back(const struct chunk *chunk)
     lr_parallel_for(threads, slabs.num, 1, work_slabs, &slabs);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+static lr_status back(const struct lr_native_listmode *native, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    const struct lr_native_listmode *native = self;
     const int64_t count = lr_grid_num_voxels(&native->params.model->grid);
     float *out = image->values;
     struct project project = begin(native, part);
@@ -278,6 +278,11 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     for (int64_t k = 0; status == LR_OK && k < count; k++) out[k] = (float)total[k];
     free(total);
     return status;
+}
+
+static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
+{
+    return (is_forward ? forward : back)(self, part, in, out);
 }
 
 /* --- rows --- */
@@ -332,13 +337,8 @@ static void destroy(void *self)
 
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {.name = "native",
-                                              .has_parts = true,
-                                              .voxel_bytes = 24,
-                                              .forward = forward,
-                                              .back = back,
-                                              .rows = rows,
-                                              .destroy = destroy};
+    static const struct lr_backend_fns fns = {
+        .name = "native", .has_parts = true, .voxel_bytes = 24, .project = project, .rows = rows, .destroy = destroy};
     struct lr_native_listmode *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
     if (native == NULL) return LR_FAILED;
     native->params = *params;

@@ -6,6 +6,7 @@
 #ifndef LR_LISTMODE_NATIVE_KERNELS_H
 #define LR_LISTMODE_NATIVE_KERNELS_H
 
+#include "kernels/times.glsl"
 #include "listmode/backend.h"
 #include "listmode/line.h"
 #include "listmode/rows.h"
@@ -18,25 +19,8 @@ enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
 /* --- time of flight --- */
 
-/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, divided by z, as a function of y = z^2. The error
- * is 1.2e-9. It is a polynomial interpolated at Chebyshev nodes. */
-static inline double lr_native_normal_over_z(double y)
-{
-    double sum = 7.265240938010537e-13;
-    sum = sum * y - 4.9351281427964255e-11;
-    sum = sum * y + 1.646896334987382e-09;
-    sum = sum * y - 3.7063257709655425e-08;
-    sum = sum * y + 6.474043354947225e-07;
-    sum = sum * y - 9.390115464063845e-06;
-    sum = sum * y + 0.00011533315099385993;
-    sum = sum * y - 0.0011872166848502176;
-    sum = sum * y + 0.009973493641516347;
-    sum = sum * y - 0.06649036592480707;
-    return sum * y + 0.39894227987633807;
-}
-
 /* The integral of (the normal distribution's integral from 0) from 0 to z, divided by z^2, as a function of y = z^2,
- * 0 <= z <= 3. It is the polynomial of lr_native_normal_over_z, integrated term by term. */
+ * 0 <= z <= 3. It is the polynomial of normal_over_z, integrated term by term. */
 static inline double lr_native_normal_over_square(double y)
 {
     double sum = 3.3023822445502444e-14;
@@ -57,7 +41,7 @@ static inline double lr_native_normal(double z)
 {
     const double most = z < LR_LISTMODE_CUT ? z : LR_LISTMODE_CUT;
     const double held = most > -LR_LISTMODE_CUT ? most : -LR_LISTMODE_CUT;
-    return held * lr_native_normal_over_z(held * held);
+    return held * normal_over_z(held * held);
 }
 
 /* The integral of lr_native_normal from 0 to z. */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The kernels. One file per instruction set includes this file and names the table KERNELS. */
+#include "listmode/line.h"
 #include "listmode/native/kernels.h"
-#include "listmode/tube.h"
 
 /* STEPS: number of slices that one pass handles. FETCHED: number of events whose lines and values are fetched
  * together. Lines and values are scattered in memory; fetching a group lets caches load all of them before the first
@@ -78,7 +78,7 @@ static void find_factors(const struct path *path, struct steps *steps)
         const double bin = path->line.bin_mm * per_sigma;
         for (int j = 0; bin == 0 && j <= count; j++) {
             const double z = (bounds[j] - tof) * per_sigma;
-            bounds[j] = z * lr_native_normal_over_z(z * z);
+            bounds[j] = z * normal_over_z(z * z);
         }
         for (int j = 0; bin > 0 && j <= count; j++) {
             const double z = (bounds[j] - tof) * per_sigma;

@@ -49,7 +49,7 @@ struct draw *draw_create(struct gl_context *ctx)
             const lr_colour colour = lr_colour_of((lr_colour_map)k, n / 255.0);
             memcpy(texels[n], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
         }
-        good = draw->maps[k] != NULL && gl_texture_upload(draw->maps[k], texels) == LR_OK;
+        good = draw->maps[k] != NULL && gl_texture_upload(draw->maps[k], NULL, texels) == LR_OK;
     }
     if (!good) {
         draw_destroy(draw);
@@ -195,7 +195,7 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
     draw->highest[which] = 0.0f;
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++)
         draw->highest[which] = fmaxf(draw->highest[which], image->values[v]);
-    return gl_texture_upload(draw->images[which], image->values);
+    return gl_texture_upload(draw->images[which], NULL, image->values);
 }
 
 /* --- large images --- */
@@ -209,7 +209,7 @@ static lr_status upload_piece(struct draw *draw, enum draw_image which)
     const int left = size[2] - coming->num_slices;
     const int count = fitting < 1 ? 1 : fitting < left ? (int)fitting : left;
     const struct gl_box box = {0, 0, coming->num_slices, size[0], size[1], count};
-    LR_TRY(gl_texture_upload_rect(coming->texture, &box, coming->image->values + coming->num_slices * slice));
+    LR_TRY(gl_texture_upload(coming->texture, &box, coming->image->values + coming->num_slices * slice));
     coming->num_slices += count;
     if (coming->num_slices == size[2]) {
         draw->images[which] = coming->texture;
@@ -281,7 +281,7 @@ lr_status draw_set_picture(struct gl_texture **texture, struct gl_context *ctx, 
         *texture = gl_texture_create(
             ctx, &(struct gl_texture_params){.label = label, .format = GL_RGBA8, .width = size[0], .height = size[1]});
     }
-    return *texture != NULL ? gl_texture_upload(*texture, texels) : LR_FAILED;
+    return *texture != NULL ? gl_texture_upload(*texture, NULL, texels) : LR_FAILED;
 }
 
 /* --- lines --- */
