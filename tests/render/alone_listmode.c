@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Single passes of the family listmode against the elements that src/listmode/cpu has for each event and voxel. Lines
+ * come from the host, which finds them by listmode/line.h. */
+#include "device.h"
+
+#include "listmode/cases.h"
+#include "listmode/compute/listmode.h"
+#include "listmode/tube.h"
+
+/* A kernel and times of flight, with the shaders' words for them. */
+struct list_case {
+    enum case_model model;
+    double resolution_ps, bin_mm; /* 0: none */
+    const char *defines;
+};
+
+/* Resolutions such that half a voxel is more than half of a standard deviation, and less than a third. */
+static const struct list_case list_cases[] = {
+    {CASE_TUBE, 0, 0, ""},         {CASE_LINE, 0, 0, "LINE"},          {CASE_LINE, 150, 0, "LINE TOF"},
+    {CASE_TUBE, 400, 0, "TOF"},    {CASE_TUBE, 700, 12, "TOF BINS"},   {CASE_TUBE, 150, 60, "TOF BINS"},
+    {CASE_TABLE, 0, 0, "TABLE"},   {CASE_PAPER, 0, 0, "AS_PAPER"},     {CASE_PAPER, 150, 0, "AS_PAPER TOF"},
+    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS"},
+};
+enum { NUM_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
+
+struct lists {
+    const struct list_case *at;
+    struct case_backend *cpu;
+    struct lr_listmode_compute shape; /* what uniforms depend on */
+    int num;
+    int64_t voxels;
+    double *elements;        /* [num][voxels] by cpu, in the order of the arranged events */
+    double largest;          /* of them */
+    float *values;           /* [num] by place */
+    bool only_large;         /* lines of other values have no slices */
+    struct gl_buffer *table; /* the tube's */
+    bool has_tof;
+};
+
+static uint64_t lists_state = 3;
+
+/* Elements are of single precision. On a tube's rim a share falls to 0 within a thousandth of the squared radius, so
+ * that a position's rounding counts a thousandfold there. At an end of a time of flight an element is a difference of
+ * integrals, and has their rounding. */
+#define ELEMENT_ERROR 1e-4
+#define SUM_ERROR 2e-5 /* of many */
+
+struct row_taker {
+    struct lists *lists;
+    const int32_t *arranged; /* place in the arrays of each number */
+};
+
+static lr_status take_elements(void *user, const lr_row *row)
+{
+    const struct row_taker *taker = user;
+    struct lists *lists = taker->lists;
+    for (int64_t k = 0; k < row->count; k++) {
+        lists->elements[taker->arranged[row->lor[k]] * lists->voxels + row->row] = row->probability[k];
+        lists->largest = fmax(lists->largest, row->probability[k]);
+    }
+    return LR_OK;
+}
+
+static struct lists *lists_of(const lr_listmode_params *params, const struct list_case *at)
+{
+    struct lists *lists = kept(1, sizeof(*lists));
+    lists->at = at;
+    lists->cpu = case_open(params, "cpu");
+    lists->num = (int)params->count;
+    lists->voxels = lr_grid_num_voxels(params->grid);
+    lists->has_tof = at->resolution_ps > 0;
+    lists->shape.params = lists->cpu->params;
+    lists->shape.ctx = stage_ctx;
+    lists->elements = kept_doubles(lists->num * lists->voxels);
+    int32_t *arranged = kept(lists->num, sizeof(*arranged));
+    for (int k = 0; k < lists->num; k++) arranged[lists->cpu->events.number[k]] = k;
+    struct row_taker taker = {lists, arranged};
+    const struct lr_rows rows = {.grid = params->grid, .end = lists->voxels, .samples = {1, 1, 1}};
+    assert_ok(lists->cpu->backend.fns->rows(lists->cpu->backend.self, &rows, &(lr_row_sink){take_elements, &taker}));
+    lists->values = kept_random_floats(lists->num, 0.25, 0.999, &lists_state);
+    return lists;
+}
+
+/* Random lines between six panels, and some along axes: through edges and corners of voxels. Boxes of a tube have 3 to
+ * 7 voxels along an axis. */
+static struct lists *open_lists(int which, int num)
+{
+    const struct list_case *at = &list_cases[which];
+    const lr_grid grid = lr_grid_centred((const int[3]){11, 9, 13}, (const double[3]){20, 20, 10});
+    const lr_lors *lors = keep(lr_lors_create(case_scanner(), NULL));
+    lr_event *events = case_events(num, &lists_state);
+    for (int k = 0; k < num; k += 5) {
+        const int axis = k / 5 % 3, u = 10 * (k / 15 % 9 - 4), v = 10 * (k / 3 % 7 - 3);
+        events[k].crystals[0] = case_crystal(2 * axis, u, v);
+        events[k].crystals[1] = case_crystal(2 * axis + 1, u, v);
+    }
+    lr_listmode_params params = case_params(lors, &grid, events, num);
+    case_kernel(&params, at->model);
+    if (at->model == CASE_TUBE) params.tube = (lr_listmode_tube){.width_mm = 45, .fwhm_mm = 20};
+    if (at->model == CASE_TABLE || at->model == CASE_PAPER) params.tube.width_mm = 41;
+    lr_events_info info = tof_info(at->resolution_ps);
+    info.tof_bin_mm = at->bin_mm;
+    if (at->resolution_ps > 0) params.info = &info;
+    struct lists *lists = lists_of(&params, at);
+    const int count = params.tube.table != NULL ? 6 : 1;
+    float *table = kept_floats(count);
+    for (int k = 0; k < count; k++) table[k] = (float)case_table[k < 5 ? k : 4];
+    lists->table = device_buffer(4 * count, table);
+    return lists;
+}
+
+/* The arranged events of an axis: first, and one after the last. */
+static const int64_t *lists_ends(const struct lists *lists, int axis)
+{
+    return &lists->cpu->events.groups[0][2 * axis + lists->has_tof];
+}
+
+/* The index of a line's value; -1 = the event is not selected. */
+static int list_place(const struct lists *lists, int64_t k)
+{
+    const int number = lists->cpu->events.number[k];
+    return number % 7 == 3 ? -1 : lists->num - 1 - number;
+}
+
+/* --- lines --- */
+
+/* exponent such that |x| is below 2^exponent and no less than half of it */
+static int exponent_of(double x)
+{
+    int exponent = 0;
+    frexp(x, &exponent);
+    return exponent;
+}
+
+/* Values from 0.5 to 1 are the largest usual ones. */
+static bool list_is_large(float value)
+{
+    return exponent_of((double)value) > 0;
+}
+
+/* What shaders/listmode/lines.glsl describes, of one line. */
+struct list_line {
+    int64_t at[2], step[2]; /* in units of 2^-32 voxel */
+    int first, count;
+    float factor[4], half_bin;
+};
+
+/* slices: first, and one after the last; NULL = all that the line may cross. */
+static struct list_line list_line_of(const struct lists *lists, int64_t k, int axis, const int slices[2])
+{
+    const bool is_paper = lists->cpu->model.tube.as_paper;
+    struct lr_listmode_line line;
+    struct lr_listmode_walk walk;
+    int all[2];
+    lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
+    lr_listmode_walk_of(&line, &lists->cpu->model.grid, &walk);
+    lr_listmode_slices(&walk, all);
+    if (is_paper) { /* middles count */
+        while (all[0] < all[1] && walk.place + all[0] * walk.chord < walk.begin) all[0]++;
+        while (all[0] < all[1] && walk.place + (all[1] - 1) * walk.chord > walk.end) all[1]--;
+    }
+    if (slices != NULL) memcpy(all, slices, sizeof(all));
+    struct list_line words = {.first = all[0], .count = all[1] - all[0]};
+    for (int c = 0; c < 2; c++) {
+        words.at[c] = (int64_t)floor((walk.position[c] + all[0] * walk.step[c]) * 0x1p32);
+        words.step[c] = (int64_t)floor(walk.step[c] * 0x1p32);
+    }
+    const double unit = line.sigma_mm > 0 ? line.sigma_mm : 1;
+    double parts[2], low = 0, high = 0;
+    for (int end = 1; end >= 0; end--) { /* the counted parts of the last and of the first slice */
+        const double middle = walk.place + (end == 0 ? all[0] : all[1] - 1) * walk.chord;
+        low = fmax(middle - 0.5 * walk.chord, walk.begin);
+        high = fmin(middle + 0.5 * walk.chord, walk.end);
+        parts[end] = fmax(high - low, 0);
+    }
+    const double middle = words.count == 1 && !is_paper ? 0.5 * (low + high) : walk.place + all[0] * walk.chord;
+    const double factor[4] = {(middle - line.tof_mm) / unit, walk.chord / unit, parts[0] / unit, parts[1] / unit};
+    for (int j = 0; j < 4; j++) words.factor[j] = is_paper && line.sigma_mm == 0 ? 1.0f : (float)factor[j];
+    words.half_bin = fmaxf((float)(0.5 * line.bin_mm / unit), 0.005f);
+    return words;
+}
+
+/* Lines begin .. end - 1 of the arranged events. axis -1: kept lines of all axes. */
+static struct gl_buffer *put_list_lines(const struct lists *lists, int axis, const int64_t ends[2])
+{
+    const int64_t count = ends[1] - ends[0];
+    uint32_t(*words)[4] = kept(5 * count, sizeof(*words));
+    for (int64_t n = 0; n < count; n++) {
+        const int64_t k = ends[0] + n;
+        int own_axis = axis < 0 ? 0 : axis;
+        while (axis < 0 && k >= lists_ends(lists, own_axis)[1]) own_axis++;
+        const struct list_line line = list_line_of(lists, k, own_axis, NULL);
+        const int place = list_place(lists, k);
+        const bool is_large = place >= 0 && list_is_large(lists->values[place]);
+        const bool is_left_out = axis >= 0 && (place < 0 || (lists->only_large && !is_large));
+        for (int c = 0; c < 2; c++) {
+            words[n][2 * c] = (uint32_t)(line.at[c] >> 32);
+            words[n][2 * c + 1] = (uint32_t)line.at[c];
+            words[count + n][2 * c] = (uint32_t)(line.step[c] >> 32);
+            words[count + n][2 * c + 1] = (uint32_t)line.step[c];
+        }
+        words[2 * count + n][0] = is_left_out ? 0 : (uint32_t)line.first;
+        words[2 * count + n][1] = is_left_out ? 0 : (uint32_t)line.count;
+        words[2 * count + n][2] = axis < 0 ? (uint32_t)lists->cpu->events.number[k] : (uint32_t)place;
+        words[2 * count + n][3] = (uint32_t)own_axis + (lists->has_tof ? 4 : 0);
+        if (axis >= 0 && place >= 0) memcpy(&words[2 * count + n][3], &lists->values[place], 4);
+        memcpy(words[3 * count + n], line.factor, sizeof(line.factor));
+        memcpy(words[4 * count + n], &line.half_bin, 4);
+    }
+    return device_buffer(5 * count * (int64_t)sizeof(*words), words);
+}
+
+/* --- uniforms --- */
+
+/* The block of shaders/listmode/pass.glsl for kept lines. */
+struct list_kept {
+    struct {
+        int32_t size[4], strides[4], slab[4];
+        float voxel_mm[4], unit[4];
+    } frames[3];
+    float tube[4];
+    int32_t range[4], part[4], values_at[4];
+};
+
+static struct list_kept list_kept_of(const struct lists *lists)
+{
+    struct list_kept uniforms = {.range = {0, 0, lists->has_tof, lists->has_tof ? 0 : lists->num},
+                                 .part = {0, lists->num, 1, 1},
+                                 .values_at = {0, lists->num}};
+    for (int axis = 0; axis < 3; axis++) {
+        const struct lr_listmode_pass own = lr_listmode_pass_of(&lists->shape, axis);
+        memcpy(uniforms.frames[axis].size, own.size, sizeof(own.size));
+        memcpy(uniforms.frames[axis].strides, own.strides, sizeof(own.strides));
+        memcpy(uniforms.frames[axis].voxel_mm, own.voxel_mm, sizeof(own.voxel_mm));
+        memcpy(uniforms.frames[axis].unit, own.unit, sizeof(own.unit));
+        memcpy(uniforms.tube, own.tube, sizeof(own.tube));
+        uniforms.frames[axis].size[3] = lists->num;
+        uniforms.frames[axis].slab[0] = 4;
+        uniforms.frames[axis].slab[3] = 1;
+    }
+    return uniforms;
+}
+
+/* Index of a voxel of the grid among slices across an axis. */
+static int64_t list_slot(const struct lists *lists, int axis, int64_t voxel)
+{
+    const int *size = lists->cpu->model.grid.size, u = axis == 0 ? 1 : 0, v = axis == 2 ? 1 : 2;
+    const int at[3] = {(int)(voxel % size[0]), (int)(voxel / size[0] % size[1]), (int)(voxel / size[0] / size[1])};
+    return ((int64_t)at[axis] * size[v] + at[v]) * size[u] + at[u];
+}
+
+static int list_slice(const struct lists *lists, int axis, int64_t voxel)
+{
+    const int *size = lists->cpu->model.grid.size;
+    return (int)(axis == 0 ? voxel % size[0] : axis == 1 ? voxel / size[0] % size[1] : voxel / size[0] / size[1]);
+}
+
+/* --- the scale of sums --- */
+
+/* The words of shaders/listmode/scale.glsl, whose values are lists->values, and what they say of sums. */
+struct list_scale {
+    struct {
+        uint32_t largest_term, usual, least, exponents[256], num_others[2];
+    } words;
+    int bits, element_exponent, exponent; /* 2^exponent exceeds every term, and is 2^bits units of a sum */
+    bool are_floats;
+};
+
+/* Some values are 2^-12, 2^4 or 2^20 times as large as usual; the last make sums floats. */
+enum list_values { VALUES_USUAL = 0, VALUES_SMALL, VALUES_LARGE, VALUES_WILD, NUM_LIST_VALUES };
+static const int unusual_exponents[NUM_LIST_VALUES] = {0, -12, 4, 20};
+
+static bool list_is_usual(float value)
+{
+    return value != 0.0f && exponent_of((double)value) <= 0 && exponent_of((double)value) > -LR_EVENTS_CELL_SPREAD;
+}
+
+/* The largest exponent of the elements of large values, which begins and ends within `ends`, as scale.glsl has it. */
+static uint32_t list_largest_term(const struct lists *lists, const int64_t ends[2], double factor)
+{
+    uint32_t largest = 0;
+    for (int64_t k = ends[0]; k < ends[1]; k++) {
+        const int place = list_place(lists, k);
+        if (place < 0 || !list_is_large(lists->values[place])) continue;
+        const double most = factor * largest_number(lists->elements + k * lists->voxels, lists->voxels);
+        const int term = exponent_of(most) + exponent_of((double)lists->values[place]) + LR_EVENTS_EXPONENT;
+        if (most > 0 && (uint32_t)term > largest) largest = (uint32_t)term;
+    }
+    return largest;
+}
+
+static struct list_scale list_scale_of(struct lists *lists, enum list_values kind)
+{
+    struct list_scale scale = {.words = {.usual = 126, .least = 126}, .bits = 44};
+    for (int k = 0; k < lists->num; k++) {
+        const double size = random_between(&lists_state, 0.26, 0.99);
+        const int unusual = k % 13 == 6 ? unusual_exponents[kind] : 0;
+        lists->values[k] = k % 11 == 4 ? 0.0f : ldexpf((float)(k % 2 != 0 ? -size : size), unusual);
+        const int exponent = exponent_of((double)lists->values[k]) + 126;
+        if (k % 11 != 4 && (uint32_t)exponent < scale.words.least) scale.words.least = (uint32_t)exponent;
+    }
+    scale.element_exponent = exponent_of(1.25 * lists->largest);
+    scale.words.largest_term = list_largest_term(lists, (const int64_t[2]){0, lists->num}, 1 + ELEMENT_ERROR);
+    scale.exponent = (int)scale.words.largest_term - LR_EVENTS_EXPONENT;
+    scale.exponent = scale.exponent > scale.element_exponent ? scale.exponent : scale.element_exponent;
+    scale.are_floats = scale.exponent > scale.element_exponent + LR_EVENTS_SPREAD;
+    return scale;
+}
+
+/* sums: [count][2] words */
+static double list_sum(const struct list_scale *scale, const uint32_t words[2])
+{
+    float sum;
+    memcpy(&sum, words, sizeof(sum));
+    const int64_t whole = (int64_t)((uint64_t)words[1] << 32 | words[0]);
+    return scale->are_floats ? (double)sum : ldexp((double)whole, scale->exponent - scale->bits);
+}
+
+/* --- what passes say --- */
+
+static void expect_elements(const struct lists *lists, int64_t k, const double *found)
+{
+    const double *wanted = lists->elements + k * lists->voxels, largest = largest_number(wanted, lists->voxels);
+    for (int64_t v = 0; v < lists->voxels; v++)
+        if (!(fabs(found[v] - wanted[v]) <= ELEMENT_ERROR * fmax(largest, 1e-3 * lists->largest)))
+            fail_msg("\"%s\", event %d, voxel %d: %.8g, not %.8g", lists->at->defines, (int)k, (int)v, found[v], wanted[v]);
+}
+
+/* Sums of many elements; tolerances as a part of the largest. */
+static void expect_sums(const struct lists *lists, const double *found, const double *wanted, int64_t count)
+{
+    const double largest = largest_number(wanted, count), worst = worst_apart(found, wanted, count);
+    if (largest > 0 ? !(worst <= SUM_ERROR) : largest_number(found, count) > 0)
+        fail_msg("\"%s\": a sum %.2g of the largest", lists->at->defines, worst);
+}
+
+static struct lr_listmode_pass list_uniforms(const struct lists *lists, int axis, int64_t lines)
+{
+    struct lr_listmode_pass uniforms = lr_listmode_pass_of(&lists->shape, axis);
+    uniforms.size[3] = (int32_t)lines;
+    return uniforms;
+}
+
+static struct gl_program *list_program(int which, const char *shader, const char *more)
+{
+    char defines[128];
+    snprintf(defines, sizeof(defines), "%s %s", list_cases[which].defines, more);
+    return device_program(shader, defines);
+}
+
+/* --- elements --- */
+
+/* list: of each window and line its length, then voxels and elements. */
+static void expect_listed(const struct lists *lists, int axis, const uint32_t (*list)[2], int64_t room)
+{
+    const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
+    for (int64_t n = 0; n < lines; n++) {
+        double *found = kept_doubles(lists->voxels);
+        for (int window = 0; window < 2; window++) {
+            const uint32_t(*own)[2] = list + (window * lines + n) * (1 + room);
+            assert_true(own[0][0] < room && (own[0][0] == 0 || list_place(lists, ends[0] + n) >= 0));
+            for (uint32_t k = 1; k <= own[0][0]; k++) {
+                float element;
+                memcpy(&element, &own[k][1], 4);
+                assert_true(own[k][0] < lists->voxels && list_slice(lists, axis, own[k][0]) / 4 >= window);
+                assert_true(window > 0 || list_slice(lists, axis, own[k][0]) < 4);
+                found[own[k][0]] += (double)element;
+            }
+        }
+        if (list_place(lists, ends[0] + n) >= 0) expect_elements(lists, ends[0] + n, found);
+    }
+}
+
+/* Slices come in two windows. */
+static void test_elements(void **context)
+{
+    enum { ROOM = 600 };
+    for (int which = 0; which < NUM_LIST_CASES; which++) {
+        const struct lists *lists = open_lists(which, which == 0 ? 1000 : 130);
+        struct gl_program *program = list_program(which, "listmode/elements.comp", "");
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
+            struct lr_listmode_pass uniforms = list_uniforms(lists, axis, lines);
+            const int all = uniforms.window[1];
+            uniforms.slab[3] = ROOM;
+            struct gl_buffer *buffer = device_buffer(2 * lines * (1 + ROOM) * 8, NULL);
+            struct gl_buffer *words = put_list_lines(lists, axis, ends);
+            for (int window = 0; window < 2; window++) {
+                uniforms.window[0] = window * 4;
+                uniforms.window[1] = window == 0 ? 4 : all;
+                uniforms.window[3] = (int32_t)(window * lines * (1 + ROOM));
+                struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
+                pass.buffers[LR_BIND_LIST_LINES].buffer = words;
+                pass.buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
+                pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = buffer;
+                device_run(&pass);
+            }
+            expect_listed(lists, axis, device_read(buffer, 2 * lines * (1 + ROOM), 8), ROOM);
+        }
+    }
+}
+
+/* --- projections --- */
+
+/* Kept lines are divided into jobs of up to 100 lines of an axis. Returns the number of jobs. */
+static int put_jobs(const struct lists *lists, struct gl_buffer **buffer)
+{
+    int32_t(*jobs)[8] = kept(lists->num, sizeof(*jobs));
+    int count = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t *ends = lists_ends(lists, axis);
+        for (int64_t first = ends[0]; first < ends[1]; first += 100) {
+            const int64_t left = ends[1] - first;
+            int32_t *job = jobs[count++];
+            job[0] = (int32_t)first;
+            job[1] = (int32_t)(left < 100 ? left : 100);
+            job[2] = axis;
+            job[5] = lists->cpu->model.grid.size[axis];
+        }
+    }
+    *buffer = device_buffer(count * 32, jobs);
+    return count;
+}
+
+/* Places by number, as passes over kept lines read them. */
+static struct gl_buffer *put_places(const struct lists *lists)
+{
+    int32_t *places = kept(lists->num, sizeof(*places));
+    for (int k = 0; k < lists->num; k++) places[lists->cpu->events.number[k]] = list_place(lists, k);
+    return device_buffer(lists->num * 4, places);
+}
+
+/* Values that no line has stay as they were. */
+static void check_forward(struct gl_program *program, int which, int num, const char *more)
+{
+    enum { FIRST = 3 };
+    const struct lists *lists = open_lists(which, num);
+    const bool is_kept = strstr(more, "KEPT") != NULL;
+    const float *image = kept_random_floats(lists->voxels, 0, 1, &lists_state);
+    float *slices = kept_floats(3 * lists->voxels), *before = kept_random_floats(num + FIRST, 7, 8, &lists_state);
+    struct gl_buffer *values = device_buffer((num + FIRST) * 4, before);
+    struct list_kept all = list_kept_of(lists);
+    struct gl_pass pass = device_pass(program, &all, sizeof(all), 2);
+    for (int64_t slot = 0; slot < 3 * lists->voxels; slot++) {
+        const int axis = (int)(slot / lists->voxels);
+        const int64_t voxel = slot % lists->voxels;
+        slices[axis * lists->voxels + list_slot(lists, axis, voxel)] = image[voxel];
+    }
+    pass.buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
+    pass.buffers[LR_BIND_LIST_VALUES].buffer = values;
+    if (is_kept) {
+        all.range[1] = put_jobs(lists, (struct gl_buffer **)&pass.buffers[LR_BIND_LIST_JOBS].buffer);
+        all.values_at[2] = FIRST;
+        pass.groups[1] = gl_divide_up(all.range[1], 2);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, -1, (const int64_t[2]){0, num});
+        pass.buffers[LR_BIND_LIST_SLICES].buffer = device_buffer(3 * lists->voxels * 4, slices);
+        pass.buffers[LR_BIND_LIST_PLACES].buffer = put_places(lists);
+        device_run(&pass);
+    }
+    for (int axis = 0; axis < 3 && !is_kept; axis++) {
+        const int64_t *ends = lists_ends(lists, axis);
+        struct lr_listmode_pass uniforms = list_uniforms(lists, axis, ends[1] - ends[0]);
+        const int last = uniforms.window[1];
+        pass.uniforms = &uniforms;
+        pass.uniform_bytes = sizeof(uniforms);
+        pass.groups[0] = gl_divide_up(ends[1] - ends[0], LR_EVENTS_GROUP);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, axis, ends);
+        pass.buffers[LR_BIND_LIST_SLICES].buffer = device_buffer(lists->voxels * 4, slices + axis * lists->voxels);
+        uniforms.slab[0] = 3;
+        uniforms.window[3] = FIRST;
+        for (int window = 0; window < 2; window++) {
+            uniforms.window[0] = window * 4;
+            uniforms.window[1] = window == 0 ? 4 : last;
+            uniforms.window[2] = window;
+            device_run(&pass);
+        }
+    }
+    const float *after = device_read(values, num + FIRST, 4);
+    double *wanted = kept_doubles(num + FIRST), *found = kept_doubles(num + FIRST);
+    for (int64_t k = 0; k < num; k++) {
+        const int place = list_place(lists, k);
+        for (int64_t v = 0; v < lists->voxels && place >= 0; v++)
+            wanted[FIRST + place] += lists->elements[k * lists->voxels + v] * (double)image[v];
+        if (place >= 0) before[FIRST + place] = 0;
+    }
+    for (int k = 0; k < num + FIRST; k++) {
+        found[k] = before[k] > 0 ? 0 : (double)after[k];
+        assert_true(before[k] == 0.0f || after[k] == before[k]);
+    }
+    expect_sums(lists, found, wanted, num + FIRST);
+}
+
+static void test_forward(void **context)
+{
+    static const struct {
+        int which;
+        const char *more;
+    } variants[] = {{0, ""}, {1, ""}, {3, ""}, {6, ""}, {9, ""}, {0, "SLABS"}, {1, "KEPT SLABS"}, {3, "KEPT SLABS"}};
+    for (size_t n = 0; n < sizeof(variants) / sizeof(variants[0]); n++) {
+        const int which = variants[n].which;
+        struct gl_program *program = list_program(which, "listmode/forward.comp", variants[n].more);
+        if (which == 0) check_forward(program, 0, 1, variants[n].more);
+        check_forward(program, which, which == 3 ? 1000 : 130, variants[n].more);
+    }
+}
+
+/* The image to which selected lines add their values, of all or of those that are usual or not. */
+static double *find_image(const struct lists *lists, bool usual, bool others)
+{
+    double *image = kept_doubles(lists->voxels);
+    for (int64_t k = 0; k < lists->num; k++) {
+        const int place = list_place(lists, k);
+        if (place < 0 || !(list_is_usual(lists->values[place]) ? usual : others)) continue;
+        for (int64_t v = 0; v < lists->voxels; v++)
+            image[v] += (double)lists->values[place] * lists->elements[k * lists->voxels + v];
+    }
+    return image;
+}
+
+/* What passes over lines add to: sums [frames][voxels]. Values of kept lines are in the order of lines. */
+static void bind_back(const struct lists *lists, const struct list_scale *scale, int frames, struct gl_pass *pass)
+{
+    float *values = kept_floats(lists->num);
+    for (int k = 0; k < lists->num; k++) values[k] = list_place(lists, k) < 0 ? 0.0f : lists->values[list_place(lists, k)];
+    pass->buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
+    pass->buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale->words), &scale->words);
+    pass->buffers[LR_BIND_LIST_SUMS].buffer = device_buffer(frames * lists->voxels * 8, NULL);
+    pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = device_buffer(lists->num * 4, values);
+}
+
+/* Adds the sums of an axis, which begin at a frame, to an image. */
+static void add_sums(const struct lists *lists, const struct list_scale *scale, const uint32_t (*sums)[2], int axis,
+                     double *image)
+{
+    for (int64_t v = 0; v < lists->voxels; v++) image[v] += list_sum(scale, sums[list_slot(lists, axis, v)]);
+}
+
+static struct list_kept kept_with_scale(const struct lists *lists, const struct list_scale *scale)
+{
+    struct list_kept all = list_kept_of(lists);
+    for (int axis = 0; axis < 3; axis++) {
+        all.frames[axis].unit[0] = (float)scale->bits;
+        all.frames[axis].unit[1] = (float)scale->element_exponent;
+        all.frames[axis].unit[3] = (float)(LR_EVENTS_CELL_MOST / (1.1 * lists->largest));
+    }
+    return all;
+}
+
+/* Slabs of some slices, or bands of one; groups of some lines. */
+static void check_back(struct gl_program *program, int which, int num, const char *more, enum list_values kind)
+{
+    struct lists *lists = open_lists(which, num);
+    const struct list_scale scale = list_scale_of(lists, kind);
+    const bool is_kept = strstr(more, "KEPT") != NULL, has_bands = num % 2 != 0;
+    struct list_kept all = kept_with_scale(lists, &scale);
+    struct gl_pass pass = device_pass(program, &all, sizeof(all), 2);
+    double *found = kept_doubles(lists->voxels);
+    if (is_kept) {
+        bind_back(lists, &scale, 3, &pass);
+        all.range[1] = put_jobs(lists, (struct gl_buffer **)&pass.buffers[LR_BIND_LIST_JOBS].buffer);
+        pass.groups[1] = gl_divide_up(all.range[1], 2);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, -1, (const int64_t[2]){0, num});
+        device_run(&pass);
+        const uint32_t(*sums)[2] = device_read(pass.buffers[LR_BIND_LIST_SUMS].buffer, 3 * lists->voxels, 8);
+        for (int axis = 0; axis < 3; axis++) add_sums(lists, &scale, sums + axis * lists->voxels, axis, found);
+    }
+    for (int axis = 0; axis < 3 && !is_kept; axis++) {
+        const int64_t *ends = lists_ends(lists, axis);
+        struct lr_listmode_pass uniforms = list_uniforms(lists, axis, ends[1] - ends[0]);
+        pass.uniforms = &uniforms;
+        pass.uniform_bytes = sizeof(uniforms);
+        uniforms.slab[0] = has_bands ? 1 : 4;
+        uniforms.slab[1] = has_bands ? 4 : uniforms.size[2];
+        uniforms.slab[2] = gl_divide_up(uniforms.size[2], uniforms.slab[1]);
+        uniforms.slab[3] = 100;
+        memcpy(uniforms.unit, all.frames[0].unit, 2 * sizeof(float));
+        uniforms.unit[3] = all.frames[0].unit[3];
+        pass.groups[0] = gl_divide_up(ends[1] - ends[0], uniforms.slab[3]);
+        pass.groups[1] = gl_divide_up(uniforms.size[0], uniforms.slab[0]) * uniforms.slab[2];
+        bind_back(lists, &scale, 1, &pass);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, axis, ends);
+        device_run(&pass);
+        add_sums(lists, &scale, device_read(pass.buffers[LR_BIND_LIST_SUMS].buffer, lists->voxels, 8), axis, found);
+    }
+    expect_sums(lists, found, find_image(lists, true, !is_kept), lists->voxels);
+}
+
+static void test_back(void **context)
+{
+    static const struct {
+        int which;
+        const char *more;
+    } variants[] = {{3, ""}, {1, ""}, {6, ""}, {0, "KEPT"}, {1, "KEPT ADD_ZEROS"}};
+    for (size_t n = 0; n < sizeof(variants) / sizeof(variants[0]); n++) {
+        const int which = variants[n].which;
+        struct gl_program *program = list_program(which, "listmode/back.comp", variants[n].more);
+        check_back(program, which, 1, variants[n].more, VALUES_USUAL);
+        for (int kind = 0; kind < NUM_LIST_VALUES; kind++)
+            check_back(program, which, (n == 0 || n == 3 ? 900 : 130) + kind, variants[n].more, (enum list_values)kind);
+    }
+}
+
+/* An element that is close to a power of 2 may be on either side of it. */
+static void expect_term(const struct lists *lists, const int64_t ends[2], const struct gl_buffer *scale)
+{
+    const uint32_t *found = device_read(scale, 1, 4);
+    assert_true(*found >= list_largest_term(lists, ends, 1 - ELEMENT_ERROR));
+    assert_true(*found <= list_largest_term(lists, ends, 1 + ELEMENT_ERROR));
+}
+
+static void test_bound(void **context)
+{
+    for (int which = 0; which < NUM_LIST_CASES; which++) {
+        struct lists *lists = open_lists(which, which == 0 ? 900 : 130);
+        struct list_scale scale = list_scale_of(lists, VALUES_LARGE);
+        struct gl_program *program = list_program(which, "listmode/bound.comp", "");
+        lists->only_large = true;
+        scale.words.largest_term = 0;
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t *ends = lists_ends(lists, axis);
+            struct lr_listmode_pass uniforms = list_uniforms(lists, axis, ends[1] - ends[0]);
+            struct gl_pass pass =
+                device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(ends[1] - ends[0], LR_EVENTS_GROUP));
+            const int last = uniforms.window[1];
+            bind_back(lists, &scale, 1, &pass);
+            pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, axis, ends);
+            for (int window = 0; window < 2; window++) {
+                uniforms.window[0] = window * 4;
+                uniforms.window[1] = window == 0 ? 4 : last;
+                device_run(&pass);
+            }
+            expect_term(lists, ends, pass.buffers[LR_BIND_LIST_SCALE].buffer);
+        }
+    }
+}
+
+/* Lists the arranged events whose values are not usual; returns how many there are. */
+static int put_others(const struct lists *lists, int first, struct gl_buffer **buffer)
+{
+    uint32_t *others = kept(lists->num + first, sizeof(*others));
+    int count = 0;
+    for (int k = 0; k < lists->num; k++) {
+        const int place = list_place(lists, k);
+        if (place >= 0 && lists->values[place] != 0.0f && !list_is_usual(lists->values[place]))
+            others[first + count++] = (uint32_t)k;
+    }
+    *buffer = device_buffer((lists->num + first) * 4, others);
+    return count;
+}
+
+static void test_listed(void **context)
+{
+    for (int n = 0; n < 2 * NUM_LIST_CASES + 4; n++) {
+        const bool is_bound = n >= NUM_LIST_CASES && n < 2 * NUM_LIST_CASES;
+        const int which = n < 2 * NUM_LIST_CASES ? n % NUM_LIST_CASES : n % 2;
+        if (is_bound && which != 0 && which != 1 && which != 3) continue;
+        struct lists *lists = open_lists(which, 400);
+        const enum list_values kind = is_bound             ? VALUES_LARGE
+                                      : n < NUM_LIST_CASES ? VALUES_SMALL
+                                                           : (enum list_values)(n % NUM_LIST_VALUES);
+        struct list_scale scale = list_scale_of(lists, kind);
+        struct gl_program *program = list_program(which, "listmode/listed.comp", is_bound ? "BOUND" : "");
+        struct list_kept all = kept_with_scale(lists, &scale);
+        struct gl_pass pass = device_pass(program, &all, sizeof(all), 3);
+        all.range[3] = 5;
+        scale.words.largest_term = is_bound ? 0 : scale.words.largest_term;
+        scale.words.num_others[lists->has_tof] = (uint32_t)put_others(
+            lists, lists->has_tof ? 5 : 0, (struct gl_buffer **)&pass.buffers[LR_BIND_LIST_OTHERS].buffer);
+        bind_back(lists, &scale, 3, &pass);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, -1, (const int64_t[2]){0, lists->num});
+        device_run(&pass);
+        if (is_bound) {
+            expect_term(lists, (const int64_t[2]){0, lists->num}, pass.buffers[LR_BIND_LIST_SCALE].buffer);
+            continue;
+        }
+        double *found = kept_doubles(lists->voxels);
+        const uint32_t(*sums)[2] = device_read(pass.buffers[LR_BIND_LIST_SUMS].buffer, 3 * lists->voxels, 8);
+        for (int axis = 0; axis < 3; axis++) add_sums(lists, &scale, sums + axis * lists->voxels, axis, found);
+        expect_sums(lists, found, find_image(lists, false, true), lists->voxels);
+    }
+}
+
+stage_main("render_alone_listmode", CASE(test_elements), CASE(test_forward), CASE(test_back), CASE(test_bound),
+           CASE(test_listed))
