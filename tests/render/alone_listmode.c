@@ -597,8 +597,8 @@ static void test_back(void **context)
         const int which = variants[n].which;
         struct gl_program *program = list_program(which, "listmode/back.comp", variants[n].more);
         check_back(program, which, 1, variants[n].more, VALUES_USUAL);
-        for (int kind = 0; kind < NUM_LIST_VALUES; kind++)
-            check_back(program, which, (n == 0 || n == 3 ? 900 : 130) + kind, variants[n].more, (enum list_values)kind);
+        for (int kind = n % 3 == 0 ? 0 : VALUES_LARGE; kind <= (n % 3 == 0 ? VALUES_WILD : VALUES_LARGE); kind++)
+            check_back(program, which, (n == 0 ? 900 : 300) + kind, variants[n].more, (enum list_values)kind);
     }
 }
 
@@ -682,5 +682,319 @@ static void test_listed(void **context)
     }
 }
 
+/* --- orders and values --- */
+
+static const int odd_counts[] = {0, 1, 63, 65, 257, 1000};
+enum { NUM_ODD = sizeof(odd_counts) / sizeof(odd_counts[0]), MOST_ODD = 1010 };
+
+/* Numbers of all exponents, of which each is once at least; and too small and too large ones. */
+static void test_exponents(void **context)
+{
+    for (int n = 0; n < NUM_ODD; n++) {
+        enum { FIRST = 5 };
+        struct list_scale scale = {.bits = 0};
+        uint32_t values[MOST_ODD];
+        const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, odd_counts[n]}, .window = {0, 0, 0, FIRST}};
+        for (int k = 0; k < MOST_ODD; k++) values[k] = (uint32_t)(k * 7919 % 256) << 23 | (k % 2 != 0 ? 0x80000001u : 0);
+        struct gl_pass pass =
+            device_pass(device_program("listmode/exponents.comp", NULL), &uniforms, sizeof(uniforms), 2);
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
+        pass.buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(sizeof(values), values);
+        device_run(&pass);
+        for (int k = FIRST; k < FIRST + odd_counts[n]; k++) scale.words.exponents[values[k] >> 23 & 255]++;
+        scale.words.exponents[0] = 0; /* values of that exponent count as 0 */
+        assert_memory_equal(device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 1, sizeof(scale.words)), &scale.words,
+                            sizeof(scale.words));
+    }
+
+    /* The usual exponent is the least that at most `above` values exceed, or up to `near` more. */
+    struct gl_program *program = device_program("listmode/exponents.comp", "USUAL");
+    for (int n = 0; n < 40; n++) {
+        struct list_scale scale = {.bits = 0};
+        const int above = n % 5 * 7, near = n % 2 * 4;
+        const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, above}, .window = {near}};
+        for (int k = 0; n >= 5 && k < 30; k++)
+            scale.words.exponents[1 + (int)(255 * test_random(&lists_state)) / (n % 3 + 1)] += (uint32_t)(k % 4);
+        struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), 1);
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
+        int larger = 0, smallest = 255, usual, least = 255;
+        for (; smallest > 0 && larger + (int)scale.words.exponents[smallest] <= above; smallest--)
+            larger += (int)scale.words.exponents[smallest];
+        usual = smallest;
+        for (int k = 255; k >= 0; k--) {
+            const bool is_some = scale.words.exponents[k] > 0;
+            usual = is_some && k <= smallest + near && k > usual ? k : usual;
+            least = is_some ? k : least;
+        }
+        device_run(&pass);
+        const uint32_t *found = device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 3, 4);
+        assert_int_equal(found[1], usual);
+        assert_int_equal(found[2], least < usual ? least : usual);
+    }
+}
+
+/* Images in slices and back, across one axis or, of kept lines, across those that have lines. */
+static void test_order(void **context)
+{
+    enum { FIRST = 3 };
+    struct lists *lists = open_lists(0, 130);
+    const int64_t voxels = lists->voxels;
+    for (int n = 0; n < 20; n++) {
+        const bool is_kept = n % 5 >= 3, to_grid = n % 2 != 0, is_added = n % 5 == 1;
+        const enum list_values kind = n >= 10 ? VALUES_WILD : VALUES_USUAL;
+        const int axis = is_kept ? 0 : n % 3, frames = is_kept ? 3 : 1;
+        const struct list_scale scale = list_scale_of(lists, kind);
+        float *grid = kept_random_floats(voxels + FIRST, 1, 2, &lists_state), *slices = kept_floats(3 * voxels);
+        uint32_t(*sums)[2] = kept(3 * voxels, sizeof(*sums));
+        struct list_kept all = kept_with_scale(lists, &scale);
+        struct lr_listmode_pass uniforms = list_uniforms(lists, axis, 0);
+        memcpy(uniforms.unit, all.frames[0].unit, sizeof(uniforms.unit));
+        uniforms.window[2] = is_added;
+        uniforms.window[3] = all.values_at[2] = FIRST;
+        all.frames[1].slab[3] = n < 10; /* else no lines */
+        for (int64_t k = 0; k < frames * voxels; k++) {
+            const float sum = (float)random_between(&lists_state, -3, 3);
+            const int64_t whole = (int64_t)ldexp((double)sum, scale.bits);
+            sums[k][0] = (uint32_t)whole;
+            sums[k][1] = (uint32_t)((uint64_t)whole >> 32);
+            if (scale.are_floats) memcpy(sums[k], &sum, 4);
+        }
+        char defines[32];
+        snprintf(defines, sizeof(defines), "%s %s", is_kept ? "KEPT" : "", to_grid ? "TO_GRID" : "");
+        struct gl_pass pass = device_pass(device_program("listmode/order.comp", defines),
+                                          is_kept ? (void *)&all : &uniforms, is_kept ? sizeof(all) : sizeof(uniforms), 3);
+        pass.groups[1] = is_kept && !to_grid ? 3 : 1;
+        struct gl_buffer *of_grid = device_buffer((voxels + FIRST) * 4, grid);
+        struct gl_buffer *of_slices = device_buffer(3 * voxels * 4, slices), *of_sums = device_buffer(3 * voxels * 8, sums);
+        pass.buffers[LR_BIND_LIST_GRID].buffer = of_grid;
+        pass.buffers[LR_BIND_LIST_SLICES].buffer = of_slices;
+        if (to_grid) pass.buffers[LR_BIND_LIST_SUMS].buffer = of_sums;
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
+        device_run(&pass);
+        double *wanted = kept_doubles(voxels);
+        for (int frame = 0; frame < frames; frame++) {
+            const int across = is_kept ? frame : axis;
+            const bool has_lines = !is_kept || frame != 1 || n < 10;
+            for (int64_t v = 0; v < voxels && has_lines; v++) {
+                const int64_t slot = frame * voxels + list_slot(lists, across, v);
+                wanted[v] += to_grid ? list_sum(&scale, sums[slot]) : 0;
+                slices[slot] = to_grid ? 0 : grid[FIRST + v];
+                memset(sums[slot], 0, to_grid ? sizeof(*sums) : 0);
+            }
+        }
+        const float *after = device_read(of_grid, voxels + FIRST, 4);
+        for (int64_t v = 0; v < voxels && to_grid; v++) {
+            const double want = wanted[v] + (is_added && !is_kept ? (double)grid[FIRST + v] : 0);
+            assert_true(fabs((double)after[FIRST + v] - want) <= 3e-7 * (ldexp(3, scale.are_floats ? 0 : scale.exponent) + 2));
+        }
+        if (!to_grid) assert_memory_equal(device_read(of_slices, 3 * voxels, 4), slices, (size_t)voxels * 12);
+        assert_memory_equal(device_read(of_sums, 3 * voxels, 8), sums, (size_t)voxels * 24);
+    }
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+    return (one > other) - (one < other);
+}
+
+/* Lines of events in any order, some of them without slices, and values of which some are not usual. */
+static void test_values(void **context)
+{
+    enum { FIRST = 2, WINDOW = 11 };
+    struct gl_program *program = device_program("listmode/values.comp", NULL);
+    for (int n = 0; n < 8 * NUM_ODD; n++) {
+        const int count = odd_counts[n / 8], all = count + 9;
+        const bool has_map = n % 2 != 0, has_values = n / 2 % 2 != 0, stays = n / 4 % 2 != 0;
+        /* Lines 4 .. 3 + count; a window of the values that leaves some out at both ends. */
+        struct list_kept uniforms = {.frames[0].size = {0, 0, 0, all},
+                                     .range = {4, 4 + count, 0, all},
+                                     .part = {has_map ? 0 : 3, count, has_map, has_values},
+                                     .values_at = {WINDOW, count > 40 ? count - 25 : count, FIRST, stays}};
+        struct list_scale scale = {.words = {.usual = 126, .least = 120}};
+        uint32_t(*words)[4] = kept(3 * all, sizeof(*words)), listed[2][MOST_ODD], num_listed[2] = {0, 0};
+        int32_t *places = kept(2 * all, sizeof(*places));
+        float *values = kept_random_floats(MOST_ODD, -0.99, 0.99, &lists_state);
+        float *wanted = kept_random_floats(all, 7, 8, &lists_state);
+        for (int k = 0; k < MOST_ODD; k += 3) values[k] = k % 2 == 0 ? 0.0f : ldexpf(values[k], k % 5 == 0 ? 3 : -15);
+        for (int k = 0; k < all; k++) {
+            uint32_t *way = words[2 * all + k];
+            way[1] = k % 6 == 1 ? 0 : 4;
+            way[2] = (uint32_t)(all - 1 - k);
+            way[3] = (uint32_t)(k % 3 + (k / 7 % 2 != 0 ? 4 : 0));
+            places[k] = k % 5 == 0 ? -1 : (k * 17) % (count + 1);
+        }
+        struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(count, LR_EVENTS_GROUP));
+        pass.buffers[LR_BIND_LIST_LINES].buffer = device_buffer(3 * all * 16, words);
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
+        pass.buffers[LR_BIND_LIST_PLACES].buffer = device_buffer(2 * all * 4, places);
+        pass.buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(MOST_ODD * 4, values);
+        pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = device_buffer(all * 4, wanted);
+        pass.buffers[LR_BIND_LIST_OTHERS].buffer = device_buffer(2 * all * 4, NULL);
+        device_run(&pass);
+        for (int k = 4; k < 4 + count; k++) {
+            const uint32_t *way = words[2 * all + k];
+            const int place = has_map ? places[way[2]] : (int)way[2] - uniforms.part[0], within = place - WINDOW;
+            const bool has_place = way[1] > 0 && place >= 0 && place < count && within >= 0 && within < uniforms.values_at[1];
+            if (!has_place && stays) continue;
+            wanted[k] = !has_place ? 0.0f : has_values ? values[FIRST + within] : 1.0f;
+            const int side = way[3] >= 4;
+            if (wanted[k] != 0.0f && !list_is_usual(wanted[k])) listed[side][num_listed[side]++] = (uint32_t)k;
+        }
+        assert_memory_equal(device_read(pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer, all, 4), wanted, (size_t)all * 4);
+        uint32_t *others = device_read(pass.buffers[LR_BIND_LIST_OTHERS].buffer, 2 * all, 4);
+        const uint32_t *after = device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 1, sizeof(scale.words));
+        for (int side = 0; side < 2; side++) {
+            assert_int_equal(after[sizeof(scale.words) / 4 - 2 + (size_t)side], num_listed[side]);
+            qsort(others + side * all, num_listed[side], 4, compare_numbers);
+            assert_memory_equal(others + side * all, listed[side], num_listed[side] * 4);
+        }
+    }
+}
+
+/* --- lines --- */
+
+/* The block of shaders/listmode/events.glsl. */
+struct list_prepare {
+    double origin_mm[4], edge_mm[4];
+    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4], kept[4];
+};
+
+static struct list_prepare prepare_of(const struct lists *lists, int axis)
+{
+    const struct lr_listmode_model *model = &lists->cpu->model;
+    const struct lr_listmode_pass own = lr_listmode_pass_of(&lists->shape, axis);
+    struct list_prepare uniforms = {.axes = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2, model->kernel == LR_LISTMODE_LINE},
+                                    .first = {0, 0, lists->has_tof, model->tube.as_paper},
+                                    .part = {0, lists->num, 1, 1},
+                                    .window = {0, lists->num}};
+    for (int k = 0; k < 3; k++) {
+        const int samples = model->samples[uniforms.axes[k]];
+        const double edge = model->grid.voxel_mm[uniforms.axes[k]];
+        uniforms.edge_mm[k] = edge / samples;
+        uniforms.origin_mm[k] = model->grid.origin_mm[uniforms.axes[k]] - 0.5 * (edge - edge / samples);
+        uniforms.size[k] = own.size[k] * samples;
+        uniforms.samples[k] = samples;
+    }
+    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT ? model->reach_mm
+                            : model->kernel == LR_LISTMODE_LINE ? 1 : sqrt(lr_listmode_rim(&model->tube));
+    return uniforms;
+}
+
+/* Arranged events, their crystals and the rest that a pass reads to find lines. */
+static void bind_events(const struct lists *lists, struct gl_pass *pass)
+{
+    const struct lr_listmode_events *events = &lists->cpu->events;
+    struct {
+        int32_t a, b;
+        float tof_mm;
+        int32_t number;
+    } *sent = kept(lists->num, sizeof(*sent));
+    double(*ends)[4] = kept(events->num_crystals, sizeof(*ends));
+    const double sigmas[2] = {events->sigma_mm[0], events->bin_mm != NULL ? events->bin_mm[0] : 0};
+    const struct list_scale scale = {.words = {.usual = 126}};
+    for (int k = 0; k < lists->num; k++) {
+        sent[k].a = events->crystals[0][k];
+        sent[k].b = events->crystals[1][k];
+        sent[k].tof_mm = events->tof_mm[k];
+        sent[k].number = events->number[k];
+    }
+    for (int k = 0; k < events->num_crystals; k++) {
+        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
+        ends[k][3] = lr_scanner_module_of(lists->cpu->model.scanner, k);
+    }
+    pass->buffers[LR_BIND_LIST_EVENTS].buffer = device_buffer(lists->num * 16, sent);
+    pass->buffers[LR_BIND_LIST_CRYSTALS].buffer = device_buffer(events->num_crystals * 32, ends);
+    pass->buffers[LR_BIND_LIST_SIGMAS].buffer = device_buffer(sizeof(sigmas), sigmas);
+    pass->buffers[LR_BIND_LIST_KINDS].buffer = device_buffer(4, NULL);
+    pass->buffers[LR_BIND_LIST_PLACES].buffer = put_places(lists);
+    pass->buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(lists->num * 4, lists->values);
+    pass->buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
+}
+
+/* Words of line k are those of the host, for the slices that it has; those that it has not have no elements. */
+static void expect_line(const struct lists *lists, int64_t k, int axis, const uint32_t (*words)[4], int64_t stride)
+{
+    const struct list_line all = list_line_of(lists, k, axis, NULL);
+    const int slices[2] = {(int)words[2 * stride][0], (int)(words[2 * stride][0] + words[2 * stride][1])};
+    const struct list_line want = list_line_of(lists, k, axis, slices);
+    for (int64_t v = 0; v < lists->voxels; v++) {
+        const int slice = list_slice(lists, axis, v);
+        const bool is_nothing = lists->elements[k * lists->voxels + v] <= 1e-7 * lists->largest; /* rounding */
+        assert_true(is_nothing || (slice >= slices[0] && slice < slices[1]));
+    }
+    if (slices[0] == slices[1]) return;
+    /* Rounding decides on a slice at whose border the line ends: it has a part of no length. */
+    assert_true(slices[0] >= all.first - 1 && slices[1] <= all.first + all.count + 1);
+    for (int c = 0; c < 2; c++) {
+        for (int step = 0; step < 2; step++) { /* truncated, so that an error of rounding may be a unit */
+            const uint32_t *two = &words[step * stride][2 * c];
+            const int64_t found = (int64_t)((uint64_t)two[0] << 32 | two[1]);
+            assert_true(llabs(found - (step ? want.step[c] : want.at[c])) <= 1);
+        }
+    }
+    for (int j = lists->has_tof ? 0 : 1; j < 4; j++) { /* a distance from no time of flight is not read */
+        float found;
+        memcpy(&found, &words[3 * stride][j], 4);
+        if (!(fabs((double)(found - want.factor[j])) <= 3e-7 * (double)fabsf(want.factor[j]) + 1e-12))
+            fail_msg("\"%s\", event %d: word %d is %.9g, not %.9g", lists->at->defines, (int)k, j, (double)found, (double)want.factor[j]);
+    }
+    if (lists->at->bin_mm > 0) {
+        float half_bin;
+        memcpy(&half_bin, words[4 * stride], 4);
+        assert_close((double)half_bin, (double)want.half_bin, 3e-7);
+    }
+}
+
+/* Lines of a window of values, of large values, or of all events to be kept, where places are not listed. */
+static void test_prepare(void **context)
+{
+    enum { GUARD = 2, WINDOW = 20, ALL, LARGE, KEPT, NUM_WAYS };
+    for (int n = 0; n < 3 * NUM_LIST_CASES; n++) {
+        const int which = n / 3, way = ALL + n % 3;
+        struct lists *lists = open_lists(which, which == 0 ? 1000 : 130);
+        list_scale_of(lists, VALUES_LARGE);
+        struct gl_program *program =
+            device_program("listmode/prepare.comp", lists->at->bin_mm > 0 ? "BINS" : NULL);
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
+            const int64_t stride = way == KEPT ? lists->num : lines, begin = way == KEPT ? ends[0] : 0;
+            struct list_prepare uniforms = prepare_of(lists, axis);
+            uniforms.size[3] = (int32_t)lines;
+            uniforms.first[0] = (int32_t)ends[0];
+            uniforms.window[0] = way == KEPT ? 0 : WINDOW;
+            uniforms.window[1] = lists->num - WINDOW - 10;
+            uniforms.window[2] = WINDOW;
+            uniforms.window[3] = way == LARGE;
+            if (way == KEPT) uniforms.part[0] = 1, uniforms.part[2] = uniforms.part[3] = 0;
+            uniforms.kept[0] = (int32_t)begin;
+            uniforms.kept[1] = (int32_t)stride;
+            uniforms.kept[2] = way == KEPT;
+            struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
+            bind_events(lists, &pass);
+            pass.buffers[LR_BIND_LIST_LINES].buffer = device_buffer(5 * stride * 16, NULL);
+            device_run(&pass);
+            const uint32_t(*words)[4] = device_read(pass.buffers[LR_BIND_LIST_LINES].buffer, 5 * stride, 16);
+            for (int64_t k = ends[0]; k < ends[1]; k++) {
+                const uint32_t(*line)[4] = words + begin + k - ends[0];
+                const uint32_t *found = line[2 * stride];
+                const int number = lists->cpu->events.number[k], place = way == KEPT ? number - 1 : list_place(lists, k);
+                const int within = place - uniforms.window[0];
+                const bool is_within = place >= 0 && within >= 0 && within < uniforms.window[1];
+                const float value = is_within ? lists->values[place] : 0.0f;
+                const uint32_t kind = (uint32_t)axis + (lists->has_tof ? 4 : 0);
+                if (!is_within || (way == LARGE && !list_is_large(value))) {
+                    const uint32_t nothing[4] = {0, 0, LR_NONE, 0};
+                    assert_memory_equal(found, nothing, sizeof(nothing));
+                    continue;
+                }
+                assert_int_equal(found[2], within);
+                assert_memory_equal(&found[3], way == KEPT ? (const void *)&kind : &value, 4);
+                expect_line(lists, k, axis, line, stride);
+            }
+        }
+    }
+}
+
 stage_main("render_alone_listmode", CASE(test_elements), CASE(test_forward), CASE(test_back), CASE(test_bound),
-           CASE(test_listed))
+           CASE(test_listed), CASE(test_exponents), CASE(test_order), CASE(test_values), CASE(test_prepare))
