@@ -7,6 +7,7 @@
 
 #include "listmode/cases.h"
 #include "listmode/compute/listmode.h"
+#include "listmode/hull.h"
 #include "listmode/tube.h"
 
 /* A kernel and times of flight, with the shaders' words for them. */
@@ -14,16 +15,52 @@ struct list_case {
     enum case_model model;
     double resolution_ps, bin_mm; /* 0: none */
     const char *defines;
+    lr_scanner *(*exact)(void); /* exact elements of a scanner; NULL: a model above */
 };
+
+static lr_scanner *make_ring(void)
+{
+    return case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 4.2, 4.6, 10}, &usual_rules);
+}
+
+/* Two panels and one that leans above them. */
+static lr_scanner *make_leaning(void)
+{
+    lr_module modules[3] = {
+        {.centre_mm = {-80, 0, 0}, .u = {0, 1, 0}, .v = {0, 0, 1}},
+        {.centre_mm = {80, 3, -2}, .u = {0, 1, 0}, .v = {0, 0, 1}},
+        {.centre_mm = {5, 90, 4}, .u = {0.8, 0.6, 0}, .v = {-0.36, 0.48, 0.8}},
+    };
+    for (int m = 0; m < 3; m++) {
+        modules[m].depth_mm = 5;
+        for (int k = 0; k < 2; k++) {
+            modules[m].crystals[k] = 8;
+            modules[m].pitch_mm[k] = 6;
+            modules[m].face_mm[k] = k == 0 ? 5.4 : 6;
+        }
+    }
+    return lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
+}
 
 /* Resolutions such that half a voxel is more than half of a standard deviation, and less than a third. */
 static const struct list_case list_cases[] = {
-    {CASE_TUBE, 0, 0, ""},         {CASE_LINE, 0, 0, "LINE"},          {CASE_LINE, 150, 0, "LINE TOF"},
-    {CASE_TUBE, 400, 0, "TOF"},    {CASE_TUBE, 700, 12, "TOF BINS"},   {CASE_TUBE, 150, 60, "TOF BINS"},
-    {CASE_TABLE, 0, 0, "TABLE"},   {CASE_PAPER, 0, 0, "AS_PAPER"},     {CASE_PAPER, 150, 0, "AS_PAPER TOF"},
-    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS"},
+    {CASE_TUBE, 0, 0, "", NULL},
+    {CASE_LINE, 0, 0, "LINE", NULL},
+    {CASE_LINE, 150, 0, "LINE TOF", NULL},
+    {CASE_TUBE, 400, 0, "TOF", NULL},
+    {CASE_TUBE, 700, 12, "TOF BINS", NULL},
+    {CASE_TUBE, 150, 60, "TOF BINS", NULL},
+    {CASE_TABLE, 0, 0, "TABLE", NULL},
+    {CASE_PAPER, 0, 0, "AS_PAPER", NULL},
+    {CASE_PAPER, 150, 0, "AS_PAPER TOF", NULL},
+    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NULL},
+    {NUM_CASES, 0, 0, "", make_ring},
+    {NUM_CASES, 300, 0, "TOF", make_ring},
+    {NUM_CASES, 300, 20, "TOF BINS", make_ring},
+    {NUM_CASES, 0, 0, "LEANING", make_leaning},
+    {NUM_CASES, 300, 0, "LEANING TOF", make_leaning},
 };
-enum { NUM_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
+enum { NUM_LIST_CASES = 10, END_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
 
 struct lists {
     const struct list_case *at;
@@ -79,6 +116,7 @@ static struct lists *lists_of(const lr_listmode_params *params, const struct lis
     struct row_taker taker = {lists, arranged};
     const struct lr_rows rows = {.grid = params->grid, .end = lists->voxels, .samples = {1, 1, 1}};
     assert_ok(lists->cpu->backend.fns->rows(lists->cpu->backend.self, &rows, &(lr_row_sink){take_elements, &taker}));
+    assert_true(lists->largest > 0);
     lists->values = kept_random_floats(lists->num, 0.25, 0.999, &lists_state);
     return lists;
 }
@@ -88,6 +126,24 @@ static struct lists *lists_of(const lr_listmode_params *params, const struct lis
 static struct lists *open_lists(int which, int num)
 {
     const struct list_case *at = &list_cases[which];
+    lr_events_info info = tof_info(at->resolution_ps);
+    info.tof_bin_mm = at->bin_mm;
+    if (at->exact != NULL) {
+        const lr_grid around = shifted_grid((const int[3]){9, 7, 5}, (const double[3]){8, 9, 7}, (const double[3]){0.7, -1.1, 0});
+        lr_event *coincident = kept(num, sizeof(*coincident));
+        const lr_lors *lors = keep(lr_lors_create(keep(at->exact()), NULL));
+        for (int k = 0; k < num;) {
+            const int64_t lor = (int64_t)((double)lors->count * test_random(&lists_state));
+            if (!lr_lors_in_coincidence(lors, lor)) continue;
+            coincident[k] = event_of(lors, lor, k % 2 != 0);
+            coincident[k++].tof_mm = (float)random_between(&lists_state, -30, 30);
+        }
+        lr_listmode_params params = case_params(lors, &around, coincident, num);
+        params.kernel = LR_LISTMODE_EXACT;
+        memcpy(params.samples, (const int[3]){2, 1, 3}, sizeof(params.samples));
+        if (at->resolution_ps > 0) params.info = &info;
+        return lists_of(&params, at);
+    }
     const lr_grid grid = lr_grid_centred((const int[3]){11, 9, 13}, (const double[3]){20, 20, 10});
     const lr_lors *lors = keep(lr_lors_create(case_scanner(), NULL));
     lr_event *events = case_events(num, &lists_state);
@@ -100,8 +156,6 @@ static struct lists *open_lists(int which, int num)
     case_kernel(&params, at->model);
     if (at->model == CASE_TUBE) params.tube = (lr_listmode_tube){.width_mm = 45, .fwhm_mm = 20};
     if (at->model == CASE_TABLE || at->model == CASE_PAPER) params.tube.width_mm = 41;
-    lr_events_info info = tof_info(at->resolution_ps);
-    info.tof_bin_mm = at->bin_mm;
     if (at->resolution_ps > 0) params.info = &info;
     struct lists *lists = lists_of(&params, at);
     const int count = params.tube.table != NULL ? 6 : 1;
@@ -318,6 +372,107 @@ static double list_sum(const struct list_scale *scale, const uint32_t words[2])
     return scale->are_floats ? (double)sum : ldexp((double)whole, scale->exponent - scale->bits);
 }
 
+/* --- lines by the device --- */
+
+/* Places by number, as passes over kept lines read them. */
+static struct gl_buffer *put_places(const struct lists *lists)
+{
+    int32_t *places = kept(lists->num, sizeof(*places));
+    for (int k = 0; k < lists->num; k++) places[lists->cpu->events.number[k]] = list_place(lists, k);
+    return device_buffer(lists->num * 4, places);
+}
+
+/* The block of shaders/listmode/events.glsl. */
+struct list_prepare {
+    double origin_mm[4], edge_mm[4];
+    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4], kept[4];
+};
+
+static struct list_prepare prepare_of(const struct lists *lists, int axis)
+{
+    const struct lr_listmode_model *model = &lists->cpu->model;
+    const struct lr_listmode_pass own = lr_listmode_pass_of(&lists->shape, axis);
+    struct list_prepare uniforms = {.axes = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2, model->kernel == LR_LISTMODE_LINE},
+                                    .first = {0, 0, lists->has_tof, model->tube.as_paper},
+                                    .part = {0, lists->num, 1, 1},
+                                    .window = {0, lists->num}};
+    for (int k = 0; k < 3; k++) {
+        const int samples = model->samples[uniforms.axes[k]];
+        const double edge = model->grid.voxel_mm[uniforms.axes[k]];
+        uniforms.edge_mm[k] = edge / samples;
+        uniforms.origin_mm[k] = model->grid.origin_mm[uniforms.axes[k]] - 0.5 * (edge - edge / samples);
+        uniforms.size[k] = own.size[k] * samples;
+        uniforms.samples[k] = samples;
+    }
+    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT ? model->reach_mm
+                            : model->kernel == LR_LISTMODE_LINE ? 1 : sqrt(lr_listmode_rim(&model->tube));
+    return uniforms;
+}
+
+/* Arranged events, their crystals and the rest that a pass reads to find lines. */
+static void bind_events(const struct lists *lists, struct gl_pass *pass)
+{
+    const struct lr_listmode_events *events = &lists->cpu->events;
+    struct {
+        int32_t a, b;
+        float tof_mm;
+        int32_t number;
+    } *sent = kept(lists->num, sizeof(*sent));
+    double(*ends)[4] = kept(events->num_crystals, sizeof(*ends));
+    const double sigmas[2] = {events->sigma_mm[0], events->bin_mm != NULL ? events->bin_mm[0] : 0};
+    const struct list_scale scale = {.words = {.usual = 126}};
+    for (int k = 0; k < lists->num; k++) {
+        sent[k].a = events->crystals[0][k];
+        sent[k].b = events->crystals[1][k];
+        sent[k].tof_mm = events->tof_mm[k];
+        sent[k].number = events->number[k];
+    }
+    for (int k = 0; k < events->num_crystals; k++) {
+        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
+        ends[k][3] = lr_scanner_module_of(lists->cpu->model.scanner, k);
+    }
+    pass->buffers[LR_BIND_LIST_EVENTS].buffer = device_buffer(lists->num * 16, sent);
+    pass->buffers[LR_BIND_LIST_CRYSTALS].buffer = device_buffer(events->num_crystals * 32, ends);
+    pass->buffers[LR_BIND_LIST_SIGMAS].buffer = device_buffer(sizeof(sigmas), sigmas);
+    pass->buffers[LR_BIND_LIST_KINDS].buffer = device_buffer(4, NULL);
+    pass->buffers[LR_BIND_LIST_PLACES].buffer = put_places(lists);
+    pass->buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(lists->num * 4, lists->values);
+    pass->buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
+}
+
+/* Lines of exact elements: the host has none, so a pass makes them, which test_exact_prepare looks at. */
+static struct gl_buffer *prepare_exact(const struct lists *lists, int axis)
+{
+    const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
+    const lr_scanner *scanner = lists->cpu->model.scanner;
+    struct lr_listmode_module *modules = lr_listmode_modules(scanner, NULL);
+    struct list_prepare uniforms = prepare_of(lists, axis);
+    uniforms.size[3] = uniforms.kept[1] = (int32_t)lines;
+    uniforms.first[0] = (int32_t)ends[0];
+    uniforms.window[3] = lists->only_large;
+    struct gl_program *program = device_program("listmode/exact_prepare.comp", lists->at->bin_mm > 0 ? "BINS" : NULL);
+    struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
+    struct gl_buffer *words = device_buffer(15 * lines * 16, NULL);
+    bind_events(lists, &pass);
+    pass.buffers[LR_BIND_LIST_MODULES].buffer =
+        device_buffer(scanner->num_modules * (int64_t)sizeof(*modules), modules);
+    pass.buffers[LR_BIND_LIST_LINES].buffer = words;
+    device_run(&pass);
+    free(modules);
+    return words;
+}
+
+/* Lines of an axis, and the groups of a pass over them. */
+static struct gl_buffer *put_lines(const struct lists *lists, int axis)
+{
+    return lists->at->exact != NULL ? prepare_exact(lists, axis) : put_list_lines(lists, axis, lists_ends(lists, axis));
+}
+
+static int list_groups(const struct lists *lists, int64_t lines)
+{
+    return gl_divide_up(lines, lists->at->exact != NULL ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP);
+}
+
 /* --- what passes say --- */
 
 static void expect_elements(const struct lists *lists, int64_t k, const double *found)
@@ -346,8 +501,10 @@ static struct lr_listmode_pass list_uniforms(const struct lists *lists, int axis
 static struct gl_program *list_program(int which, const char *shader, const char *more)
 {
     char defines[128];
+    char name[64];
     snprintf(defines, sizeof(defines), "%s %s", list_cases[which].defines, more);
-    return device_program(shader, defines);
+    snprintf(name, sizeof(name), "listmode/%s%s", list_cases[which].exact != NULL ? "exact_" : "", shader);
+    return device_program(name, defines);
 }
 
 /* --- elements --- */
@@ -373,33 +530,43 @@ static void expect_listed(const struct lists *lists, int axis, const uint32_t (*
     }
 }
 
-/* Slices come in two windows. */
+/* Slices, or planes of sample points, come in two windows. */
+static void check_elements(int which, int num)
+{
+    enum { ROOM = 2000 };
+    struct lists *lists = open_lists(which, num);
+    struct gl_program *program = list_program(which, "elements.comp", "");
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
+        struct lr_listmode_pass uniforms = list_uniforms(lists, axis, lines);
+        const int all = uniforms.window[1], half = 4 * lists->cpu->model.samples[axis];
+        uniforms.slab[3] = ROOM;
+        struct gl_buffer *buffer = device_buffer(2 * lines * (1 + ROOM) * 8, NULL);
+        struct gl_buffer *words = put_lines(lists, axis);
+        for (int window = 0; window < 2; window++) {
+            uniforms.window[0] = window * half;
+            uniforms.window[1] = window == 0 ? half : all;
+            uniforms.window[3] = (int32_t)(window * lines * (1 + ROOM));
+            struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), list_groups(lists, lines));
+            pass.buffers[LR_BIND_LIST_LINES].buffer = words;
+            pass.buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
+            pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = buffer;
+            device_run(&pass);
+        }
+        expect_listed(lists, axis, device_read(buffer, 2 * lines * (1 + ROOM), 8), ROOM);
+    }
+}
+
 static void test_elements(void **context)
 {
-    enum { ROOM = 600 };
-    for (int which = 0; which < NUM_LIST_CASES; which++) {
-        const struct lists *lists = open_lists(which, which == 0 ? 1000 : 130);
-        struct gl_program *program = list_program(which, "listmode/elements.comp", "");
-        for (int axis = 0; axis < 3; axis++) {
-            const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
-            struct lr_listmode_pass uniforms = list_uniforms(lists, axis, lines);
-            const int all = uniforms.window[1];
-            uniforms.slab[3] = ROOM;
-            struct gl_buffer *buffer = device_buffer(2 * lines * (1 + ROOM) * 8, NULL);
-            struct gl_buffer *words = put_list_lines(lists, axis, ends);
-            for (int window = 0; window < 2; window++) {
-                uniforms.window[0] = window * 4;
-                uniforms.window[1] = window == 0 ? 4 : all;
-                uniforms.window[3] = (int32_t)(window * lines * (1 + ROOM));
-                struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
-                pass.buffers[LR_BIND_LIST_LINES].buffer = words;
-                pass.buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
-                pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = buffer;
-                device_run(&pass);
-            }
-            expect_listed(lists, axis, device_read(buffer, 2 * lines * (1 + ROOM), 8), ROOM);
-        }
-    }
+    check_elements(0, 1);
+    for (int which = 0; which < NUM_LIST_CASES; which++) check_elements(which, which == 0 ? 900 : 130);
+}
+
+static void test_exact_elements(void **context)
+{
+    check_elements(NUM_LIST_CASES, 1);
+    for (int which = NUM_LIST_CASES; which < END_LIST_CASES; which++) check_elements(which, 130);
 }
 
 /* --- projections --- */
@@ -422,14 +589,6 @@ static int put_jobs(const struct lists *lists, struct gl_buffer **buffer)
     }
     *buffer = device_buffer(count * 32, jobs);
     return count;
-}
-
-/* Places by number, as passes over kept lines read them. */
-static struct gl_buffer *put_places(const struct lists *lists)
-{
-    int32_t *places = kept(lists->num, sizeof(*places));
-    for (int k = 0; k < lists->num; k++) places[lists->cpu->events.number[k]] = list_place(lists, k);
-    return device_buffer(lists->num * 4, places);
 }
 
 /* Values that no line has stay as they were. */
@@ -465,10 +624,10 @@ static void check_forward(struct gl_program *program, int which, int num, const 
         const int last = uniforms.window[1];
         pass.uniforms = &uniforms;
         pass.uniform_bytes = sizeof(uniforms);
-        pass.groups[0] = gl_divide_up(ends[1] - ends[0], LR_EVENTS_GROUP);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, axis, ends);
+        pass.groups[0] = list_groups(lists, ends[1] - ends[0]);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_lines(lists, axis);
         pass.buffers[LR_BIND_LIST_SLICES].buffer = device_buffer(lists->voxels * 4, slices + axis * lists->voxels);
-        uniforms.slab[0] = 3;
+        if (lists->at->exact == NULL) uniforms.slab[0] = 3;
         uniforms.window[3] = FIRST;
         for (int window = 0; window < 2; window++) {
             uniforms.window[0] = window * 4;
@@ -500,10 +659,16 @@ static void test_forward(void **context)
     } variants[] = {{0, ""}, {1, ""}, {3, ""}, {6, ""}, {9, ""}, {0, "SLABS"}, {1, "KEPT SLABS"}, {3, "KEPT SLABS"}};
     for (size_t n = 0; n < sizeof(variants) / sizeof(variants[0]); n++) {
         const int which = variants[n].which;
-        struct gl_program *program = list_program(which, "listmode/forward.comp", variants[n].more);
+        struct gl_program *program = list_program(which, "forward.comp", variants[n].more);
         if (which == 0) check_forward(program, 0, 1, variants[n].more);
         check_forward(program, which, which == 3 ? 1000 : 130, variants[n].more);
     }
+}
+
+static void test_exact_forward(void **context)
+{
+    for (int which = NUM_LIST_CASES; which < END_LIST_CASES; which++)
+        check_forward(list_program(which, "forward.comp", ""), which, 130, "");
 }
 
 /* The image to which selected lines add their values, of all or of those that are usual or not. */
@@ -571,16 +736,19 @@ static void check_back(struct gl_program *program, int which, int num, const cha
         struct lr_listmode_pass uniforms = list_uniforms(lists, axis, ends[1] - ends[0]);
         pass.uniforms = &uniforms;
         pass.uniform_bytes = sizeof(uniforms);
-        uniforms.slab[0] = has_bands ? 1 : 4;
-        uniforms.slab[1] = has_bands ? 4 : uniforms.size[2];
-        uniforms.slab[2] = gl_divide_up(uniforms.size[2], uniforms.slab[1]);
-        uniforms.slab[3] = 100;
         memcpy(uniforms.unit, all.frames[0].unit, 2 * sizeof(float));
         uniforms.unit[3] = all.frames[0].unit[3];
-        pass.groups[0] = gl_divide_up(ends[1] - ends[0], uniforms.slab[3]);
-        pass.groups[1] = gl_divide_up(uniforms.size[0], uniforms.slab[0]) * uniforms.slab[2];
+        pass.groups[0] = list_groups(lists, ends[1] - ends[0]);
+        if (lists->at->exact == NULL) {
+            uniforms.slab[0] = has_bands ? 1 : 4;
+            uniforms.slab[1] = has_bands ? 4 : uniforms.size[2];
+            uniforms.slab[2] = gl_divide_up(uniforms.size[2], uniforms.slab[1]);
+            uniforms.slab[3] = 100;
+            pass.groups[0] = gl_divide_up(ends[1] - ends[0], uniforms.slab[3]);
+            pass.groups[1] = gl_divide_up(uniforms.size[0], uniforms.slab[0]) * uniforms.slab[2];
+        }
         bind_back(lists, &scale, 1, &pass);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, axis, ends);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_lines(lists, axis);
         device_run(&pass);
         add_sums(lists, &scale, device_read(pass.buffers[LR_BIND_LIST_SUMS].buffer, lists->voxels, 8), axis, found);
     }
@@ -595,45 +763,61 @@ static void test_back(void **context)
     } variants[] = {{3, ""}, {1, ""}, {6, ""}, {0, "KEPT"}, {1, "KEPT ADD_ZEROS"}};
     for (size_t n = 0; n < sizeof(variants) / sizeof(variants[0]); n++) {
         const int which = variants[n].which;
-        struct gl_program *program = list_program(which, "listmode/back.comp", variants[n].more);
+        struct gl_program *program = list_program(which, "back.comp", variants[n].more);
         check_back(program, which, 1, variants[n].more, VALUES_USUAL);
         for (int kind = n % 3 == 0 ? 0 : VALUES_LARGE; kind <= (n % 3 == 0 ? VALUES_WILD : VALUES_LARGE); kind++)
             check_back(program, which, (n == 0 ? 900 : 300) + kind, variants[n].more, (enum list_values)kind);
     }
 }
 
-/* An element that is close to a power of 2 may be on either side of it. */
+static void test_exact_back(void **context)
+{
+    for (int which = NUM_LIST_CASES; which < END_LIST_CASES; which++) {
+        struct gl_program *program = list_program(which, "back.comp", "");
+        check_back(program, which, 130, "", which % 2 == 0 ? VALUES_LARGE : VALUES_WILD);
+    }
+}
+
+/* An element that is close to a power of 2 may be on either side of it. With exact elements, all six points of a voxel
+ * count as the largest one. */
 static void expect_term(const struct lists *lists, const int64_t ends[2], const struct gl_buffer *scale)
 {
     const uint32_t *found = device_read(scale, 1, 4);
     assert_true(*found >= list_largest_term(lists, ends, 1 - ELEMENT_ERROR));
-    assert_true(*found <= list_largest_term(lists, ends, 1 + ELEMENT_ERROR));
+    assert_true(*found <= list_largest_term(lists, ends, lists->at->exact != NULL ? 6 : 1 + ELEMENT_ERROR));
+}
+
+static void check_bound(int which, int num)
+{
+    struct lists *lists = open_lists(which, num);
+    struct list_scale scale = list_scale_of(lists, VALUES_LARGE);
+    struct gl_program *program = list_program(which, "bound.comp", "");
+    lists->only_large = true;
+    scale.words.largest_term = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t *ends = lists_ends(lists, axis);
+        struct lr_listmode_pass uniforms = list_uniforms(lists, axis, ends[1] - ends[0]);
+        struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), list_groups(lists, ends[1] - ends[0]));
+        const int last = uniforms.window[1];
+        bind_back(lists, &scale, 1, &pass);
+        pass.buffers[LR_BIND_LIST_LINES].buffer = put_lines(lists, axis);
+        for (int window = 0; window < 2; window++) {
+            uniforms.window[0] = window * 4;
+            uniforms.window[1] = window == 0 ? 4 : last;
+            device_run(&pass);
+        }
+        expect_term(lists, ends, pass.buffers[LR_BIND_LIST_SCALE].buffer);
+    }
 }
 
 static void test_bound(void **context)
 {
-    for (int which = 0; which < NUM_LIST_CASES; which++) {
-        struct lists *lists = open_lists(which, which == 0 ? 900 : 130);
-        struct list_scale scale = list_scale_of(lists, VALUES_LARGE);
-        struct gl_program *program = list_program(which, "listmode/bound.comp", "");
-        lists->only_large = true;
-        scale.words.largest_term = 0;
-        for (int axis = 0; axis < 3; axis++) {
-            const int64_t *ends = lists_ends(lists, axis);
-            struct lr_listmode_pass uniforms = list_uniforms(lists, axis, ends[1] - ends[0]);
-            struct gl_pass pass =
-                device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(ends[1] - ends[0], LR_EVENTS_GROUP));
-            const int last = uniforms.window[1];
-            bind_back(lists, &scale, 1, &pass);
-            pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, axis, ends);
-            for (int window = 0; window < 2; window++) {
-                uniforms.window[0] = window * 4;
-                uniforms.window[1] = window == 0 ? 4 : last;
-                device_run(&pass);
-            }
-            expect_term(lists, ends, pass.buffers[LR_BIND_LIST_SCALE].buffer);
-        }
-    }
+    for (int which = 0; which < NUM_LIST_CASES; which++) check_bound(which, which == 0 ? 900 : 130);
+}
+
+static void test_exact_bound(void **context)
+{
+    for (int which = NUM_LIST_CASES; which < END_LIST_CASES; which++) check_bound(which, 130);
 }
 
 /* Lists the arranged events whose values are not usual; returns how many there are. */
@@ -661,7 +845,7 @@ static void test_listed(void **context)
                                       : n < NUM_LIST_CASES ? VALUES_SMALL
                                                            : (enum list_values)(n % NUM_LIST_VALUES);
         struct list_scale scale = list_scale_of(lists, kind);
-        struct gl_program *program = list_program(which, "listmode/listed.comp", is_bound ? "BOUND" : "");
+        struct gl_program *program = list_program(which, "listed.comp", is_bound ? "BOUND" : "");
         struct list_kept all = kept_with_scale(lists, &scale);
         struct gl_pass pass = device_pass(program, &all, sizeof(all), 3);
         all.range[3] = 5;
@@ -854,64 +1038,6 @@ static void test_values(void **context)
 
 /* --- lines --- */
 
-/* The block of shaders/listmode/events.glsl. */
-struct list_prepare {
-    double origin_mm[4], edge_mm[4];
-    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4], kept[4];
-};
-
-static struct list_prepare prepare_of(const struct lists *lists, int axis)
-{
-    const struct lr_listmode_model *model = &lists->cpu->model;
-    const struct lr_listmode_pass own = lr_listmode_pass_of(&lists->shape, axis);
-    struct list_prepare uniforms = {.axes = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2, model->kernel == LR_LISTMODE_LINE},
-                                    .first = {0, 0, lists->has_tof, model->tube.as_paper},
-                                    .part = {0, lists->num, 1, 1},
-                                    .window = {0, lists->num}};
-    for (int k = 0; k < 3; k++) {
-        const int samples = model->samples[uniforms.axes[k]];
-        const double edge = model->grid.voxel_mm[uniforms.axes[k]];
-        uniforms.edge_mm[k] = edge / samples;
-        uniforms.origin_mm[k] = model->grid.origin_mm[uniforms.axes[k]] - 0.5 * (edge - edge / samples);
-        uniforms.size[k] = own.size[k] * samples;
-        uniforms.samples[k] = samples;
-    }
-    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT ? model->reach_mm
-                            : model->kernel == LR_LISTMODE_LINE ? 1 : sqrt(lr_listmode_rim(&model->tube));
-    return uniforms;
-}
-
-/* Arranged events, their crystals and the rest that a pass reads to find lines. */
-static void bind_events(const struct lists *lists, struct gl_pass *pass)
-{
-    const struct lr_listmode_events *events = &lists->cpu->events;
-    struct {
-        int32_t a, b;
-        float tof_mm;
-        int32_t number;
-    } *sent = kept(lists->num, sizeof(*sent));
-    double(*ends)[4] = kept(events->num_crystals, sizeof(*ends));
-    const double sigmas[2] = {events->sigma_mm[0], events->bin_mm != NULL ? events->bin_mm[0] : 0};
-    const struct list_scale scale = {.words = {.usual = 126}};
-    for (int k = 0; k < lists->num; k++) {
-        sent[k].a = events->crystals[0][k];
-        sent[k].b = events->crystals[1][k];
-        sent[k].tof_mm = events->tof_mm[k];
-        sent[k].number = events->number[k];
-    }
-    for (int k = 0; k < events->num_crystals; k++) {
-        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
-        ends[k][3] = lr_scanner_module_of(lists->cpu->model.scanner, k);
-    }
-    pass->buffers[LR_BIND_LIST_EVENTS].buffer = device_buffer(lists->num * 16, sent);
-    pass->buffers[LR_BIND_LIST_CRYSTALS].buffer = device_buffer(events->num_crystals * 32, ends);
-    pass->buffers[LR_BIND_LIST_SIGMAS].buffer = device_buffer(sizeof(sigmas), sigmas);
-    pass->buffers[LR_BIND_LIST_KINDS].buffer = device_buffer(4, NULL);
-    pass->buffers[LR_BIND_LIST_PLACES].buffer = put_places(lists);
-    pass->buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(lists->num * 4, lists->values);
-    pass->buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
-}
-
 /* Words of line k are those of the host, for the slices that it has; those that it has not have no elements. */
 static void expect_line(const struct lists *lists, int64_t k, int axis, const uint32_t (*words)[4], int64_t stride)
 {
@@ -996,5 +1122,67 @@ static void test_prepare(void **context)
     }
 }
 
+/* Lines through planes of sample points: each point that has an element is within the reach of its line. */
+static void test_exact_prepare(void **context)
+{
+    for (int which = NUM_LIST_CASES; which < END_LIST_CASES; which++) {
+        struct lists *lists = open_lists(which, 130);
+        const struct lr_listmode_model *model = &lists->cpu->model;
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
+            const struct list_prepare uniforms = prepare_of(lists, axis);
+            const uint32_t(*words)[4] = device_read(prepare_exact(lists, axis), 15 * lines, 16);
+            for (int64_t n = 0; n < lines; n++) {
+                const int64_t k = ends[0] + n;
+                const uint32_t *way = words[2 * lines + n];
+                const int place = list_place(lists, k);
+                struct lr_listmode_line line;
+                float place_mm[4], reach[4], time[4] = {0};
+                assert_int_equal((int)way[2], place);
+                if (place < 0) assert_int_equal(way[1], 0);
+                if (place >= 0) assert_memory_equal(&way[3], &lists->values[place], 4);
+                if (way[1] == 0) continue;
+                memcpy(place_mm, words[3 * lines + n], sizeof(place_mm));
+                memcpy(reach, words[4 * lines + n], sizeof(reach));
+                if (lists->has_tof) memcpy(time, words[13 * lines + n], sizeof(time));
+                lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
+                const double along = line.direction[axis], middle_mm = line.middle[axis];
+                const double first_mm = uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - middle_mm; /* from there */
+                assert_close((double)place_mm[0], first_mm / along + line.half_mm, 1e-5);
+                assert_close((double)place_mm[1], uniforms.edge_mm[0] / along, 1e-6);
+                assert_close((double)place_mm[2], 2 * line.half_mm, 1e-6);
+                if (lists->has_tof)
+                    assert_true(fabs((double)time[0] * line.sigma_mm - (first_mm / along - line.tof_mm)) < 1e-4);
+                for (int c = 0; c < 2; c++) {
+                    const int across = uniforms.axes[1 + c];
+                    const double slope = line.direction[across] / along / uniforms.edge_mm[1 + c];
+                    const double from = (line.middle[across] + first_mm * slope * uniforms.edge_mm[1 + c] -
+                                         uniforms.origin_mm[1 + c]) / uniforms.edge_mm[1 + c];
+                    const int64_t at = (int64_t)((uint64_t)words[n][2 * c] << 32 | words[n][2 * c + 1]);
+                    assert_true(fabs(ldexp((double)at, -32) - from) < 1e-8);
+                    for (int64_t v = 0; v < lists->voxels && place >= 0; v++) {
+                        const int size[2] = {model->grid.size[0], model->grid.size[1]};
+                        const int voxel[3] = {(int)(v % size[0]), (int)(v / size[0] % size[1]), (int)(v / size[0] / size[1])};
+                        if (lists->elements[k * lists->voxels + v] <= 1e-7 * lists->largest) continue;
+                        bool is_near = false; /* one of its points, at least */
+                        for (int p = 0; p < uniforms.samples[0]; p++) {
+                            const int plane = voxel[axis] * uniforms.samples[0] + p - (int)way[0];
+                            for (int q = 0; q < uniforms.samples[1 + c]; q++) {
+                                const int point = voxel[across] * uniforms.samples[1 + c] + q;
+                                const double off = point - from - plane * slope * uniforms.edge_mm[0];
+                                is_near = is_near || (plane >= 0 && plane < (int)way[1] &&
+                                                      fabs(off) <= (double)(reach[c] + (float)plane * reach[2 + c]) + 1e-4);
+                            }
+                        }
+                        assert_true(is_near);
+                    }
+                }
+            }
+        }
+    }
+}
+
 stage_main("render_alone_listmode", CASE(test_elements), CASE(test_forward), CASE(test_back), CASE(test_bound),
-           CASE(test_listed), CASE(test_exponents), CASE(test_order), CASE(test_values), CASE(test_prepare))
+           CASE(test_listed), CASE(test_exponents), CASE(test_order), CASE(test_values), CASE(test_prepare),
+           CASE(test_exact_prepare), CASE(test_exact_elements), CASE(test_exact_forward), CASE(test_exact_back),
+           CASE(test_exact_bound))
