@@ -312,12 +312,11 @@ static void test_exchange(void **context)
         device_run(&pass);
         const void *read = device_read(vector, ALL, to_sum ? 8 : 4);
         if (to_image) voxels = take(&picture);
-        for (int k = 0; k < VOXELS; k++) {
+        for (int k = 0; k < VOXELS; k++)
             if (to_image)
                 assert_true(voxels[k] == numbers[FIRST + k]);
             else
                 wanted[FIRST + k] = (is_added ? doubles[FIRST + k] : 0) + (double)voxels[k];
-        }
         for (int k = 0; k < ALL; k++)
             assert_true((to_sum ? ((const double *)read)[k] : (double)((const float *)read)[k]) == wanted[k]);
     }
@@ -410,7 +409,8 @@ static void test_values(void **context)
             uniforms.tof[k] = (float)(table->shape.axes[0][k] * voxel_mm / info->sigma_mm[0]);
             uniforms.radial[k] = (float)(table->shape.axes[1][k] * voxel_mm);
             uniforms.axial[k] = (float)(table->shape.axes[2][k] * voxel_mm / info->sigma_mm[2]);
-            for (int64_t i = 0; i < info->num_offsets; i++) offsets[i][k] = lr_direct_tables_offsets(table->tables)[i][k];
+            for (int64_t i = 0; i < info->num_offsets; i++)
+                offsets[i][k] = lr_direct_tables_offsets(table->tables)[i][k];
         }
         for (int k = 0; k < rows; k++) {
             double described[2];
@@ -516,8 +516,9 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
         memcpy(uniforms.origin_mm, grid.origin_mm, sizeof(grid.origin_mm));
         memcpy(uniforms.voxel_mm, grid.voxel_mm, sizeof(grid.voxel_mm));
         uniforms.origin_mm[3] = params.bin_mm;
-        struct gl_pass pass = device_pass(device_program("direct/deposit.comp", rule == LR_DEPOSIT_TRILINEAR ? "TRILINEAR" : NULL),
-                                          &uniforms, sizeof(uniforms), gl_divide_up(count, LR_DIRECT_GROUP));
+        struct gl_pass pass =
+            device_pass(device_program("direct/deposit.comp", rule == LR_DEPOSIT_TRILINEAR ? "TRILINEAR" : NULL),
+                        &uniforms, sizeof(uniforms), gl_divide_up(count, LR_DIRECT_GROUP));
         struct gl_buffer *sums = device_buffer(8 * (1 + 8LL * voxels), NULL);
         pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = device_buffer(count * 16, sent);
         pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = device_buffer(scanner->num_crystals * 32, crystals);
@@ -526,7 +527,7 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
         pass.buffers[LR_BIND_DEPOSIT_SUMS].buffer = sums;
         device_run(&pass);
         const int64_t *words = device_read(sums, 1 + 8LL * voxels, 8); /* sums in units of 2^-61 / scale */
-        assert_int_equal(words[0], 0);                                /* no overflow */
+        assert_int_equal(words[0], 0);                                 /* no overflow */
         for (int k = 0; k < 8 * voxels; k++) {
             const double want = k < (end - first) * voxels ? (double)params.images->values[first * voxels + k] : 0;
             assert_true(fabs(ldexp((double)words[1 + k], 20 - 61) - want) <= 1e-6 * (1 + want));

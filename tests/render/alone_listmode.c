@@ -10,55 +10,33 @@
 #include "listmode/hull.h"
 #include "listmode/tube.h"
 
+enum { NO_SCANNER = FIXTURE_COUNT };
+
 /* A kernel and times of flight, with the shaders' words for them. */
 struct list_case {
     enum case_model model;
     double resolution_ps, bin_mm; /* 0: none */
     const char *defines;
-    lr_scanner *(*exact)(void); /* exact elements of a scanner; NULL: a model above */
+    int scanner; /* exact elements of an enum fixture_kind; NO_SCANNER: a model above */
 };
-
-static lr_scanner *make_ring(void)
-{
-    return case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 4.2, 4.6, 10}, &usual_rules);
-}
-
-/* Two panels and one that leans above them. */
-static lr_scanner *make_leaning(void)
-{
-    lr_module modules[3] = {
-        {.centre_mm = {-80, 0, 0}, .u = {0, 1, 0}, .v = {0, 0, 1}},
-        {.centre_mm = {80, 3, -2}, .u = {0, 1, 0}, .v = {0, 0, 1}},
-        {.centre_mm = {5, 90, 4}, .u = {0.8, 0.6, 0}, .v = {-0.36, 0.48, 0.8}},
-    };
-    for (int m = 0; m < 3; m++) {
-        modules[m].depth_mm = 5;
-        for (int k = 0; k < 2; k++) {
-            modules[m].crystals[k] = 8;
-            modules[m].pitch_mm[k] = 6;
-            modules[m].face_mm[k] = k == 0 ? 5.4 : 6;
-        }
-    }
-    return lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
-}
 
 /* Resolutions such that half a voxel is more than half of a standard deviation, and less than a third. */
 static const struct list_case list_cases[] = {
-    {CASE_TUBE, 0, 0, "", NULL},
-    {CASE_LINE, 0, 0, "LINE", NULL},
-    {CASE_LINE, 150, 0, "LINE TOF", NULL},
-    {CASE_TUBE, 400, 0, "TOF", NULL},
-    {CASE_TUBE, 700, 12, "TOF BINS", NULL},
-    {CASE_TUBE, 150, 60, "TOF BINS", NULL},
-    {CASE_TABLE, 0, 0, "TABLE", NULL},
-    {CASE_PAPER, 0, 0, "AS_PAPER", NULL},
-    {CASE_PAPER, 150, 0, "AS_PAPER TOF", NULL},
-    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NULL},
-    {NUM_CASES, 0, 0, "", make_ring},
-    {NUM_CASES, 300, 0, "TOF", make_ring},
-    {NUM_CASES, 300, 20, "TOF BINS", make_ring},
-    {NUM_CASES, 0, 0, "LEANING", make_leaning},
-    {NUM_CASES, 300, 0, "LEANING TOF", make_leaning},
+    {CASE_TUBE, 0, 0, "", NO_SCANNER},
+    {CASE_LINE, 0, 0, "LINE", NO_SCANNER},
+    {CASE_LINE, 150, 0, "LINE TOF", NO_SCANNER},
+    {CASE_TUBE, 400, 0, "TOF", NO_SCANNER},
+    {CASE_TUBE, 700, 12, "TOF BINS", NO_SCANNER},
+    {CASE_TUBE, 150, 60, "TOF BINS", NO_SCANNER},
+    {CASE_TABLE, 0, 0, "TABLE", NO_SCANNER},
+    {CASE_PAPER, 0, 0, "AS_PAPER", NO_SCANNER},
+    {CASE_PAPER, 150, 0, "AS_PAPER TOF", NO_SCANNER},
+    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NO_SCANNER},
+    {NUM_CASES, 0, 0, "", FIXTURE_RING},
+    {NUM_CASES, 300, 0, "TOF", FIXTURE_RING},
+    {NUM_CASES, 300, 20, "TOF BINS", FIXTURE_RING},
+    {NUM_CASES, 0, 0, "LEANING", FIXTURE_TILTED},
+    {NUM_CASES, 300, 0, "LEANING TOF", FIXTURE_TILTED},
 };
 enum { NUM_LIST_CASES = 10, END_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
 
@@ -128,17 +106,17 @@ static struct lists *open_lists(int which, int num)
     const struct list_case *at = &list_cases[which];
     lr_events_info info = tof_info(at->resolution_ps);
     info.tof_bin_mm = at->bin_mm;
-    if (at->exact != NULL) {
-        const lr_grid around = shifted_grid((const int[3]){9, 7, 5}, (const double[3]){8, 9, 7}, (const double[3]){0.7, -1.1, 0});
+    if (at->scanner != NO_SCANNER) {
+        const struct fixture fixture = kept_fixture((enum fixture_kind)at->scanner);
+        const lr_lors *lors = fixture.lors;
         lr_event *coincident = kept(num, sizeof(*coincident));
-        const lr_lors *lors = keep(lr_lors_create(keep(at->exact()), NULL));
         for (int k = 0; k < num;) {
             const int64_t lor = (int64_t)((double)lors->count * test_random(&lists_state));
             if (!lr_lors_in_coincidence(lors, lor)) continue;
             coincident[k] = event_of(lors, lor, k % 2 != 0);
             coincident[k++].tof_mm = (float)random_between(&lists_state, -30, 30);
         }
-        lr_listmode_params params = case_params(lors, &around, coincident, num);
+        lr_listmode_params params = case_params(lors, &fixture.grid, coincident, num);
         params.kernel = LR_LISTMODE_EXACT;
         memcpy(params.samples, (const int[3]){2, 1, 3}, sizeof(params.samples));
         if (at->resolution_ps > 0) params.info = &info;
@@ -392,10 +370,11 @@ static struct list_prepare prepare_of(const struct lists *lists, int axis)
 {
     const struct lr_listmode_model *model = &lists->cpu->model;
     const struct lr_listmode_pass own = lr_listmode_pass_of(&lists->shape, axis);
-    struct list_prepare uniforms = {.axes = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2, model->kernel == LR_LISTMODE_LINE},
-                                    .first = {0, 0, lists->has_tof, model->tube.as_paper},
-                                    .part = {0, lists->num, 1, 1},
-                                    .window = {0, lists->num}};
+    struct list_prepare uniforms = {
+        .axes = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2, model->kernel == LR_LISTMODE_LINE},
+        .first = {0, 0, lists->has_tof, model->tube.as_paper},
+        .part = {0, lists->num, 1, 1},
+        .window = {0, lists->num}};
     for (int k = 0; k < 3; k++) {
         const int samples = model->samples[uniforms.axes[k]];
         const double edge = model->grid.voxel_mm[uniforms.axes[k]];
@@ -404,8 +383,9 @@ static struct list_prepare prepare_of(const struct lists *lists, int axis)
         uniforms.size[k] = own.size[k] * samples;
         uniforms.samples[k] = samples;
     }
-    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT ? model->reach_mm
-                            : model->kernel == LR_LISTMODE_LINE ? 1 : sqrt(lr_listmode_rim(&model->tube));
+    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
+                            : model->kernel == LR_LISTMODE_LINE ? 1
+                                                                : sqrt(lr_listmode_rim(&model->tube));
     return uniforms;
 }
 
@@ -465,12 +445,13 @@ static struct gl_buffer *prepare_exact(const struct lists *lists, int axis)
 /* Lines of an axis, and the groups of a pass over them. */
 static struct gl_buffer *put_lines(const struct lists *lists, int axis)
 {
-    return lists->at->exact != NULL ? prepare_exact(lists, axis) : put_list_lines(lists, axis, lists_ends(lists, axis));
+    return lists->at->scanner != NO_SCANNER ? prepare_exact(lists, axis)
+                                            : put_list_lines(lists, axis, lists_ends(lists, axis));
 }
 
 static int list_groups(const struct lists *lists, int64_t lines)
 {
-    return gl_divide_up(lines, lists->at->exact != NULL ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP);
+    return gl_divide_up(lines, lists->at->scanner != NO_SCANNER ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP);
 }
 
 /* --- what passes say --- */
@@ -480,7 +461,8 @@ static void expect_elements(const struct lists *lists, int64_t k, const double *
     const double *wanted = lists->elements + k * lists->voxels, largest = largest_number(wanted, lists->voxels);
     for (int64_t v = 0; v < lists->voxels; v++)
         if (!(fabs(found[v] - wanted[v]) <= ELEMENT_ERROR * fmax(largest, 1e-3 * lists->largest)))
-            fail_msg("\"%s\", event %d, voxel %d: %.8g, not %.8g", lists->at->defines, (int)k, (int)v, found[v], wanted[v]);
+            fail_msg("\"%s\", event %d, voxel %d: %.8g, not %.8g", lists->at->defines, (int)k, (int)v, found[v],
+                     wanted[v]);
 }
 
 /* Sums of many elements; tolerances as a part of the largest. */
@@ -503,7 +485,7 @@ static struct gl_program *list_program(int which, const char *shader, const char
     char defines[128];
     char name[64];
     snprintf(defines, sizeof(defines), "%s %s", list_cases[which].defines, more);
-    snprintf(name, sizeof(name), "listmode/%s%s", list_cases[which].exact != NULL ? "exact_" : "", shader);
+    snprintf(name, sizeof(name), "listmode/%s%s", list_cases[which].scanner != NO_SCANNER ? "exact_" : "", shader);
     return device_program(name, defines);
 }
 
@@ -627,7 +609,7 @@ static void check_forward(struct gl_program *program, int which, int num, const 
         pass.groups[0] = list_groups(lists, ends[1] - ends[0]);
         pass.buffers[LR_BIND_LIST_LINES].buffer = put_lines(lists, axis);
         pass.buffers[LR_BIND_LIST_SLICES].buffer = device_buffer(lists->voxels * 4, slices + axis * lists->voxels);
-        if (lists->at->exact == NULL) uniforms.slab[0] = 3;
+        if (lists->at->scanner == NO_SCANNER) uniforms.slab[0] = 3;
         uniforms.window[3] = FIRST;
         for (int window = 0; window < 2; window++) {
             uniforms.window[0] = window * 4;
@@ -688,7 +670,8 @@ static double *find_image(const struct lists *lists, bool usual, bool others)
 static void bind_back(const struct lists *lists, const struct list_scale *scale, int frames, struct gl_pass *pass)
 {
     float *values = kept_floats(lists->num);
-    for (int k = 0; k < lists->num; k++) values[k] = list_place(lists, k) < 0 ? 0.0f : lists->values[list_place(lists, k)];
+    for (int k = 0; k < lists->num; k++)
+        values[k] = list_place(lists, k) < 0 ? 0.0f : lists->values[list_place(lists, k)];
     pass->buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
     pass->buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale->words), &scale->words);
     pass->buffers[LR_BIND_LIST_SUMS].buffer = device_buffer(frames * lists->voxels * 8, NULL);
@@ -739,7 +722,7 @@ static void check_back(struct gl_program *program, int which, int num, const cha
         memcpy(uniforms.unit, all.frames[0].unit, 2 * sizeof(float));
         uniforms.unit[3] = all.frames[0].unit[3];
         pass.groups[0] = list_groups(lists, ends[1] - ends[0]);
-        if (lists->at->exact == NULL) {
+        if (lists->at->scanner == NO_SCANNER) {
             uniforms.slab[0] = has_bands ? 1 : 4;
             uniforms.slab[1] = has_bands ? 4 : uniforms.size[2];
             uniforms.slab[2] = gl_divide_up(uniforms.size[2], uniforms.slab[1]);
@@ -784,7 +767,7 @@ static void expect_term(const struct lists *lists, const int64_t ends[2], const 
 {
     const uint32_t *found = device_read(scale, 1, 4);
     assert_true(*found >= list_largest_term(lists, ends, 1 - ELEMENT_ERROR));
-    assert_true(*found <= list_largest_term(lists, ends, lists->at->exact != NULL ? 6 : 1 + ELEMENT_ERROR));
+    assert_true(*found <= list_largest_term(lists, ends, lists->at->scanner != NO_SCANNER ? 6 : 1 + ELEMENT_ERROR));
 }
 
 static void check_bound(int which, int num)
@@ -879,7 +862,8 @@ static void test_exponents(void **context)
         struct list_scale scale = {.bits = 0};
         uint32_t values[MOST_ODD];
         const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, odd_counts[n]}, .window = {0, 0, 0, FIRST}};
-        for (int k = 0; k < MOST_ODD; k++) values[k] = (uint32_t)(k * 7919 % 256) << 23 | (k % 2 != 0 ? 0x80000001u : 0);
+        for (int k = 0; k < MOST_ODD; k++)
+            values[k] = (uint32_t)(k * 7919 % 256) << 23 | (k % 2 != 0 ? 0x80000001u : 0);
         struct gl_pass pass =
             device_pass(device_program("listmode/exponents.comp", NULL), &uniforms, sizeof(uniforms), 2);
         pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
@@ -945,11 +929,13 @@ static void test_order(void **context)
         }
         char defines[32];
         snprintf(defines, sizeof(defines), "%s %s", is_kept ? "KEPT" : "", to_grid ? "TO_GRID" : "");
-        struct gl_pass pass = device_pass(device_program("listmode/order.comp", defines),
-                                          is_kept ? (void *)&all : &uniforms, is_kept ? sizeof(all) : sizeof(uniforms), 3);
+        struct gl_pass pass =
+            device_pass(device_program("listmode/order.comp", defines), is_kept ? (void *)&all : &uniforms,
+                        is_kept ? sizeof(all) : sizeof(uniforms), 3);
         pass.groups[1] = is_kept && !to_grid ? 3 : 1;
         struct gl_buffer *of_grid = device_buffer((voxels + FIRST) * 4, grid);
-        struct gl_buffer *of_slices = device_buffer(3 * voxels * 4, slices), *of_sums = device_buffer(3 * voxels * 8, sums);
+        struct gl_buffer *of_slices = device_buffer(3 * voxels * 4, slices),
+                         *of_sums = device_buffer(3 * voxels * 8, sums);
         pass.buffers[LR_BIND_LIST_GRID].buffer = of_grid;
         pass.buffers[LR_BIND_LIST_SLICES].buffer = of_slices;
         if (to_grid) pass.buffers[LR_BIND_LIST_SUMS].buffer = of_sums;
@@ -969,7 +955,8 @@ static void test_order(void **context)
         const float *after = device_read(of_grid, voxels + FIRST, 4);
         for (int64_t v = 0; v < voxels && to_grid; v++) {
             const double want = wanted[v] + (is_added && !is_kept ? (double)grid[FIRST + v] : 0);
-            assert_true(fabs((double)after[FIRST + v] - want) <= 3e-7 * (ldexp(3, scale.are_floats ? 0 : scale.exponent) + 2));
+            assert_true(fabs((double)after[FIRST + v] - want) <=
+                        3e-7 * (ldexp(3, scale.are_floats ? 0 : scale.exponent) + 2));
         }
         if (!to_grid) assert_memory_equal(device_read(of_slices, 3 * voxels, 4), slices, (size_t)voxels * 12);
         assert_memory_equal(device_read(of_sums, 3 * voxels, 8), sums, (size_t)voxels * 24);
@@ -1019,13 +1006,15 @@ static void test_values(void **context)
         for (int k = 4; k < 4 + count; k++) {
             const uint32_t *way = words[2 * all + k];
             const int place = has_map ? places[way[2]] : (int)way[2] - uniforms.part[0], within = place - WINDOW;
-            const bool has_place = way[1] > 0 && place >= 0 && place < count && within >= 0 && within < uniforms.values_at[1];
+            const bool has_place =
+                way[1] > 0 && place >= 0 && place < count && within >= 0 && within < uniforms.values_at[1];
             if (!has_place && stays) continue;
             wanted[k] = !has_place ? 0.0f : has_values ? values[FIRST + within] : 1.0f;
             const int side = way[3] >= 4;
             if (wanted[k] != 0.0f && !list_is_usual(wanted[k])) listed[side][num_listed[side]++] = (uint32_t)k;
         }
-        assert_memory_equal(device_read(pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer, all, 4), wanted, (size_t)all * 4);
+        assert_memory_equal(device_read(pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer, all, 4), wanted,
+                            (size_t)all * 4);
         uint32_t *others = device_read(pass.buffers[LR_BIND_LIST_OTHERS].buffer, 2 * all, 4);
         const uint32_t *after = device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 1, sizeof(scale.words));
         for (int side = 0; side < 2; side++) {
@@ -1063,7 +1052,8 @@ static void expect_line(const struct lists *lists, int64_t k, int axis, const ui
         float found;
         memcpy(&found, &words[3 * stride][j], 4);
         if (!(fabs((double)(found - want.factor[j])) <= 3e-7 * (double)fabsf(want.factor[j]) + 1e-12))
-            fail_msg("\"%s\", event %d: word %d is %.9g, not %.9g", lists->at->defines, (int)k, j, (double)found, (double)want.factor[j]);
+            fail_msg("\"%s\", event %d: word %d is %.9g, not %.9g", lists->at->defines, (int)k, j, (double)found,
+                     (double)want.factor[j]);
     }
     if (lists->at->bin_mm > 0) {
         float half_bin;
@@ -1080,8 +1070,7 @@ static void test_prepare(void **context)
         const int which = n / 3, way = ALL + n % 3;
         struct lists *lists = open_lists(which, which == 0 ? 1000 : 130);
         list_scale_of(lists, VALUES_LARGE);
-        struct gl_program *program =
-            device_program("listmode/prepare.comp", lists->at->bin_mm > 0 ? "BINS" : NULL);
+        struct gl_program *program = device_program("listmode/prepare.comp", lists->at->bin_mm > 0 ? "BINS" : NULL);
         for (int axis = 0; axis < 3; axis++) {
             const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
             const int64_t stride = way == KEPT ? lists->num : lines, begin = way == KEPT ? ends[0] : 0;
@@ -1096,7 +1085,8 @@ static void test_prepare(void **context)
             uniforms.kept[0] = (int32_t)begin;
             uniforms.kept[1] = (int32_t)stride;
             uniforms.kept[2] = way == KEPT;
-            struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
+            struct gl_pass pass =
+                device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
             bind_events(lists, &pass);
             pass.buffers[LR_BIND_LIST_LINES].buffer = device_buffer(5 * stride * 16, NULL);
             device_run(&pass);
@@ -1104,7 +1094,8 @@ static void test_prepare(void **context)
             for (int64_t k = ends[0]; k < ends[1]; k++) {
                 const uint32_t(*line)[4] = words + begin + k - ends[0];
                 const uint32_t *found = line[2 * stride];
-                const int number = lists->cpu->events.number[k], place = way == KEPT ? number - 1 : list_place(lists, k);
+                const int number = lists->cpu->events.number[k],
+                          place = way == KEPT ? number - 1 : list_place(lists, k);
                 const int within = place - uniforms.window[0];
                 const bool is_within = place >= 0 && within >= 0 && within < uniforms.window[1];
                 const float value = is_within ? lists->values[place] : 0.0f;
@@ -1147,7 +1138,8 @@ static void test_exact_prepare(void **context)
                 if (lists->has_tof) memcpy(time, words[13 * lines + n], sizeof(time));
                 lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
                 const double along = line.direction[axis], middle_mm = line.middle[axis];
-                const double first_mm = uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - middle_mm; /* from there */
+                const double first_mm =
+                    uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - middle_mm; /* from there */
                 assert_close((double)place_mm[0], first_mm / along + line.half_mm, 1e-5);
                 assert_close((double)place_mm[1], uniforms.edge_mm[0] / along, 1e-6);
                 assert_close((double)place_mm[2], 2 * line.half_mm, 1e-6);
@@ -1156,13 +1148,15 @@ static void test_exact_prepare(void **context)
                 for (int c = 0; c < 2; c++) {
                     const int across = uniforms.axes[1 + c];
                     const double slope = line.direction[across] / along / uniforms.edge_mm[1 + c];
-                    const double from = (line.middle[across] + first_mm * slope * uniforms.edge_mm[1 + c] -
-                                         uniforms.origin_mm[1 + c]) / uniforms.edge_mm[1 + c];
+                    const double from =
+                        (line.middle[across] + first_mm * slope * uniforms.edge_mm[1 + c] - uniforms.origin_mm[1 + c]) /
+                        uniforms.edge_mm[1 + c];
                     const int64_t at = (int64_t)((uint64_t)words[n][2 * c] << 32 | words[n][2 * c + 1]);
                     assert_true(fabs(ldexp((double)at, -32) - from) < 1e-8);
                     for (int64_t v = 0; v < lists->voxels && place >= 0; v++) {
                         const int size[2] = {model->grid.size[0], model->grid.size[1]};
-                        const int voxel[3] = {(int)(v % size[0]), (int)(v / size[0] % size[1]), (int)(v / size[0] / size[1])};
+                        const int voxel[3] = {(int)(v % size[0]), (int)(v / size[0] % size[1]),
+                                              (int)(v / size[0] / size[1])};
                         if (lists->elements[k * lists->voxels + v] <= 1e-7 * lists->largest) continue;
                         bool is_near = false; /* one of its points, at least */
                         for (int p = 0; p < uniforms.samples[0]; p++) {
@@ -1170,8 +1164,9 @@ static void test_exact_prepare(void **context)
                             for (int q = 0; q < uniforms.samples[1 + c]; q++) {
                                 const int point = voxel[across] * uniforms.samples[1 + c] + q;
                                 const double off = point - from - plane * slope * uniforms.edge_mm[0];
-                                is_near = is_near || (plane >= 0 && plane < (int)way[1] &&
-                                                      fabs(off) <= (double)(reach[c] + (float)plane * reach[2 + c]) + 1e-4);
+                                is_near =
+                                    is_near || (plane >= 0 && plane < (int)way[1] &&
+                                                fabs(off) <= (double)(reach[c] + (float)plane * reach[2 + c]) + 1e-4);
                             }
                         }
                         assert_true(is_near);

@@ -24,7 +24,8 @@ static struct gl_buffer *upload_points(struct alone *alone, const struct lr_colu
 
 static struct gl_buffer *upload_pairs(struct alone *alone, const struct lr_columns *columns)
 {
-    return keep_object(lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL), end_buffer);
+    return keep_object(lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL),
+                       device_end_buffer);
 }
 
 /* The pairs one by one, as few as a renderer in software may have at once. */

@@ -24,7 +24,7 @@ struct run {
 static struct gl_buffer *upload_list(struct alone *alone, const struct lr_pairs *pairs)
 {
     const int64_t range[2] = {0, alone->list.num_pairs};
-    return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), end_buffer);
+    return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), device_end_buffer);
 }
 
 static void run_once(const struct run *run)

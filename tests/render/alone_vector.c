@@ -56,7 +56,8 @@ static void expect_reals(const struct reals *before, const double *wanted, const
         const bool is_within = k >= range[0] && k < range[0] + range[1];
         const double want = is_within ? wanted[k - range[0]] : before->values[k];
         const double error = is_within ? unit * fabs(want) + 1e-13 : 0;
-        if (!(fabs(found[k] - want) <= error)) fail_msg("number %u of %u is %.17g, not %.17g", k, range[1], found[k], want);
+        if (!(fabs(found[k] - want) <= error))
+            fail_msg("number %u of %u is %.17g, not %.17g", k, range[1], found[k], want);
     }
 }
 
@@ -88,7 +89,8 @@ static void test_apply(void **context)
         struct gl_program *program = device_program("vector/apply.comp", defines);
         for (int n = 0; n < NUM_COUNTS; n++) {
             const int mark = num_kept();
-            const struct vector_pass uniforms = {.first = {3, 5, 2, 7}, .count = (uint32_t)counts[n], .scalar = 0.75, .lowest = 0.5};
+            const struct vector_pass uniforms = {
+                .first = {3, 5, 2, 7}, .count = (uint32_t)counts[n], .scalar = 0.75, .lowest = 0.5};
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), n < 4 ? 1 : 2);
             struct reals *all[4];
             double *wanted = kept_doubles(MOST);
@@ -174,9 +176,11 @@ static void test_join_sums(void **context)
 {
     struct gl_program *program = device_program("vector/join_sums.comp", NULL);
     for (int n = 0; n < 4 * NUM_COUNTS; n++) {
-        const int groups = counts[n / 4] / LR_VECTOR_NUM_SUMS, from = n % 2 != 0 ? LR_VECTOR_LARGEST : LR_VECTOR_NUM_SUMS;
+        const int groups = counts[n / 4] / LR_VECTOR_NUM_SUMS,
+                  from = n % 2 != 0 ? LR_VECTOR_LARGEST : LR_VECTOR_NUM_SUMS;
         const bool is_added = n / 2 % 2 != 0;
-        const struct vector_pass uniforms = {.first = {0, is_added, from == LR_VECTOR_LARGEST}, .count = (uint32_t)groups};
+        const struct vector_pass uniforms = {.first = {0, is_added, from == LR_VECTOR_LARGEST},
+                                             .count = (uint32_t)groups};
         const double before[LR_VECTOR_NUM_SUMS] = {1, -2, 3, -4, -5, -0.5};
         struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), 1);
         struct reals *sums = draw(true, -3, -1);
@@ -195,14 +199,15 @@ static void test_join_sums(void **context)
 static void test_divide_counts(void **context)
 {
     for (int has_additive = 0; has_additive < 2; has_additive++) {
-        struct gl_program *program = device_program("vector/divide_counts.comp", has_additive ? "HAS_ADDITIVE=1" : NULL);
+        struct gl_program *program =
+            device_program("vector/divide_counts.comp", has_additive ? "HAS_ADDITIVE=1" : NULL);
         for (int n = 0; n < NUM_COUNTS; n++) {
             const int groups = n < 4 ? 1 : 3;
             const struct vector_pass uniforms = {.first = {4, 1, 6}, .count = (uint32_t)counts[n]};
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), groups);
-            struct reals *values = draw(false, 0, 40), *measured = draw(false, 0, 9), *additive = draw(false, 0, 1);
+            struct reals *values = draw(false, 0, 40), *measured = draw(false, 3, 9), *additive = draw(false, 0, 1);
             double wanted[LR_VECTOR_NUM_SUMS] = {0}, found[LR_VECTOR_NUM_SUMS], *ratios = kept_doubles(MOST);
-            const float tiny = 1e-38f;
+            const float tiny = 1.2e-38f;
             values->values[4 + 30] = (double)tiny; /* a ratio that a float holds no more */
             device_check(gl_buffer_upload(values->buffer, 4 * (4 + 30), 4, &tiny) == LR_OK);
             for (int k = 0; k < counts[n]; k++) {
@@ -255,7 +260,8 @@ static void test_convolve(void **context)
         struct gl_program *program = device_program("vector/convolve.comp", is_double ? "REAL=double" : NULL);
         for (int n = 0; n < 9 * NUM_LAYERED; n++) {
             const struct layers *layers = &layered[n / 9];
-            const int plane = layers->size[0] * layers->size[1], axis = n % 3, reach = (const int[3]){0, 1, 6}[n / 3 % 3];
+            const int plane = layers->size[0] * layers->size[1], axis = n % 3,
+                      reach = (const int[3]){0, 1, 6}[n / 3 % 3];
             /* Along z a convolution reads all layers. */
             const int from = axis == 2 ? 0 : layers->first;
             uniforms.first[0] = 2;
@@ -309,7 +315,8 @@ static void test_differences(void **context)
             struct reals *x = draw(is_double, 0, 2), *kappa = draw(is_double, 0, 2), *y = draw(is_double, -1, 2);
             double *wanted = kept_doubles(MOST);
             for (int v = 0; v < plane * layers->count; v++) {
-                const int at[3] = {v % layers->size[0], v / layers->size[0] % layers->size[1], v / plane + layers->first};
+                const int at[3] = {v % layers->size[0], v / layers->size[0] % layers->size[1],
+                                   v / plane + layers->first};
                 const int own = voxel_at(layers, at) - from * plane;
                 double sum = 0;
                 for (int k = 0; k < 27; k++) {
@@ -413,8 +420,9 @@ static void test_image_order(void **context)
         const uint32_t *size = sizes[n / 2], all = size[0] * size[1] * size[2], first = 5;
         const uint32_t uniforms[8] = {size[0], size[1], size[2], all, size[2] * size[1], size[2], 1, first};
         struct reals *grid = draw(false, 1, 2), *projector = draw(false, 3, 4);
-        struct gl_pass pass = device_pass(device_program("correspondence/columns/image_order.comp", to_grid ? "TO_GRID" : NULL),
-                                          uniforms, sizeof(uniforms), 3);
+        struct gl_pass pass =
+            device_pass(device_program("correspondence/columns/image_order.comp", to_grid ? "TO_GRID" : NULL), uniforms,
+                        sizeof(uniforms), 3);
         pass.buffers[LR_BIND_ORDER_GRID].buffer = grid->buffer;
         pass.buffers[LR_BIND_ORDER_PROJECTOR].buffer = projector->buffer;
         device_run(&pass);
