@@ -57,9 +57,17 @@ static inline void device_end_texture(void *texture)
     gl_texture_destroy(texture);
 }
 
-static inline void device_end_program(void *program)
+/* Programs of a test, each made at its first use. */
+static struct device_made {
+    char key[192];
+    struct gl_program *program;
+} device_made[32];
+
+static inline void device_end_program(void *object)
 {
-    gl_program_destroy(program);
+    struct device_made *made = object;
+    gl_program_destroy(made->program);
+    *made = (struct device_made){0};
 }
 
 /* data NULL: zeros. */
@@ -96,18 +104,24 @@ static inline void *device_read(const struct gl_buffer *buffer, int64_t count, s
 static inline struct gl_program *device_program(const char *shader, const char *defines)
 {
     struct gl_define list[8] = {{0}};
-    char text[128];
+    char text[128], key[192];
     int count = 0;
     snprintf(text, sizeof(text), "%s", defines != NULL ? defines : "");
+    snprintf(key, sizeof(key), "%s %s", shader, text);
+    struct device_made *made = device_made;
+    while (made->program != NULL && strcmp(made->key, key) != 0) made++;
+    if (made->program != NULL) return made->program;
     for (char *word = strtok(text, " "); word != NULL && count < 7; word = strtok(NULL, " ")) {
         char *value = strchr(word, '=');
         if (value != NULL) *value++ = '\0';
         list[count++] = (struct gl_define){word, value};
     }
-    struct gl_program *program =
+    made->program =
         gl_program_create(stage_ctx, &(struct gl_program_params){.compute = shader, .defines = list, .label = shader});
-    device_check(program != NULL);
-    return keep_object(program, device_end_program);
+    device_check(made->program != NULL);
+    memcpy(made->key, key, sizeof(key));
+    keep_object(made, device_end_program);
+    return made->program;
 }
 
 /* `groups` along x. */
