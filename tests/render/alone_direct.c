@@ -456,11 +456,12 @@ static lr_scanner *make_panels(void)
     return keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 4}));
 }
 
-/* Events lie on borders of voxels where times of flight are whole quarters of a line; views come in two parts. */
+/* Events whose times of flight are quarters of a line lie on borders of voxels and of the grid; views come in two
+ * parts. */
 static void check_deposit(lr_deposit_rule rule, int parts, int count)
 {
     const lr_scanner *scanner = make_panels();
-    const lr_grid grid = lr_grid_centred((const int[3]){13, 11, 9}, (const double[3]){10, 10, 5});
+    const lr_grid grid = lr_grid_centred((const int[3]){12, 12, 9}, (const double[3]){10, 10, 5});
     struct lr_deposit_backend_params params = {.scanner = scanner, .rule = rule, .bin_mm = 12, .parts = parts};
     const lr_view_set asked = {.azimuths = 5, .tilts = 3, .acceptance_deg = 8};
     assert_ok(lr_view_set_complete(&asked, &params.set, NULL));
