@@ -123,7 +123,7 @@ static struct gl_pass pass_of(struct gl_program *program, const struct direct_pa
     return pass;
 }
 
-/* In single precision, of a few operations. */
+/* Numbers of single precision after a few operations. */
 static void expect_floats(const float *found, const double *wanted, int count)
 {
     for (int k = 0; k < count; k++)

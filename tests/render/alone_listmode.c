@@ -41,7 +41,7 @@ enum { NUM_LIST_CASES = 10, END_LIST_CASES = sizeof(list_cases) / sizeof(list_ca
 struct lists {
     const struct list_case *at;
     struct case_backend *cpu;
-    struct lr_listmode_compute shape; /* what uniforms depend on */
+    struct lr_listmode_compute shape; /* the model, for uniforms */
     int num;
     int64_t voxels;
     double *elements;        /* [num][voxels] by cpu, in the order of the arranged events */
@@ -173,7 +173,7 @@ static bool list_is_large(float value)
     return exponent_of((double)value) > 0;
 }
 
-/* What shaders/listmode/lines.glsl describes, of one line. */
+/* A line in the words of shaders/listmode/lines.glsl. */
 struct list_line {
     int64_t at[2], step[2]; /* in units of 2^-32 voxel */
     int first, count;
@@ -670,7 +670,7 @@ static double *find_image(const struct lists *lists, bool usual, bool others)
     return image;
 }
 
-/* What passes over lines add to: sums [frames][voxels]. Values of kept lines are in the order of lines. */
+/* The buffers to which passes over lines add: sums [frames][voxels]. Values of kept lines are in the order of lines. */
 static void bind_back(const struct lists *lists, const struct list_scale *scale, int frames, struct gl_pass *pass)
 {
     float *values = kept_floats(lists->num);

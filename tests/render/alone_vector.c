@@ -411,7 +411,7 @@ static void test_blank(void **context)
     }
 }
 
-/* From the grid's order to z fastest, and back. */
+/* Grids in the order of x, and projectors' images in that of z. */
 static void test_image_order(void **context)
 {
     static const uint32_t sizes[][3] = {{1, 1, 1}, {7, 3, 5}, {13, 9, 8}};

@@ -9,7 +9,7 @@
 
 /* --- a stage with the test's own partner --- */
 
-/* What stages read: the blocks of shaders/viewer/view.glsl and view_modules.glsl. */
+/* The inputs of stages: the blocks of shaders/viewer/view.glsl and view_modules.glsl. */
 struct scene {
     struct view {
         float clip_of_world[16], eye[4], low_mm[4], high_mm[4], overlay[4];
