@@ -1069,9 +1069,9 @@ static void expect_line(const struct lists *lists, int64_t k, int axis, const ui
 /* Lines of a window of values, of large values, or of all events to be kept, where places are not listed. */
 static void test_prepare(void **context)
 {
-    enum { GUARD = 2, WINDOW = 20, ALL, LARGE, KEPT, NUM_WAYS };
-    for (int n = 0; n < 3 * NUM_LIST_CASES; n++) {
-        const int which = n / 3, way = ALL + n % 3;
+    enum { ALL, LARGE, KEPT, NUM_WAYS, WINDOW = 20 };
+    for (int n = 0; n < NUM_WAYS * NUM_LIST_CASES; n++) {
+        const int which = n / NUM_WAYS, way = n % NUM_WAYS;
         struct lists *lists = open_lists(which, which == 0 ? 800 : 130);
         list_scale_of(lists, VALUES_LARGE);
         struct gl_program *program = device_program("listmode/prepare.comp", lists->at->bin_mm > 0 ? "BINS" : NULL);
@@ -1085,7 +1085,8 @@ static void test_prepare(void **context)
             uniforms.window[1] = lists->num - WINDOW - 10;
             uniforms.window[2] = WINDOW;
             uniforms.window[3] = way == LARGE;
-            if (way == KEPT) uniforms.part[0] = 1, uniforms.part[2] = uniforms.part[3] = 0;
+            uniforms.part[0] = way == KEPT;
+            uniforms.part[2] = uniforms.part[3] = way != KEPT;
             uniforms.kept[0] = (int32_t)begin;
             uniforms.kept[1] = (int32_t)stride;
             uniforms.kept[2] = way == KEPT;
@@ -1117,65 +1118,67 @@ static void test_prepare(void **context)
     }
 }
 
-/* Lines through planes of sample points: each point that has an element is within the reach of its line. */
+/* A line through planes of sample points, words [15][lines]: each voxel with an element has a point within its reach. */
+static void expect_exact_line(const struct lists *lists, int64_t k, int axis, const uint32_t (*words)[4], int64_t lines)
+{
+    const struct list_prepare uniforms = prepare_of(lists, axis);
+    const uint32_t *way = words[2 * lines];
+    const int *size = lists->cpu->model.grid.size, *samples = uniforms.samples;
+    struct lr_listmode_line line;
+    float place_mm[4], reach[4], time[4];
+    double from[2], step[2];
+    memcpy(place_mm, words[3 * lines], sizeof(place_mm));
+    memcpy(reach, words[4 * lines], sizeof(reach));
+    memcpy(time, words[13 * lines], sizeof(time));
+    lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
+    const double along = line.direction[axis];
+    const double first_mm = uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - line.middle[axis]; /* from there */
+    for (int c = 0; c < 2; c++) {
+        const int across = uniforms.axes[1 + c];
+        const double slope = line.direction[across] / along, off_mm = line.middle[across] - uniforms.origin_mm[1 + c];
+        from[c] = (off_mm + first_mm * slope) / uniforms.edge_mm[1 + c];
+        step[c] = slope * uniforms.edge_mm[0] / uniforms.edge_mm[1 + c];
+    }
+    for (int64_t v = 0; v < lists->voxels; v++) {
+        const int voxel[3] = {(int)(v % size[0]), (int)(v / size[0] % size[1]), (int)(v / size[0] / size[1])};
+        bool is_near = lists->elements[k * lists->voxels + v] <= 1e-7 * lists->largest;
+        for (int p = 0; p < samples[0] && !is_near; p++) {
+            const int plane = voxel[axis] * samples[0] + p - (int)way[0];
+            is_near = plane >= 0 && plane < (int)way[1];
+            for (int c = 0; c < 2; c++) {
+                const double first = voxel[uniforms.axes[1 + c]] * samples[1 + c], at = from[c] + plane * step[c];
+                const double off = fmax(first - at, at - (first + samples[1 + c] - 1));
+                is_near = is_near && off <= (double)(reach[c] + (float)plane * reach[2 + c]) + 1e-4;
+            }
+        }
+        assert_true(is_near);
+    }
+    if (way[1] == 0) return;
+    assert_close((double)place_mm[0], first_mm / along + line.half_mm, 1e-5);
+    assert_close((double)place_mm[1], uniforms.edge_mm[0] / along, 1e-6);
+    assert_close((double)place_mm[2], 2 * line.half_mm, 1e-6);
+    if (lists->has_tof) assert_true(fabs((double)time[0] * line.sigma_mm - (first_mm / along - line.tof_mm)) < 1e-4);
+    for (int c = 0; c < 2; c++) {
+        const int64_t at = (int64_t)((uint64_t)words[0][2 * c] << 32 | words[0][2 * c + 1]);
+        assert_true(fabs(ldexp((double)at, -32) - from[c]) < 1e-8);
+    }
+}
+
 static void test_exact_prepare(void **context)
 {
     for (int which = NUM_LIST_CASES; which < END_LIST_CASES; which++) {
-        struct lists *lists = open_lists(which, 130);
-        const struct lr_listmode_model *model = &lists->cpu->model;
+        const struct lists *lists = open_lists(which, 130);
         for (int axis = 0; axis < 3; axis++) {
             const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
-            const struct list_prepare uniforms = prepare_of(lists, axis);
             const uint32_t(*words)[4] = device_read(prepare_exact(lists, axis), 15 * lines, 16);
             for (int64_t n = 0; n < lines; n++) {
-                const int64_t k = ends[0] + n;
                 const uint32_t *way = words[2 * lines + n];
-                const int place = list_place(lists, k);
-                struct lr_listmode_line line;
-                float place_mm[4], reach[4], time[4] = {0};
+                const int place = list_place(lists, ends[0] + n);
                 assert_int_equal((int)way[2], place);
                 if (place < 0) assert_int_equal(way[1], 0);
-                if (place >= 0) assert_memory_equal(&way[3], &lists->values[place], 4);
-                if (way[1] == 0) continue;
-                memcpy(place_mm, words[3 * lines + n], sizeof(place_mm));
-                memcpy(reach, words[4 * lines + n], sizeof(reach));
-                if (lists->has_tof) memcpy(time, words[13 * lines + n], sizeof(time));
-                lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
-                const double along = line.direction[axis], middle_mm = line.middle[axis];
-                const double first_mm =
-                    uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - middle_mm; /* from there */
-                assert_close((double)place_mm[0], first_mm / along + line.half_mm, 1e-5);
-                assert_close((double)place_mm[1], uniforms.edge_mm[0] / along, 1e-6);
-                assert_close((double)place_mm[2], 2 * line.half_mm, 1e-6);
-                if (lists->has_tof)
-                    assert_true(fabs((double)time[0] * line.sigma_mm - (first_mm / along - line.tof_mm)) < 1e-4);
-                for (int c = 0; c < 2; c++) {
-                    const int across = uniforms.axes[1 + c];
-                    const double slope = line.direction[across] / along / uniforms.edge_mm[1 + c];
-                    const double from =
-                        (line.middle[across] + first_mm * slope * uniforms.edge_mm[1 + c] - uniforms.origin_mm[1 + c]) /
-                        uniforms.edge_mm[1 + c];
-                    const int64_t at = (int64_t)((uint64_t)words[n][2 * c] << 32 | words[n][2 * c + 1]);
-                    assert_true(fabs(ldexp((double)at, -32) - from) < 1e-8);
-                    for (int64_t v = 0; v < lists->voxels && place >= 0; v++) {
-                        const int size[2] = {model->grid.size[0], model->grid.size[1]};
-                        const int voxel[3] = {(int)(v % size[0]), (int)(v / size[0] % size[1]),
-                                              (int)(v / size[0] / size[1])};
-                        if (lists->elements[k * lists->voxels + v] <= 1e-7 * lists->largest) continue;
-                        bool is_near = false; /* one of its points, at least */
-                        for (int p = 0; p < uniforms.samples[0]; p++) {
-                            const int plane = voxel[axis] * uniforms.samples[0] + p - (int)way[0];
-                            for (int q = 0; q < uniforms.samples[1 + c]; q++) {
-                                const int point = voxel[across] * uniforms.samples[1 + c] + q;
-                                const double off = point - from - plane * slope * uniforms.edge_mm[0];
-                                is_near =
-                                    is_near || (plane >= 0 && plane < (int)way[1] &&
-                                                fabs(off) <= (double)(reach[c] + (float)plane * reach[2 + c]) + 1e-4);
-                            }
-                        }
-                        assert_true(is_near);
-                    }
-                }
+                if (place < 0) continue;
+                assert_memory_equal(&way[3], &lists->values[place], 4);
+                expect_exact_line(lists, ends[0] + n, axis, words + n, lines);
             }
         }
     }

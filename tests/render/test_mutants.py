@@ -84,7 +84,7 @@ MUTANTS = [
      "alone_listmode.test_exponents"),
     ("listmode/order.comp", "v * uint(strides.z)", "u * uint(strides.z)", "alone_listmode.test_order"),
     ("listmode/values.comp", "own * uint(range.w)", "own", "alone_listmode.test_values"),
-    ("listmode/exact_prepare.comp", "abs(b.x), beside)", "abs(b.x), 0.9lf * beside)", "alone_listmode.test_exact_prepare"),
+    ("listmode/exact_prepare.comp", "is_turned ? -tof_mm : tof_mm", "tof_mm", "alone_listmode.test_exact_prepare"),
     ("listmode/exact_elements.comp", "voxel * strides.xyz", "voxel * strides.yxz", "alone_listmode.test_exact_elements"),
     ("listmode/exact_forward.comp", "sum += element", "sum = element", "alone_listmode.test_exact_forward"),
     ("listmode/exact_back.comp", "sum += value", "sum = value", "alone_listmode.test_exact_back"),
