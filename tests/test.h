@@ -144,4 +144,9 @@ static inline double test_random(uint64_t *state)
     return (double)((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
 }
 
+static inline double random_between(uint64_t *state, double low, double high)
+{
+    return low + (high - low) * test_random(state);
+}
+
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A debug context for each test of this folder, and its shaders instead of the built-in ones unless the environment
- * names others (tests/render/test_mutants.py). */
+ * A debug context for each test of this folder, and its shaders instead of the built-in ones. */
 #ifndef LR_GL_TEST_H
 #define LR_GL_TEST_H
 
@@ -18,7 +17,7 @@ static struct gl_test {
 static inline int gl_test_begin(void **state)
 {
     test_log_init(&test->log);
-    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 0);
+    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     const struct gl_context_params params = {.log = &test->log.log, .debug = true};
     test->ctx = gl_context_create(&params);
     return test->ctx != NULL && gl_context_make_current(test->ctx) == LR_OK ? 0 : -1;

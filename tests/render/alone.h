@@ -282,27 +282,6 @@ static inline struct lr_method_params alone_method(const struct alone *alone)
                                      .max_window = 1 << 24};
 }
 
-static inline void end_buffer(void *buffer)
-{
-    gl_buffer_destroy(buffer);
-}
-
-/* data NULL: zeros. It is there until destroy_kept. */
-static inline struct gl_buffer *alone_buffer(struct alone *alone, int64_t bytes, const void *data)
-{
-    struct gl_buffer *buffer =
-        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "alone", .size_bytes = bytes, .data = data});
-    alone_check(alone, buffer != NULL);
-    return keep_object(buffer, end_buffer);
-}
-
-static inline float *alone_read(struct alone *alone, const struct gl_buffer *buffer, int64_t count)
-{
-    float *values = kept(count, sizeof(*values));
-    alone_check(alone, gl_buffer_read(buffer, 0, count * 4, values) == LR_OK);
-    return values;
-}
-
 static inline struct gl_pass alone_pass(struct alone *alone, struct gl_program *program, const void *uniforms,
                                         size_t uniform_bytes, const int groups[3])
 {
@@ -480,7 +459,7 @@ struct alone_elements {
 static inline struct alone_elements alone_elements_open(struct alone *alone)
 {
     const int64_t capacity = 1 << 20;
-    return (struct alone_elements){alone_buffer(alone, 16 + 16 * capacity, NULL), capacity,
+    return (struct alone_elements){device_buffer(16 + 16 * capacity, NULL), capacity,
                                    (int)alone->num_voxels * alone->per_row};
 }
 

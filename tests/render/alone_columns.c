@@ -39,7 +39,7 @@ static void forward_voxel(struct alone *alone, const struct lr_window *window, c
     put_image(alone, window->columns, alone_one_voxel(alone, voxel));
     const struct column_step step = forward_step(window);
     run_step(alone, window, &step);
-    const float *values = alone_read(alone, window->by_column, window->by_column->size_bytes / 4);
+    const float *values = device_read(window->by_column, window->by_column->size_bytes / 4, sizeof(float));
     for (int64_t k = 0; k < alone->num_values; k++) {
         const int64_t lor = alone->window.first_value + k;
         if (places[k] >= 0 && (!alone->exact || lr_lors_in_coincidence(alone->lors, lor)))

@@ -144,7 +144,7 @@ static inline void put_image(struct alone *alone, struct lr_columns *columns, co
 static inline void take_image(struct alone *alone, const struct lr_columns *columns, double *image)
 {
     const int64_t count = alone->num_voxels;
-    const float *shares = alone_read(alone, columns->image, columns->shares * count);
+    const float *shares = device_read(columns->image, columns->shares * count, sizeof(float));
     for (int64_t v = 0; v < count; v++) {
         int at[3];
         voxel_at(&alone->grid, v, at);

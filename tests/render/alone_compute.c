@@ -68,11 +68,11 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
 {
     struct lr_points *points = device;
     int64_t *voxel_of;
-    struct gl_buffer *buffer = alone_buffer(alone, 4 * alone->num_values, NULL);
+    struct gl_buffer *buffer = device_buffer(4 * alone->num_values, NULL);
     const struct lr_batch batch = plan_batch(alone, points, alone_one_voxel(alone, voxel), &voxel_of);
     const struct lr_points_output output = {.buffer = buffer, .num_lors = alone->num_values};
     alone_check(alone, lr_points_run(points, LR_POINTS_FORWARD, &batch, &output) == LR_OK);
-    const float *values = alone_read(alone, buffer, alone->num_values);
+    const float *values = device_read(buffer, alone->num_values, sizeof(float));
     for (int64_t k = 0; k < alone->num_values; k++) found[k] = (double)values[k];
 }
 
@@ -88,11 +88,11 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
 {
     struct lr_points *points = device;
     int64_t *voxel_of;
-    struct gl_buffer *buffer = alone_buffer(alone, 4 * alone->num_values, values);
+    struct gl_buffer *buffer = device_buffer(4 * alone->num_values, values);
     const struct lr_batch batch = plan_batch(alone, points, NULL, &voxel_of);
     const struct lr_points_output output = {.buffer = buffer, .num_lors = alone->num_values};
     alone_check(alone, lr_points_run(points, LR_POINTS_BACK, &batch, &output) == LR_OK);
-    const float *sums = alone_read(alone, points->sums, batch.num_images);
+    const float *sums = device_read(points->sums, batch.num_images, sizeof(float));
     memset(image, 0, (size_t)alone->num_voxels * sizeof(*image));
     for (int k = 0; k < batch.num_images; k++) image[voxel_of[k]] += (double)sums[k] / alone->per_row;
 }
@@ -157,11 +157,11 @@ static void test_collect(void **context)
         for (uint32_t k = rows[r].first_image; k < rows[r].end_image; k++)
             want[rows[r].row] += (double)sums[k] * (double)rows[r].factor;
     const struct lr_batch batch = {.rows = rows, .num_rows = NUM_ROWS};
-    struct gl_buffer *voxels = alone_buffer(alone, NUM_VOXELS * 4, before);
+    struct gl_buffer *voxels = device_buffer(NUM_VOXELS * 4, before);
     alone_check(alone, lr_points_upload(points, &batch) == LR_OK);
     alone_check(alone, gl_buffer_upload(points->sums, 0, NUM_SUMS * 4, sums) == LR_OK);
     alone_check(alone, lr_points_collect(points, &batch, voxels) == LR_OK);
-    const float *after = alone_read(alone, voxels, NUM_VOXELS);
+    const float *after = device_read(voxels, NUM_VOXELS, sizeof(float));
     for (int k = 0; k < NUM_VOXELS; k++) assert_close((double)after[k], want[k], sum_tolerance);
 }
 

@@ -19,12 +19,13 @@ static struct gl_buffer *upload_points(struct alone *alone, const struct lr_colu
         lr_rows_point(&alone->rows, n / alone->per_row, (int)(n % alone->per_row), point_mm);
         for (int k = 0; k < 3; k++) lr_split_float(point_mm[axes[k]], &parts[n][k][0], &parts[n][k][1]);
     }
-    return alone_buffer(alone, count * (int64_t)sizeof(*parts), parts);
+    return device_buffer(count * (int64_t)sizeof(*parts), parts);
 }
 
 static struct gl_buffer *upload_pairs(struct alone *alone, const struct lr_columns *columns)
 {
-    return keep_object(lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL), end_buffer);
+    return keep_object(lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL),
+                       device_end_buffer);
 }
 
 /* The pairs one by one, as few as a renderer in software may have at once. */
@@ -91,7 +92,7 @@ static struct list *list_open(struct alone *alone, struct lr_columns *columns)
         while (lor >= offsets[pair + 1]) pair++;
         list->entries[k] = (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
     }
-    list->buffer = alone_buffer(alone, list->lors.count * 16, NULL);
+    list->buffer = device_buffer(list->lors.count * 16, NULL);
     list->pairs = upload_pairs(alone, columns);
     return list;
 }
@@ -134,7 +135,7 @@ static void back_of_list(const struct list *list, double *image)
     struct alone *alone = list->alone;
     const int64_t count = alone->num_voxels;
     double *sums = kept(count, sizeof(*sums));
-    struct gl_buffer *buffer = alone_buffer(alone, (count + 1) * 8, NULL);
+    struct gl_buffer *buffer = device_buffer((count + 1) * 8, NULL);
     run_list(list, LR_COLUMNS_LIST_BACK, buffer);
     alone_read_fixed(alone, buffer, count, sums);
     for (int64_t v = 0; v < count; v++) {

@@ -65,7 +65,7 @@ static void check_column_order(struct orders *orders, enum lr_columns_program wh
     gl_buffer_clear(window->by_column, 0x40e00000); /* 7 */
     alone_check(alone, gl_buffer_upload(window->by_lor, 0, alone->num_values * 4, orders->file) == LR_OK);
     run_order(orders, which, false);
-    const float *found = alone_read(alone, window->by_column, orders->num_column);
+    const float *found = device_read(window->by_column, orders->num_column, sizeof(float));
     for (int64_t k = 0; k < alone->num_values; k++) {
         if (orders->places[k] >= 0) {
             const float want = !counts(orders, k) ? 0.0f : value > 0.0f ? value : orders->file[k];
@@ -81,7 +81,7 @@ static void check_lor_order(struct orders *orders, enum lr_columns_program which
     const float *column = kept_random_floats(orders->num_column, 0, 2, &alone->state);
     alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes, column) == LR_OK);
     run_order(orders, which, true);
-    const float *found = alone_read(alone, window->by_lor, alone->num_values);
+    const float *found = device_read(window->by_lor, alone->num_values, sizeof(float));
     for (int64_t k = 0; k < alone->num_values; k++)
         if (orders->places[k] >= 0) assert_true(found[k] == (counts(orders, k) ? column[orders->places[k]] : 0.0f));
 }
@@ -150,7 +150,7 @@ static void test_pack(void **context)
              &(struct column_step){.which = LR_COLUMNS_PACK,
                                    .groups = {gl_divide_up(alone->num_voxels, LR_GROUP_SIZE), 1, 1},
                                    .output = columns->packed});
-    const float *packed = alone_read(alone, columns->packed, 4 * alone->num_voxels);
+    const float *packed = device_read(columns->packed, 4 * alone->num_voxels, sizeof(float));
     for (int64_t v = 0; v < alone->num_voxels; v++)
         for (int which = 0; which < 4; which++) assert_true(packed[packed_place(columns, v, which)] == image[v]);
     orders_close(&orders);
@@ -168,11 +168,11 @@ static void test_sum(void **context)
     assert_non_null(lr_columns_program(orders.columns, LR_COLUMNS_SUM));
     struct lr_columns with_shares = *orders.columns;
     with_shares.shares = SHARES;
-    with_shares.image = alone_buffer(alone, SHARES * count * 4, shares);
+    with_shares.image = device_buffer(SHARES * count * 4, shares);
     orders.window.columns = &with_shares;
     run_step(alone, &orders.window,
              &(struct column_step){.which = LR_COLUMNS_SUM, .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1}});
-    const float *sums = alone_read(alone, with_shares.image, SHARES * count);
+    const float *sums = device_read(with_shares.image, SHARES * count, sizeof(float));
     for (int64_t v = 0; v < count; v++) {
         double want = 0;
         for (int share = 0; share < SHARES; share++) {
@@ -194,7 +194,7 @@ static void test_take_sums(void **context)
     int64_t *sums = kept(count + 1, sizeof(*sums)); /* the head is the first */
     for (int64_t v = 0; v < count; v++)
         sums[v + 1] = (int64_t)ldexp(random_between(&alone->state, -1, 1), 20 + (int)(3.5 * v));
-    struct gl_buffer *buffer = alone_buffer(alone, (count + 1) * 8, sums);
+    struct gl_buffer *buffer = device_buffer((count + 1) * 8, sums);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.count[3] = (int32_t)count;
     uniforms.origin[3] = (float)unit;
@@ -203,7 +203,7 @@ static void test_take_sums(void **context)
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
-    const float *image = alone_read(alone, columns->image, count);
+    const float *image = device_read(columns->image, count, sizeof(float));
     /* A float of each word, and one of their sum; of a sum that is nearly 0 from below the words are large and
      * cancel. */
     for (int64_t v = 0; v < count; v++) {

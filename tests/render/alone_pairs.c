@@ -24,7 +24,7 @@ struct run {
 static struct gl_buffer *upload_list(struct alone *alone, const struct lr_pairs *pairs)
 {
     const int64_t range[2] = {0, alone->list.num_pairs};
-    return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), end_buffer);
+    return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), device_end_buffer);
 }
 
 static void run_once(const struct run *run)
@@ -67,7 +67,7 @@ static void run_points(struct run *run)
 static void forward_voxel(struct alone *alone, void *device, int64_t voxel, double *found)
 {
     struct lr_pairs *pairs = device;
-    struct gl_buffer *list = upload_list(alone, pairs), *sums = alone_buffer(alone, 8 * (alone->num_values + 1), NULL);
+    struct gl_buffer *list = upload_list(alone, pairs), *sums = device_buffer(8 * (alone->num_values + 1), NULL);
     struct run run = {alone, pairs, LR_PAIRS_FORWARD, .list = list, .output = sums};
     const float *image = alone_one_voxel(alone, voxel);
     gl_buffer_clear(sums, 0);
@@ -76,7 +76,7 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
     if (alone->at->deterministic) {
         alone_read_fixed(alone, sums, alone->num_values, found);
     } else {
-        const float *values = alone_read(alone, sums, alone->num_values);
+        const float *values = device_read(sums, alone->num_values, sizeof(float));
         for (int64_t k = 0; k < alone->num_values; k++) found[k] = (double)values[k];
     }
 }
@@ -87,11 +87,11 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
 {
     struct lr_pairs *pairs = device;
     struct gl_buffer *list = upload_list(alone, pairs);
-    struct gl_buffer *buffer = alone_buffer(alone, 4 * alone->num_values, values);
+    struct gl_buffer *buffer = device_buffer(4 * alone->num_values, values);
     struct run run = {alone, pairs, LR_PAIRS_BACK, .list = list, .output = buffer};
     gl_buffer_clear(pairs->image, 0);
     run_points(&run);
-    const float *sums = alone_read(alone, pairs->image, alone->num_voxels);
+    const float *sums = device_read(pairs->image, alone->num_voxels, sizeof(float));
     for (int64_t v = 0; v < alone->num_voxels; v++) image[v] = (double)sums[v];
 }
 
@@ -103,7 +103,7 @@ static struct gl_buffer *upload_points(struct alone *alone)
     double(*points)[4] = kept(count, sizeof(*points));
     for (int64_t n = 0; n < count; n++)
         lr_rows_point(&alone->rows, n / alone->per_row, (int)(n % alone->per_row), points[n]);
-    return alone_buffer(alone, count * 32, points);
+    return device_buffer(count * 32, points);
 }
 
 static void test_rows(struct alone *alone, struct lr_pairs *pairs)

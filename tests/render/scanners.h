@@ -247,11 +247,6 @@ static inline const struct scanner_case *scanner_case_named(const char *name)
     return NULL;
 }
 
-static inline double random_between(uint64_t *state, double low, double high)
-{
-    return low + (high - low) * test_random(state);
-}
-
 static inline lr_module random_module(uint64_t *state, double angle)
 {
     lr_module shape = {.depth_mm = 5};

@@ -5,6 +5,7 @@
 #ifndef LR_TESTS_RENDER_STAGE_H
 #define LR_TESTS_RENDER_STAGE_H
 
+#include "device.h"
 #include "lines.h"
 #include "scanners.h"
 
@@ -42,33 +43,6 @@ struct stage {
     lr_grid grid;
     struct lr_backend_params backend_params; /* for lr_cpu_backend_create */
 };
-
-static struct gl_context *stage_ctx; /* of all tests of an executable */
-
-/* Runs tests, or those that the program's argument names, each with the context as its state unless it has its own; 77
- * where there is no device. */
-static inline int stage_run(int argc, char **argv, const char *group, struct CMUnitTest *tests, size_t count)
-{
-    struct test_log log = TEST_LOG(log);
-    struct gl_context *ctx = stage_ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
-    if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
-        print_message("skipped: %s\n", log.error);
-        gl_context_destroy(ctx);
-        return 77;
-    }
-    print_message("device: %s\n", gl_context_limits(ctx)->renderer);
-    const int failed = test_run(argc > 1 ? argv[1] : NULL, group, tests, count, ctx);
-    gl_context_release(ctx);
-    gl_context_destroy(ctx);
-    return failed;
-}
-
-#define stage_main(group, ...)                                                                                         \
-    int main(int argc, char **argv)                                                                                    \
-    {                                                                                                                  \
-        struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
-        return stage_run(argc, argv, group, tests, sizeof(tests) / sizeof(tests[0]));                                  \
-    }
 
 /* Fails the test with the last sentence of the stage's log. */
 #define stage_check(stage, condition)                                                                                  \

@@ -24,26 +24,101 @@ FOLDER = Path(sys.argv.pop())
 ROOT = Path(sys.argv.pop()).resolve()
 FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 
-# Shaders that need no mutant: pictures of the viewer, the families direct and listmode, whose tests go through their
-# backends voxel by voxel (tests/direct, tests/listmode), vectors (tests/recon), and what computes nothing.
-OTHERS = re.compile(r"(viewer/|vector/|direct/|listmode/|common/bindings|common/atomic64|kernels/language|"
-                    r"kernels/(numbers|strips|faces|exact_))")
+# Texts that compute nothing, and so need no mutant.
+OTHERS = re.compile(r"(common/bindings|common/atomic64|kernels/language|listmode/(lines|others))")
 
 # Shaders that graphics processors do not run.
 OF_SOFTWARE = {"common/loops.glsl"}
 
-# Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST; executables are of this folder unless
-# theirs is named.
+# Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST of this folder.
 MUTANTS = [
+    ("kernels/exact_path.glsl", "face.half_mm[1] * fabs(face.along[c]", "0.5 * face.half_mm[1] * fabs(face.along[c]",
+     "alone_listmode.test_exact_elements"),
+    ("kernels/exact_time.glsl", "normal_from_0(high) - normal_from_0(low)", "1.01f * normal_from_0(high)",
+     "alone_listmode.test_exact_elements"),
+    ("kernels/faces.glsl", "way_mm * face.lean[2]}", "0.99 * way_mm * face.lean[2]}",
+     "alone_listmode.test_exact_elements"),
+    ("kernels/numbers.glsl", "#define quotient_of(a, b) ((a) / (b))", "#define quotient_of(a, b) ((b) / (a))",
+     "alone_listmode.test_exact_elements"),
+    ("kernels/polygon.glsl", "0.5f * twice", "0.4f * twice", "alone_listmode.test_exact_elements"),
+    ("kernels/strips.glsl", "0.625f * inverse * square", "0.3f * inverse * square",
+     "alone_listmode.test_exact_elements"),
     ("kernels/polygon.glsl", "before.x + t * (here.x - before.x)", "here.x + t * (before.x - here.x)",
      "alone_compute.test_forward"),
-    ("kernels/polygon.glsl", "7.5f * inverse", "6.5f * inverse", "alone_compute.test_forward"),
-    ("kernels/vector.glsl", "x / sensitivity * by", "1.001 * x / sensitivity * by",
-     "operator/operator_places.osem_is_the_references"),
-    ("direct/map.comp", "/ epsilon_mm + tie", "/ epsilon_mm", "direct/direct_project.compute"),
-    ("common/fill.comp", "range.x + k", "k", "gl/gl_resource.fills_reach_their_words_only"),
-    ("correspondence/blank.comp", "pq.x : -pq.x", "pq.x + 1 : -pq.x", "recon/recon_vectors.compute"),
-    ("correspondence/blank.comp", "values[pair.x + n]", "values[n]", "recon/recon_vectors.compute"),
+    ("kernels/times.glsl", "1.0027071046938556", "1.0037071046938556", "alone_listmode.test_elements"),
+    ("kernels/vector.glsl", "x / sensitivity * by", "1.001 * x / sensitivity * by", "alone_vector.test_apply"),
+    ("vector/apply.comp", "in_2[first.w + k]", "in_2[first.z + k]", "alone_vector.test_apply"),
+    ("vector/convolve.comp", "[abs(k) % 4]", "[abs(k) % 3]", "alone_vector.test_convolve"),
+    ("vector/differences.comp", "own_kappa * kappa_at(other)", "own_kappa * own_kappa", "alone_vector.test_differences"),
+    ("vector/divide_counts.comp", "y * natural_log(e)", "y * natural_log(y)", "alone_vector.test_divide_counts"),
+    ("vector/join_sums.comp", "first.y != 0u && thread == 0u", "first.y != 0u", "alone_vector.test_join_sums"),
+    ("vector/sums.comp", "(a - b) * (a - b)", "(a - b) * (a + b)", "alone_vector.test_sums"),
+    ("vector/vector.glsl", "return gl_NumWorkGroups.x * uint(LR_VECTOR_GROUP)", "return uint(LR_VECTOR_GROUP)",
+     "alone_vector.test_sums"),
+    ("vector/vector_sums.glsl", "half_way > 0u", "half_way > 1u",
+     "alone_vector.test_sums alone_vector.test_join_sums alone_vector.test_divide_counts"),
+    ("common/fill.comp", "range.x + k", "k", "alone_vector.test_fill"),
+    ("correspondence/blank.comp", "pq.x : -pq.x", "pq.x + 1 : -pq.x", "alone_vector.test_blank"),
+    ("correspondence/blank.comp", "values[pair.x + n]", "values[n]", "alone_vector.test_blank"),
+    ("correspondence/columns/image_order.comp", "projector[there] = grid[strides.w + v]", "projector[v] = grid[v]",
+     "alone_vector.test_image_order"),
+    ("direct/forward.comp", "counts.y - 1 - (i)", "(i)", "alone_direct.test_forward"),
+    ("direct/back.comp", "first_column + 2 * to_next", "first_column + to_next", "alone_direct.test_back"),
+    ("direct/combine.comp", "max(1.0 + intBitsToFloat(counts.y) * c, 0.0)", "1.0 + intBitsToFloat(counts.y) * c",
+     "alone_direct.test_combine"),
+    ("direct/deposit.comp", "floor(place + 0.5lf)", "floor(place + 0.49lf)", "alone_direct.test_deposit"),
+    ("direct/discrepancy.comp", "? 1.0 : 0.0;", "? 0.999 : 0.0;", "alone_direct.test_discrepancy"),
+    ("direct/exchange.comp", "(counts.y != 0 ? numbers[at] : 0.0lf)", "numbers[at]", "alone_direct.test_exchange"),
+    ("direct/map.comp", "/ epsilon_mm + tie", "/ epsilon_mm", "alone_direct.test_map"),
+    ("direct/values.comp", "1.0 / partial[0]", "1.001 / partial[0]", "alone_direct.test_values"),
+    ("direct/direct.glsl", "4 * quad + ivec4(0, 1, 2, 3)", "4 * quad + ivec4(0, 0, 2, 3)", "alone_direct.test_discrepancy"),
+    ("direct/gather.glsl", "vec4(window1.zw, window2.xy)", "vec4(window1.zw, window2.yx)",
+     "alone_direct.test_forward alone_direct.test_back"),
+    ("viewer/view_boxes.vert", "others & 2", "others & 1", "alone_viewer.test_boxes_vert"),
+    ("viewer/view_crystals.frag", "0.5 * module.face.xy", "0.6 * module.face.xy", "alone_viewer.test_crystals_frag"),
+    ("viewer/view_crystals.vert", "(corner - 0.5) * count", "corner * count", "alone_viewer.test_crystals_vert"),
+    ("viewer/view_flat.frag", "vec4(in_colour, 1.0)", "vec4(in_colour.bgr, 1.0)", "alone_viewer.test_flat_frag"),
+    ("viewer/view_lines.frag", "= in_colour", "= in_colour.bgra", "alone_viewer.test_lines_frag"),
+    ("viewer/view_lines.vert", "gl_VertexID & 1", "gl_VertexID & 0", "alone_viewer.test_lines_vert"),
+    ("viewer/view_slice.frag", "0.75 * min(share, 1.0)", "0.75 * share", "alone_viewer.test_slice_frag"),
+    ("viewer/view_slice.vert", "vec3(depth, corner)", "vec3(depth, corner.yx)", "alone_viewer.test_slice_vert"),
+    ("viewer/view_volume.frag", "open * opacity * colour", "opacity * colour", "alone_viewer.test_volume_frag"),
+    ("viewer/view_volume.vert", "eye[axis] < high_mm[axis]", "eye[axis] > high_mm[axis]", "alone_viewer.test_volume_vert"),
+    ("viewer/view.glsl", "vec4 low_mm;", "vec4 between, low_mm;", "alone_viewer.test_slice_vert alone_viewer.test_slice_frag"),
+    ("viewer/view_modules.glsl", "vec4 centre;", "vec4 between, centre;",
+     "alone_viewer.test_boxes_vert alone_viewer.test_crystals_frag"),
+    ("listmode/prepare.comp", "3.0lf * sigma_bin.x", "2.9lf * sigma_bin.x", "alone_listmode.test_prepare"),
+    ("listmode/elements.comp", "factor * share_of", "1.001 * factor * share_of", "alone_listmode.test_elements"),
+    ("listmode/forward.comp", "factor * seen.sum / seen.shares", "factor * seen.sum", "alone_listmode.test_forward"),
+    ("listmode/back.comp", "factors * d + more", "factors * c + more", "alone_listmode.test_back"),
+    ("listmode/bound.comp", "max(most, largest_of(line, kernel, j))", "largest_of(line, kernel, j)",
+     "alone_listmode.test_bound"),
+    ("listmode/listed.comp", "share > 0.0", "share > 0.1", "alone_listmode.test_listed"),
+    ("listmode/exponents.comp", "counts[k + 1u] <= uint(size.w)", "counts[k + 1u] < uint(size.w)",
+     "alone_listmode.test_exponents"),
+    ("listmode/order.comp", "v * uint(strides.z)", "u * uint(strides.z)", "alone_listmode.test_order"),
+    ("listmode/values.comp", "own * uint(range.w)", "own", "alone_listmode.test_values"),
+    ("listmode/exact_prepare.comp", "is_turned ? -tof_mm : tof_mm", "tof_mm", "alone_listmode.test_exact_prepare"),
+    ("listmode/exact_elements.comp", "voxel * strides.xyz", "voxel * strides.yxz", "alone_listmode.test_exact_elements"),
+    ("listmode/exact_forward.comp", "sum += element", "sum = element", "alone_listmode.test_exact_forward"),
+    ("listmode/exact_back.comp", "sum += value", "sum = value", "alone_listmode.test_exact_back"),
+    ("listmode/exact_bound.comp", "float(slab.x * slab.y * slab.z)", "1.0", "alone_listmode.test_exact_bound"),
+    ("listmode/events.glsl", "event.number - part.x", "event.number", "alone_listmode.test_prepare"),
+    ("listmode/line.glsl", "0.5 * (factor.y - way)", "0.45 * (factor.y - way)", "alone_listmode.test_elements"),
+    ("listmode/kernel.glsl", "along * along / upright.x", "along / upright.x",
+     "alone_listmode.test_elements alone_listmode.test_forward alone_listmode.test_back"),
+    ("listmode/largest.glsl", "most = max(most, share)", "most = share",
+     "alone_listmode.test_bound alone_listmode.test_listed"),
+    ("listmode/fixed64.glsl", "uint(127 + exponent)", "uint(126 + exponent)", "alone_listmode.test_back"),
+    ("listmode/sums.glsl", "to_words(term)", "to_words(1.001 * term)",
+     "alone_listmode.test_listed alone_listmode.test_exact_back"),
+    ("listmode/scale.glsl", "usual_term + LR_EVENTS_SPREAD", "usual_term + 30", "alone_listmode.test_order"),
+    ("listmode/pass.glsl", "axis * strides.w", "axis * strides.z", "alone_listmode.test_order alone_listmode.test_forward"),
+    ("listmode/job.glsl", "gl_WorkGroupID.y * gl_NumWorkGroups.x", "gl_WorkGroupID.y", "alone_listmode.test_forward"),
+    ("listmode/place.glsl", ": number - part.x", ": number", "alone_listmode.test_values"),
+    ("listmode/exact_line.glsl", "walk.part + most", "walk.part + 0.5 * most", "alone_listmode.test_exact_elements"),
+    ("listmode/exact.glsl", "voxel.x * size.z", "voxel.x * size.y",
+     "alone_listmode.test_exact_forward alone_listmode.test_exact_back"),
     ("common/atomic.glsl", "#ifdef GL_NV_shader_atomic_float",
      "#define uintBitsToFloat(word) (1.001 * uintBitsToFloat(word))\n#if 0", "alone_pairs.test_forward"),
     ("common/loops.glsl", "return done != rounds", "return false", "hiding.test_no_loop_ends_early"),
@@ -85,8 +160,6 @@ MUTANTS = [
     ("correspondence/columns/order.comp", "to[by_lor] = from[column]", "to[by_lor] = from[by_lor]", "alone_orders.test_columns_order"),
     ("correspondence/columns/stack_order.comp", "module.counts.y - 1 - crystal", "crystal", "alone_orders.test_stack_order"),
     ("correspondence/columns/stack_order.comp", "? 1.0 : 0.0", "? 1.0 : 1.0", "alone_orders.test_stack_order"),
-    ("correspondence/columns/image_order.comp", "projector[there] = grid[strides.w + v]", "projector[v] = grid[v]",
-     "operator/operator_places.osem_is_the_references"),
     ("correspondence/columns/pack.comp", "voxels[turned + k]", "voxels[row + k]", "alone_orders.test_pack"),
     ("correspondence/columns/sum.comp", "k < count.z", "k + 1 < count.z", "alone_orders.test_sum"),
     ("correspondence/columns/take_sums.comp", "4294967296.0", "4294000000.0", "alone_orders.test_take_sums"),
@@ -146,9 +219,9 @@ MUTANTS = [
     ("correspondence/rows/sort.glsl", "element.x >> shift", "element.x >> (shift / 2u)", "alone_merge.test_merge"),
     ("correspondence/sight.glsl", "-dot(su, other)", "-1.001 * dot(su, other)",
      "correspondence.test_absorption alone_compute.test_forward"),
+    ("correspondence/visit_exact.glsl", "+ 0.5 * dot(bend.xy", "+ 0.4 * dot(bend.xy", "alone_compute.test_forward"),
     ("correspondence/triangle.glsl", "2.0 * arc_of(", "2.001 * arc_of(",
      "alone_compute.test_forward_hidden alone_compute.test_back_hidden"),
-    ("correspondence/visit_exact.glsl", "sign * vec3(here", "sign * vec3(1.001 * here", "alone_compute.test_forward"),
     ("correspondence/visit_hidden.glsl", "seen.weight += triangle_angle(", "seen.weight += 1.001 * triangle_angle(",
      "alone_compute.test_forward_hidden alone_compute.test_back_hidden"),
     ("correspondence/visit_sampled.glsl", "within * view.face", "0.99 * within * view.face",
@@ -184,21 +257,24 @@ class Mutants(unittest.TestCase):
 
     def ask(self, test):
         """Exit code and output of a test with the copy's shaders."""
-        path, _, name = test.partition(".")
-        program = FOLDER.parent / path if "/" in path else FOLDER / f"render_{path}"
+        program, _, name = test.partition(".")
         environment = dict(os.environ, LORASTER_SHADER_DIR=str(self.folder), LORASTER_CACHE="off",
                            MESA_SHADER_CACHE_DIR=str(self.folder.parent))
-        done = subprocess.run([str(program.with_name(f"test_{program.name}")), *filter(None, [name])], text=True,
+        done = subprocess.run([str(FOLDER / f"test_render_{program}"), *filter(None, [name])], text=True,
                               env=environment, capture_output=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     def test_table(self):
-        """Every shader of the passes has a mutant, and every mutant its place."""
+        """Every shader has a mutant, and every mutant its place and a test that CTest runs."""
         for name, old, new, _ in MUTANTS:
             text = (ROOT / "shaders" / name).read_text()
             self.assertIn(old, text, f"{name}: no {old} to be changed")
             self.assertNotEqual(text, text.replace(old, new), name)
         mutated = {name for name, _, _, _ in MUTANTS}
+        known = set(re.findall(r"add_test\(\W*render_([\w.]+)", (FOLDER / "CTestTestfile.cmake").read_text()))
+        for name, _, _, tests in MUTANTS:
+            for test in tests.split():
+                self.assertTrue({test, test.partition(".")[0]} & known, f"{name}: ctest -N has no {test}")
         for path in sorted((ROOT / "shaders").rglob("*.*")):
             name = path.relative_to(ROOT / "shaders").as_posix()
             if not OTHERS.match(name):
