@@ -345,7 +345,7 @@ def draw_figure7(pair):
     middle = first.values.shape[0] // 2
     truth = numpy.fromfile("rods.nii", "<f4", offset=352).reshape(first.values.shape)[middle]
     hot, cold = (region[middle] for region in rods_regions(first))
-    show(axes[0, 0], truth, "(a) rods; contours: the two regions; line: the profile")
+    show(axes[0, 0], truth, "(a) rods, two regions, line of (e)")
     for region, colour in ((hot, "tab:red"), (cold, "tab:blue")):
         if region.any():
             axes[0, 0].contour(region, [0.5], colors=colour, linewidths=0.6)
