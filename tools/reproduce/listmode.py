@@ -369,7 +369,7 @@ def draw_figure7(pair):
 
 
 def draw_figure8(pair):
-    figure, axes = new_figure(1, 2, 6, 4)
+    figure, axes = new_figure(1, 2, 7, 2.8)
     draw_pair(axes[0], pair, lambda values: values.max(1), "ab")
     finish_figure(figure, "figure8.png", "Figure 8. Mouse, maximum intensity projection along y")
 

@@ -56,7 +56,7 @@ done
 
 # Events, subsets and grids of rods, mouse and body; LORs of the sensitivities. No grid is longer than the scanner: the
 # paper's 51 and 26 slices of mouse and body would be two more at either end, which hardly any LOR meets. The three
-# slices of small hold all of the activity, so that a voxel has as many events as with the paper's.
+# slices of small hold all of the activity, so that its few events show rods.
 subsets=(40 5 33)
 points=() # sample points of a voxel: large voxels would have many
 tables=(lines widths voxels both collisions)
