@@ -8,7 +8,8 @@
 #   listmode     a million random lines on cuda and compute, every kernel                   240
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
-#   body         the same at the paper's size with all figures and tables, cuda against native  500
+#   tables       the list-mode paper's tables I, III, IV and V, and one thread of the processor  300
+#   body         the experiment at the paper's size, cuda against compute; after peers and tables with their figures  300
 #   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
@@ -25,7 +26,7 @@
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,24s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,25s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -98,6 +99,23 @@ measure_peers() {
         *) seconds=35 ;;
         esac
         bench "$seconds" listmode --table "$table" --backend cuda --seconds 1 --repeat 3
+        keep_for_body "$table"
+    done
+}
+
+# keep_for_body NAME: what bench has written, where tools/reproduce/listmode.py draws figures of it
+keep_for_body() {
+    mkdir -p "$out/body"
+    [ ! -f "$work/bench.json" ] || cp "$work/bench.json" "$out/body/$1.json"
+}
+
+measure_tables() {
+    local table
+    bench 60 listmode --table first --kernel tube --backend native --threads 1 --seconds 1 --repeat 1
+    keep_for_body one-thread
+    for table in first lines widths voxels both; do
+        bench 60 listmode --table "$table" --kernel tube --backend cuda --seconds 0.2 --repeat 3
+        keep_for_body "$table"
     done
 }
 
@@ -110,7 +128,7 @@ measure_script() {
 }
 
 measure_body() {
-    limited 500 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda \
+    limited 300 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute --times no \
         "${figures[@]}" --program "$program" --out "$out/body"
 }
 

@@ -184,4 +184,11 @@ class Listmode(Script):
             self.fails(2, [words], arguments)
 
 
-main({"direct": Direct, "cluster": Cluster, "listmode": Listmode})
+class All(Script):
+    NAME, SIZE = "all", "small"
+
+    def test_what_is_missing_is_named(self):
+        self.names_what_is_missing(("--size huge", "small and paper"))
+
+
+main({"all": All, "direct": Direct, "cluster": Cluster, "listmode": Listmode})

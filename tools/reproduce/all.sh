@@ -15,7 +15,7 @@ The exit code is 1 where a script's is not 0.
 END
 }
 
-out='' program=$root/build/release/loraster size=small figures=()
+out='' program=$root/build/release/loraster size=small figures=yes
 while [ $# -gt 0 ]; do
     case "$1" in
     --help)
@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
         exit 0
         ;;
     --no-figures)
-        figures=(--no-figures)
+        figures=no
         shift
         continue
         ;;
@@ -61,6 +61,8 @@ esac
 source "$root/tools/reproduce/common.sh"
 check_tools
 export PYTHON=$python
+plain=()
+[ "$figures" = no ] && plain=(--no-figures)
 mkdir -p "$out"
 out=$(realpath "$out") failed=0
 
@@ -70,7 +72,8 @@ row() {
     shift 2
     "$@" >"$out/$name.log" 2>&1 || code=$?
     [ "$code" -eq 0 ] || failed=1
-    printf '%-52s %6d s  %s\n' "$what" $((SECONDS - start)) "$([ "$code" -eq 0 ] && echo "done" || echo "exit code $code: $out/$name.log")"
+    printf '%-52s %6d s  %s\n' "$what" $((SECONDS - start)) \
+        "$([ "$code" -eq 0 ] && echo "done" || echo "exit code $code: $out/$name.log")"
 }
 
 # bench NAME WHAT ARGUMENT...: its figures as JSON, and as tables in NAME.log
@@ -85,7 +88,7 @@ bench() {
 script() { # NAME WHAT ARGUMENT...
     local name=$1 what=$2
     shift 2
-    row "$name" "$what" "$root/tools/reproduce/$name.sh" --size "$size" "${figures[@]}" --program "$program" --out "$out/$name" "$@"
+    row "$name" "$what" "$root/tools/reproduce/$name.sh" --size "$size" "${plain[@]}" --program "$program" --out "$out/$name" "$@"
 }
 
 script cluster "cluster paper: figures 5, 7, 8, 9"

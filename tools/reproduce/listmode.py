@@ -253,7 +253,8 @@ def over_one_thread():
     alone, device = results("one-thread"), results("first")
     if not alone or not device:
         return []
-    lines = ["", "| a million random lines | one thread, s | device, ms | one thread over it | the paper |", "|---|---|---|---|---|"]
+    lines = ["", "| a million random lines | one thread, s | device, ms | one thread over it | the paper |",
+             "|---|---|---|---|---|"]
     for one, other in zip(alone, device):
         seconds = [1e6 / result["lines"] * result["iteration"]["wall_seconds"] for result in (one, other)]
         lines.append(f"| {'with' if one['tof'] else 'without'} TOF, {other['backend']} | {seconds[0]:.3g} | "
@@ -330,9 +331,11 @@ def draw_figure6():
     for axis, tof in zip(axes[0], (False, True)):
         own = [result for result in found if result["tof"] == tof and result["block_threads"]]
         for threads in sorted({result["block_threads"] for result in own}):
-            rows = sorted((result for result in own if result["block_threads"] == threads), key=lambda one: one["blocks"])
-            axis.plot([row["blocks"] for row in rows], [1e-6 * row["lines"] / row["iteration"]["wall_seconds"]
-                                                        for row in rows], "o-", label=f"{threads} threads")
+            rows = sorted((result for result in own if result["block_threads"] == threads),
+                          key=lambda result: result["blocks"])
+            axis.plot([row["blocks"] for row in rows],
+                      [1e-6 * row["lines"] / row["iteration"]["wall_seconds"] for row in rows],
+                      "o-", label=f"{threads} threads")
         axis.set_xlabel("blocks for each multiprocessor")
         axis.set_ylabel(f"million lines a second, {'with' if tof else 'without'} TOF")
         axis.legend()
@@ -365,7 +368,8 @@ def draw_figure7(pair):
     axes[1, 1].set(title="(e) profiles", xlabel="x, mm", ylabel="a voxel")
     axes[1, 1].legend()
     axes[1, 2].set(title="(f) contrast (o) and noise (squares)", xlabel="iteration", xticks=counts)
-    finish_figure(figure, "figure7.png", f"Figure 7. Hot rods, list-mode OSEM, {pair.runs[0]['events']['prompts']} events")
+    finish_figure(figure, "figure7.png",
+                  f"Figure 7. Hot rods, list-mode OSEM, {pair.runs[0]['events']['prompts']} events")
 
 
 def draw_figure8(pair):
@@ -385,8 +389,8 @@ def draw_figure9(timeless, body):
     density = numpy.fromfile("mu.nii", "<f4", offset=352).reshape(size[::-1])
     show(axes[0, 2], density[size[2] // 2], "(e) attenuation, where the paper has CT")
     show(axes[1, 2], numpy.load("body-map.npy")[0], "(f) normalisation map")
-    finish_figure(figure, "figure9.png", "Figure 9. Body in the Gemini TF, 636 ps, two grids of blobs, with attenuation, "
-                  "efficiencies and randoms")
+    finish_figure(figure, "figure9.png", "Figure 9. Body in the Gemini TF, 636 ps, two grids of blobs, with "
+                  "attenuation, efficiencies and randoms")
 
 
 def make_report(words):

@@ -74,9 +74,10 @@ paper)
     : "${backend:=auto}" "${reference:=native}" "${times:=yes}"
     ;;
 tiny)
-    events=(4000 3000 5000) lines=20000 subsets=(2 2 2) points=(--samples 1) tables=(collisions) bench=(--events 100 --repeat 1 --seconds 0.1)
+    events=(4000 3000 5000) lines=5000 subsets=(2 2 2) points=(--samples 1) tables=(collisions)
+    bench=(--events 100 --repeat 1 --seconds 0.1)
     rods=(--grid 26,26,9 --voxel-mm 2.6) mouse=(--grid 18,18,11 --voxel-mm 4) body=(--grid 25,25,7 --voxel-mm 24)
-    blobs=(--blobs --blob-radius-mm 40) crystals=4,7 pitch=23
+    blobs=(--blobs --blob-radius-mm 60) crystals=4,7 pitch=23
     : "${backend:=auto}" "${reference:=cpu}" "${times:=no}"
     ;;
 *)
@@ -100,9 +101,11 @@ needed rods.nii "hot rods" &&
 needed mu.nii "mouse, body and its attenuation" && "$python" -B "$script" phantoms
 
 needed rods.petsird "events of the rods: ${events[0]}" &&
-    lr simulate "${vista[@]}" --image rods.nii --counts "${events[0]}" --seed "$seed" "${points[@]}" "${processor[@]}" -o rods.petsird
+    lr simulate "${vista[@]}" --image rods.nii --counts "${events[0]}" --seed "$seed" "${points[@]}" \
+        "${processor[@]}" -o rods.petsird
 needed mouse.petsird "events of the mouse: ${events[1]}" &&
-    lr simulate "${vista[@]}" --image mouse.nii --counts "${events[1]}" --seed "$seed" "${points[@]}" "${processor[@]}" -o mouse.petsird
+    lr simulate "${vista[@]}" --image mouse.nii --counts "${events[1]}" --seed "$seed" "${points[@]}" \
+        "${processor[@]}" -o mouse.petsird
 density=(--mu mu.nii --mu-unit 1/mm)
 needed trues.Cdh "events of the body: ${events[2]}" &&
     lr simulate "${gemini[@]}" --image body.nii --counts "${events[2]}" --seed "$seed" --tof-ps 636 "${density[@]}" \
@@ -158,7 +161,8 @@ if [ "$times" = yes ]; then
     for table in "${tables[@]}"; do
         timed "$table" --table "$table" --kernel tube --backend "$backend"
     done
-    if lr info --json | "$python" -c 'import json, sys; sys.exit(not json.load(sys.stdin)["listmode"]["cuda"]["works"])'; then
+    if lr info --json |
+        "$python" -c 'import json, sys; sys.exit(not json.load(sys.stdin)["listmode"]["cuda"]["works"])'; then
         for table in ladder fastmath blocks; do
             timed "$table" --table "$table" --kernel tube --backend cuda
         done
