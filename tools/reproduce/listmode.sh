@@ -55,12 +55,12 @@ while [ $# -gt 0 ]; do
 done
 
 # Events, subsets and grids of rods, mouse and body; LORs of the sensitivities. No grid is longer than the scanner: the
-# paper's 51 and 26 slices of mouse and body would be two more at either end, which hardly any LOR meets. The three
+# paper's 51 and 26 slices of mouse and body would be more at either end, which hardly any LOR meets. The three
 # slices of small hold all of the activity, so that its few events show rods.
 subsets=(40 5 33)
 points=() # sample points of a voxel: large voxels would have many
 tables=(lines widths voxels both collisions)
-rods=(--grid 103,103,36 --voxel-mm 0.65) mouse=(--grid 72,72,47 --voxel-mm 1) body=(--grid 75,75,22 --voxel-mm 8)
+rods=(--grid 103,103,36 --voxel-mm 0.65) mouse=(--grid 72,72,47 --voxel-mm 1) body=(--grid 75,75,18 --voxel-mm 8)
 blobs=(--blobs) crystals=23,44 pitch=4 # of a module of the Gemini
 case "$size" in
 small)
