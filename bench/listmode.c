@@ -325,8 +325,8 @@ static lr_status add_elements(void *user, const lr_row *row)
 enum { WARP = 32, COUNTED_WARPS = 64 };
 
 struct counting {
-    int *lines;      /* [voxels], lines of the current warp in each voxel */
-    int *slice;      /* [slice_size], most collisions of a warp in the voxels from first_voxel on */
+    int *lines; /* [voxels], lines of the current warp in each voxel */
+    int *slice; /* [slice_size], most collisions of a warp in the voxels from first_voxel on */
     int64_t first_voxel, slice_size;
     int64_t *voxels; /* [room], voxels with at least one line */
     int64_t num_voxels;
@@ -725,7 +725,8 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     const bool is_tube_alone = what->has_fastmath || what->has_blocks || what->has_collisions;
     /* No tube is as narrow as a voxel, because it would miss all centres of some slices: a thin line is measured. */
     if (what->width == 1 && kernel == LR_LISTMODE_TUBE) return false;
-    if (what->width == 1 && kernel == LR_LISTMODE_LINE) return bench->kernels[kernel] || bench->kernels[LR_LISTMODE_TUBE];
+    if (what->width == 1 && kernel == LR_LISTMODE_LINE)
+        return bench->kernels[kernel] || bench->kernels[LR_LISTMODE_TUBE];
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
