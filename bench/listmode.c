@@ -73,6 +73,8 @@ struct listmode_outcome {
     struct listmode_collisions {
         double share; /* fraction of writes to a voxel to which another line of the same warp also writes */
         int most;     /* most lines of a warp in one voxel; 0 = not counted */
+        int *slice;   /* [y][x], most collisions of a warp in each voxel of the middle slice, owned by the bench; NULL =
+                         not counted */
     } collisions;
     float *image; /* image of an iteration, owned by the bench; NULL for cases without fast math */
     double
@@ -323,7 +325,9 @@ static lr_status add_elements(void *user, const lr_row *row)
 enum { WARP = 32, COUNTED_WARPS = 64 };
 
 struct counting {
-    int *lines;      /* [voxels], lines of the current warp in each voxel */
+    int *lines; /* [voxels], lines of the current warp in each voxel */
+    int *slice; /* [slice_size], most collisions of a warp in the voxels from first_voxel on */
+    int64_t first_voxel, slice_size;
     int64_t *voxels; /* [room], voxels with at least one line */
     int64_t num_voxels;
     int64_t rows;
@@ -334,7 +338,9 @@ struct counting {
 static void end_warp(struct counting *counting)
 {
     for (int64_t k = 0; k < counting->num_voxels; k++) {
+        const int64_t at = counting->voxels[k] - counting->first_voxel;
         int *lines = &counting->lines[counting->voxels[k]];
+        if (at >= 0 && at < counting->slice_size && counting->slice[at] < *lines - 1) counting->slice[at] = *lines - 1;
         counting->writes += *lines;
         counting->collisions += *lines - 1;
         counting->most = *lines > counting->most ? *lines : counting->most;
@@ -363,17 +369,22 @@ static lr_status count_collisions(const struct listmode_bench *bench, const lr_e
     const int *size = outcome->way.what->size;
     const int64_t voxels = (int64_t)size[0] * size[1] * size[2], most = WARP * COUNTED_WARPS;
     const int64_t count = outcome->lines < most ? outcome->lines : most;
+    const int64_t in_slice = (int64_t)size[0] * size[1];
     struct counting counting = {.lines = calloc((size_t)voxels, sizeof(*counting.lines)),
+                                .slice = calloc((size_t)in_slice, sizeof(*counting.slice)),
+                                .first_voxel = size[2] / 2 * in_slice,
+                                .slice_size = in_slice,
                                 .voxels = calloc((size_t)voxels, sizeof(*counting.voxels))};
     const lr_row_sink sink = {.take = take_line, .user = &counting};
     lr_operator *op = make_native(bench, &outcome->way, events, count);
     lr_status status = op != NULL ? LR_OK : report_reason(bench->report);
-    if (status == LR_OK && (counting.lines == NULL || counting.voxels == NULL))
+    if (status == LR_OK && (counting.lines == NULL || counting.slice == NULL || counting.voxels == NULL))
         status = report_error(bench->report, LR_FAILED, "no memory for counts of voxels");
     if (status == LR_OK) status = lr_operator_lor_rows(op, NULL, &sink);
     if (status == LR_OK) end_warp(&counting);
     outcome->collisions.share = counting.writes > 0 ? counting.collisions / counting.writes : 0.0;
     outcome->collisions.most = counting.most;
+    outcome->collisions.slice = counting.slice;
     lr_operator_destroy(op);
     free(counting.lines);
     free(counting.voxels);
@@ -712,6 +723,10 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     const bool is_usual =
         kernel != LR_LISTMODE_EXACT || bench->is_exact_alone || strcmp(what->table, listmode_tables[0]) == 0;
     const bool is_tube_alone = what->has_fastmath || what->has_blocks || what->has_collisions;
+    /* No tube is as narrow as a voxel, because it would miss all centres of some slices: a thin line is measured. */
+    if (what->width == 1 && kernel == LR_LISTMODE_TUBE) return false;
+    if (what->width == 1 && kernel == LR_LISTMODE_LINE)
+        return bench->kernels[kernel] || bench->kernels[LR_LISTMODE_TUBE];
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
@@ -776,6 +791,8 @@ static void write_figures(const void *user, struct json *json)
         json_int(json, "blocks", way->blocks);
         json_number(json, "collisions", outcome->collisions.share);
         json_int(json, "most_collisions", outcome->collisions.most);
+        json_ints(json, "collision_slice", outcome->collisions.slice,
+                  outcome->collisions.slice != NULL ? way->what->size[0] * way->what->size[1] : 0);
         json_number(json, "image_deviation", outcome->deviation);
         json_close(json, '}');
     }
@@ -847,7 +864,10 @@ static lr_status run(struct cli_args *args)
     choose(bench, args);
     lr_status status = args->status == LR_OK ? measure_chosen(bench) : args->status;
     if (status == LR_OK) status = bench_write(args, write_figures, bench);
-    for (int k = 0; k < bench->num_outcomes; k++) free(bench->outcomes[k].image);
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        free(bench->outcomes[k].image);
+        free(bench->outcomes[k].collisions.slice);
+    }
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);
     free(bench);

@@ -8,14 +8,17 @@
 #   listmode     a million random lines on cuda and compute, every kernel                   240
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
-#   body         the same at the paper's size, cuda against compute                         200
+#   tables       the list-mode paper's tables I, III, IV and V, and one thread of the processor  300
+#   body         the experiment at the paper's size, cuda against compute; draws what peers and tables left  300
 #   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
 #   gathers      the DIRECT papers' benchmark at their sizes, cuda and compute              450
 #   gathers_cpu  the same by the reference on the processor                                 500
 #   cluster      the cluster paper's figures at its size                                    600
+#   passes       the cluster paper's passes a voxel, 128^3 voxels, raster and compute       200
 #   guesses      the cluster paper's ranks and their guesses at its size                    200
+#   raster_ranks the same by raster, 32^3 voxels, four iterations                           300
 #   scanners     five scanners: OSEM of counts by 14 subsets, and of list mode with water, against native  300
 #   pairs        five ranks, each with one of five opposite pairs of the paper, composed    120
 # What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
@@ -23,7 +26,7 @@
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,22s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,25s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -96,6 +99,23 @@ measure_peers() {
         *) seconds=35 ;;
         esac
         bench "$seconds" listmode --table "$table" --backend cuda --seconds 1 --repeat 3
+        keep_for_body "$table"
+    done
+}
+
+# keep_for_body NAME: what bench has written, where tools/reproduce/listmode.py draws figures of it
+keep_for_body() {
+    mkdir -p "$out/body"
+    [ ! -f "$work/bench.json" ] || cp "$work/bench.json" "$out/body/$1.json"
+}
+
+measure_tables() {
+    local table
+    bench 60 listmode --table first --kernel tube --backend native --threads 1 --seconds 1 --repeat 1
+    keep_for_body one-thread
+    for table in first lines widths voxels both; do
+        bench 60 listmode --table "$table" --kernel tube --backend cuda --seconds 0.2 --repeat 3
+        keep_for_body "$table"
     done
 }
 
@@ -108,7 +128,7 @@ measure_script() {
 }
 
 measure_body() {
-    limited 200 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute \
+    limited 300 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute --times no \
         "${figures[@]}" --program "$program" --out "$out/body"
 }
 
@@ -214,6 +234,15 @@ measure_cluster() {
 measure_guesses() {
     limited 200 "$root/tools/reproduce/cluster_ranks.sh" --size paper "${figures[@]}" \
         --program "$program" --out "$out/guesses"
+}
+
+measure_passes() {
+    bench 200 correspondence --workload pair --backend raster,compute --mode sampled --size full --repeat 1 --seconds 4
+}
+
+measure_raster_ranks() {
+    limited 300 "$root/tools/reproduce/cluster_ranks.sh" --size paper --backend raster --mode sampled \
+        --voxels 32 --iterations 4 "${figures[@]}" --program "$program" --out "$out/raster_ranks"
 }
 
 # The whole command's seconds are those of `time`; the second run finds its shaders compiled.

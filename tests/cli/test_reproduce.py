@@ -3,6 +3,7 @@
 """The commands that reproduce papers, at a size of seconds: they run through, go on where they stopped, and say what
 they lack."""
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -38,6 +39,30 @@ class Script(ProgramTest):
         for name in [*names, *(figures if HAS_MATPLOTLIB else [])]:
             self.assertGreater(os.path.getsize("out/" + name), 100, name)
 
+    def are_as_in_docs(self, alike, other):
+        """What is drawn is what docs shows: pixel by pixel, but for a few that another machine's fonts or sums change;
+        another picture of the same script is not."""
+        if not HAS_MATPLOTLIB:
+            return
+        from matplotlib import __version__ as version
+        drawn_by = f"Matplotlib version{version}".encode()
+        if any(drawn_by not in self.in_docs(number).read_bytes() for number in alike):
+            print(f"skipped: pictures beside those of docs, which another matplotlib than {version} has drawn")
+            return
+        for number in alike:
+            self.assertLess(self.apart(number, number), 0.002, number)
+        self.assertGreater(self.apart(other, alike[0]), 0.05, other)
+
+    def in_docs(self, number):
+        return self.source_root / f"docs/pictures/reproduce-{self.NAME}-{number}.png"
+
+    def apart(self, number, of_docs):
+        """The share of pixels that differ by more than a twentieth; 1 where sizes differ."""
+        from matplotlib.image import imread
+        drawn = imread(f"out/figure{number}.png")[..., :3]
+        shown = imread(self.in_docs(of_docs))[..., :3]
+        return (abs(drawn - shown).max(-1) > 0.05).mean() if drawn.shape == shown.shape else 1.0
+
     def fails(self, code, words, *arguments, **options):
         done = self.script(*arguments, **options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
@@ -62,6 +87,7 @@ class Direct(Script):
                      "contrast recovery, FFT - invariant, iteration 1", "contrast recoveries are not judged"):
             self.assertIn(what, said)
         self.are_there(["report.txt", "curves.json", "variant2.iter2.npy", "tables-variant1.png"], PICTURES)
+        self.are_as_in_docs([8], 9)
         for name in ("variant3.npy", "figure6-back.npy"):
             os.remove("out/" + name)
         again = self.script("--no-figures")
@@ -87,6 +113,7 @@ class Cluster(Script):
         self.assertNotIn("does not hold", said)
         self.are_there(["report.txt", "image.nii", "figure7.png", "voxel0-ring/contact_sheet.png"],
                        ["figure5.png", "figure8.png", "figure9.png"])
+        self.are_as_in_docs([8, 9], 5)
         for picture, least in (("out/figure7.png", 0.05), (self.source_root / "docs/pictures/reproduce-cluster-7.png",
                                                            0.2)):
             self.assertGreater(self.share_of_volume(picture), least, picture)
@@ -121,10 +148,25 @@ class Listmode(Script):
 
     def test_two_backends_have_one_image(self):
         """The script compares images, and fails where they differ."""
-        said = self.goes_through("--backend native")
-        self.assertEqual(said.count("cpu and native"), 3)
-        self.are_there(["report.txt", "body-timeless.npy"], ["figure7.png", "figure8.png", "figure9.png"])
+        said = self.goes_through("--backend native --times yes")
+        self.assertEqual(said.count("cpu and native"), 4)
+        self.assertIn("one thread over it", said)
+        self.are_there(["report.txt", "timeless-2.npy", "tables.md"],
+                       ["figure3.png", "figure7.png", "figure8.png", "figure9.png"])
+        self.randoms_are_as_many_as_expected()
         self.damage_is_seen()
+
+    def randoms_are_as_many_as_expected(self):
+        """Those that were joined between modules in coincidence beside the sum over LORs, within five deviations."""
+        import h5py
+        import numpy
+        with open("out/body-1.json", encoding="utf-8") as file:
+            events = json.load(file)["events"]
+        joined = numpy.load("out/singles.npy").sum(dtype=float) ** 2 / 2  # as many as trues, all of which are used
+        with h5py.File("out/randoms.h5") as file:
+            expected = file["lor/values"][()].sum(dtype=float)
+        used = events["prompts"] - events["not_in_coincidence"] - joined
+        self.assertLess(abs(used - expected), 5 * expected ** 0.5)
 
     def damage_is_seen(self):
         """Of the mouse's last image, a voxel that is half as high."""
@@ -142,4 +184,11 @@ class Listmode(Script):
             self.fails(2, [words], arguments)
 
 
-main({"direct": Direct, "cluster": Cluster, "listmode": Listmode})
+class All(Script):
+    NAME, SIZE = "all", "small"
+
+    def test_what_is_missing_is_named(self):
+        self.names_what_is_missing(("--size huge", "small and paper"))
+
+
+main({"all": All, "direct": Direct, "cluster": Cluster, "listmode": Listmode})

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The experiment of the first DIRECT paper (lr/direct.h): a 35 cm cylinder with six 10 mm spheres in the LaBr3 scanner, simulated, put into histo-images
-# and reconstructed by RAMLA with the invariant and the three variant resolution models; projections of point sources; the paper's figures 5 to 10,
+# and reconstructed by RAMLA with the invariant and the three variant resolution models; projections of point sources; the paper's figures 4 to 10,
 # and figures 4 and 5 of the second DIRECT paper (its caches), which are named caches4 and caches5.
 # docs/reproduce/direct.md says what the pictures mean. What is in the output folder already is not computed again.
 set -euo pipefail
@@ -25,7 +25,8 @@ usage: tools/reproduce/direct.sh [options]
   --seed N           default 1
   --backend NAME     cpu or compute; default auto
   --threads N        default: all processors
-  --times BACKEND    also time that paper's case with loraster bench: a backend, all or no; default auto (paper: all; tiny: no)
+  --times BACKEND    also time the second paper's case with loraster bench, by a backend or all, and figure 4 by --backend; or no; default auto
+                     (paper: all; tiny: no)
   --no-figures       numbers only: needs no python3-matplotlib
 The exit code is 1 where an ordering that the paper claims is contradicted at sufficient counts.
 END
@@ -204,6 +205,10 @@ fi
 if [ "$times" != no ]; then
     needed times.json "times of the second paper's case, $times" &&
         lr bench direct --workload caches --paper --seconds 3 --backend "$times" ${threads:+--threads "$threads"} -o times.json
+    of_figure4=() # of small: four widths across the line; smaller voxels are for a graphics processor
+    [ "$size" = small ] && of_figure4=(--case "300 ps" --repeat 1)
+    needed figure4.json "times of figure 4" &&
+        lr bench direct --workload figure4 --seconds 1 --backend "$backend" "${of_figure4[@]}" ${threads:+--threads "$threads"} -o figure4.json
 fi
 
 echo "== figures and table, in $out"
