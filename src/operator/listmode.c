@@ -575,9 +575,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     choices.open = open_choice;
     choices.user = &opening;
     op->grid = family->model.grid;
-    if (params->blobs != NULL)
-        op->grid.size[2] *= 2; /* the coefficients of the first grid come first, then those of
-                                                         the second */
+    if (params->blobs != NULL) op->grid.size[2] *= 2; /* coefficients of the first grid, then of the second */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},

@@ -18,8 +18,8 @@
 struct lr_matrix_chunk {
     int64_t first_row;
     int64_t num_rows;
-    /* [num_ranges * num_rows + 1]: in range g, row first_row + r has the elements split[g * num_rows + r] to split[g *
-     * num_rows + r + 1] - 1. */
+    /* [num_ranges * num_rows + 1]: in range g, row first_row + r has the elements
+     * split[g * num_rows + r] to split[g * num_rows + r + 1] - 1. */
     uint32_t *split;
     uint32_t *lor; /* [last number in split] */
     float *value;  /* [last number in split] */
