@@ -36,7 +36,7 @@ typedef struct lr_phantom_params {
     const lr_log *log;
     const lr_progress *progress;
     const double *at_mm; /* [3] place of "line" (x and y) and "point", in the scanner's frame */
-    double value;        /* every voxel is multiplied by it, for a mu-map of water by 0.0096; 0 = 1 */
+    double value;        /* factor for every voxel, such as 0.0096 for a mu-map of water; 0 = 1 */
 } lr_phantom_params;
 
 /* Draws a phantom. errors: NULL, logged, for an unknown name or a phantom that does not fit; LR_CANCELLED. */
