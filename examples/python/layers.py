@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""With two layers of crystals, the depth where a photon stops is known, and points far from the axis are sharper."""
+"""Two layers of crystals show how deep a photon stops, so that points far from the axis are sharper."""
 
 import matplotlib.pyplot as plt
 import numpy as np

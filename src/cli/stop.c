@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After a signal, work has 25 ticks of 50 ms to stop. Ticks are not counted later if the program had to wait for a
- * processor. */
+/* After a signal, work has 25 ticks of 50 ms to stop. A tick that is missed, because the program waits for a processor,
+ * does not count. */
 enum { TICK_NS = 50 * 1000 * 1000, MOST_TICKS = 25 };
 
 /* The state of the signal handlers. They can use only static variables. */

@@ -180,7 +180,7 @@ struct lr_plan_sight {
     bool inside; /* true if the point is within the bounding sphere */
 };
 
-/* If distances differ less than this, relatively, they count as equal. On symmetry planes, distances are equal except
+/* Distances count as equal if their relative difference is below this. On symmetry planes, distances are equal except
  * for rounding. Roles must be the same there in every run, so they are decided in double
  * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;

@@ -21,8 +21,8 @@
 /* A lock for GLEW's table of functions, which all threads of the process share. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* Writes a message of the driver to the log. Hints about performance are only for developers, whatever their
- * severity. */
+/* Writes a message of the driver to the log. Hints about performance are only for developers, even if their severity is
+ * high. */
 static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
                                const GLchar *text, const void *user)
 {

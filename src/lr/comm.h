@@ -159,8 +159,8 @@ LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 
 /* --- division of work --- */
 
-/* Assigns module pairs to ranks; in other layouts, views or ranges of events. The pairs of each subset are cut into
- * pieces of neighbouring pairs. Each piece goes to the rank that has the least work in this subset so far. */
+/* Assigns module pairs (or views, or ranges of events) to ranks. The pairs of each subset are cut into pieces of
+ * neighbouring pairs. Each piece goes to the rank that has the least work in this subset so far. */
 typedef struct lr_partition_params {
     const lr_lors *lors;
     int ranks, subsets;

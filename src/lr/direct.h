@@ -51,7 +51,7 @@ typedef struct lr_view_set {
  * more, or more than 65,536 views. */
 LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, const lr_log *log);
 
-/* The number of views of a complete set; the view with an index, 0 <= index < count. */
+/* Return the number of views of a complete set, and view number `index`, 0 <= index < count. */
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
@@ -79,7 +79,7 @@ typedef enum lr_radial_model {
 } lr_radial_model;
 
 /* Kernel profiles across the line of response, measured at some distances from the axis. Between these distances they
- * are interpolated linearly; beyond the first and last distance they are constant. They need not be normalised. */
+ * are interpolated linearly; beyond the first and last distance they are constant. Profiles need not be normalised. */
 typedef struct lr_radial_profiles {
     int num_distances, num_offsets;
     double *distance_mm;    /* owned [num_distances], ascending from >= 0 */

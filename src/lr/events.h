@@ -73,7 +73,7 @@ LR_API const char *lr_events_format_name(lr_events_format format);
 /* Numbers of events and other records in a list-mode file. */
 typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
-    int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
+    int64_t unknown_crystals;   /* events with a crystal that the scanner does not have */
     int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
     int64_t other_words;        /* records of other kinds, which are skipped */
     /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; they are passed on like

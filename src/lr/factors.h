@@ -32,7 +32,8 @@ LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
  * combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
-/* A source of the values of LOR data; LORs that sparse data lack have 0. The data must outlive the source. */
+/* A source of the values of LOR data. LORs that are not in sparse data have the value 0. The data must outlive the
+ * source. */
 LR_API lr_lor_source lr_lor_data_source(const lr_lor_data *data);
 
 /* Units of an attenuation map. */

@@ -257,8 +257,8 @@ typedef struct lr_matrix_written {
 LR_SIZED(lr_matrix_writer_params, lr_matrix_writer *, lr_matrix_writer_create, (const lr_matrix_writer_params *params),
          (params));
 
-/* Counts so far. Right after creation, `rows` is the number of leading rows that an earlier run has written; the
- * caller skips these rows. It is 0 unless the writer resumes. */
+/* Counts so far. Right after creation, `rows` is the number of leading rows that an earlier run has written; the caller
+ * skips these rows. `rows` is 0 unless the writer resumes. */
 LR_API lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer);
 
 /* The sink that writes rows, for lr_operator_rows, lr_operator_rows_part, lr_operator_lor_rows and

@@ -292,9 +292,9 @@ typedef struct lr_row_error {
     double relative_l2;     /* |row - reference| / |reference|, over elements */
     double sum_error;       /* (sum of row - sum) / sum: the error of the sensitivity */
     double largest_error;   /* largest |row - reference| of an element / largest */
-    int64_t num_missed;     /* non-zeros of the reference that the row lacks */
+    int64_t num_missed;     /* non-zeros of the reference that are not in the row */
     double missed_weight;   /* fraction of `sum` in these elements */
-    int64_t num_unexpected; /* non-zeros of the row that the reference lacks */
+    int64_t num_unexpected; /* non-zeros of the row that are not in the reference */
 } lr_row_error;
 
 /* Compares two rows of the same point or voxel; lr_row.row is ignored. */

@@ -98,9 +98,9 @@ typedef struct lr_recon_params {
     const lr_vector *additive; /* b >= 0, [num_lors]; with data_lors it may have values for these LORs only; NULL =
                                   none, or additive_source */
     lr_lor_source additive_source; /* b >= 0, used if additive is NULL; get == NULL = none */
-    /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. It is
-     * required if the additive term has values for data_lors only. With dense data it is used only in list mode
-     * (lr/listmode.h), because the additive terms of events do not add up to this sum */
+    /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. A
+     * value is required if the additive term has values for data_lors only. With dense data it is used only in list
+     * mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
     double additive_sum;
     const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
                                  explains the counts minus the additive term */
@@ -307,7 +307,8 @@ LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_v
 /* Finds the number of parts into which LORs must be divided by their angle (lr_lors_turn) so that subsets see the
  * object evenly. The number of parts is a divisor of the number of subsets. 1 = subsets can have whole module pairs, as
  * always for histo-images. The number is computed from lines through points between the modules, and logged.
- * docs/method/common.md, "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */
+ * docs/method/common.md, "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs
+ * out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
 /* Assigns whole module pairs to subsets: subset_of[lors->num_pairs], 0 .. subsets-1. The result is the same in every

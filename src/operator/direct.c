@@ -346,7 +346,7 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     free(views);
     if (deposit->images == NULL) goto failed;
 
-    /* Finds the width of TOF bins; if there are several kinds of events, of the first kind. Bins widen the Gaussian in
+    /* Finds the width of TOF bins, of the first kind of events if there are several kinds. Bins widen the Gaussian in
      * two ways: the event may have been anywhere in its bin, and it is spread over the whole bin. */
     const lr_events_info *info = params->info;
     const bool has_kinds = info->kinds.count > 0;

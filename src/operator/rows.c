@@ -167,7 +167,7 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
 /* Begins a progress report over `total` rows. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
-    /* This text is reported before the first row is finished. */
+    /* The report has this text until the first row is finished. */
     op->progress_filter.what = what;
     op->progress_filter.done = 0.0;
     op->progress_filter.total = (double)total;

@@ -20,7 +20,7 @@
 
 /* --- a chart of errors over R --- */
 
-/* With R x R samples, the relative error of an element is about 0.6 / R, and at most 0.8 / R. */
+/* The relative error of an element computed with R x R samples: about 0.6 / R, and at most 0.8 / R. */
 #define SAMPLING_LAW 0.6
 
 struct error_chart {

@@ -30,7 +30,7 @@ static lr_status read_corrections(struct measurement *measured)
     measured->sensitivity_factors = lr_lor_data_source(corrections->lors);
     measured->setup.params.factors = &measured->sensitivity_factors;
 
-    /* Entries of the file belong to events only by their order. */
+    /* Entry number k of the file belongs to event number k, so the numbers of both must agree. */
     const lr_event_counts *counts = &measured->events;
     const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
     const bool is_part = request->source.until_damage && count < corrections->count;

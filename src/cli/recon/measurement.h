@@ -151,7 +151,7 @@ bool measurement_interleaves_events(const struct measurement *measured);
 /* Reports the numbers of events of the file. */
 void measurement_say_events(const struct measurement *measured);
 
-/* With --bootstrap, replaces data and delayeds by counts drawn from them. */
+/* Replaces data and delayeds by counts drawn from them, if --bootstrap is given. */
 lr_status measurement_bootstrap(struct measurement *measured);
 void measurement_say_replicate(const struct measurement *measured, double before, double after);
 

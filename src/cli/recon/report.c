@@ -31,8 +31,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "are they the right data, is the grid in the scanner, and is "
                                                   "--additive no more than a part of them?"}));
 
-    /* With EM, the estimated counts add up to the measured counts after every iteration. With RAMLA, this takes several
-     * iterations. */
+    /* EM makes the estimated counts add up to the measured counts in every iteration. RAMLA needs several iterations
+     * for this. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (request->algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* If the squared distances of two modules differ less than this, relatively, they count as equally far. */
+/* Two modules count as equally far if the relative difference of their squared distances is below this. */
 #define TIE 1e-9
 
 /* The relative tolerance of the tests that exclude modules. Rounding is about 1e-15. */

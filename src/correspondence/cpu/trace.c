@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* If the distances of two hits differ less than this, relatively, they count as equally far. */
+/* Two hits count as equally far if the relative difference of their distances is below this. */
 #define SAME_DISTANCE 1e-12
 
 /* One line from a point of the primary through the eye. */
@@ -128,7 +128,8 @@ lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, str
         lr_cpu_view_look(view, primary);
         if (view->num_opposite == 0) continue;
         for (int number = 0; number < size[0] * size[1]; number++) {
-            /* For each layer of the other modules, finds the crystals that the lines of a primary crystal hit. */
+            /* Finds the crystals that the lines of a primary crystal hit, separately for each layer of the other
+             * modules. */
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
             tally->count = 0;
             for (int k = 0; k < rays * rays * num_layers; k++) {

@@ -16,7 +16,7 @@
 
 static const float two_pi = 6.283185307179586f;
 
-/* If the squared distances of two modules differ less than this, relatively, they count as equally far. */
+/* Two modules count as equally far if the relative difference of their squared distances is below this. */
 static const double tie = 1e-9;
 
 /* The tolerance of tests that exclude modules, and of numbers that are rounded up. */

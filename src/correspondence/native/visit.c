@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* If the squared distances of two modules differ less than this, relatively, they count as equally far. */
+/* Two modules count as equally far if the relative difference of their squared distances is below this. */
 #define TIE 1e-9
 
 /* The alignment of vectors, bytes. */

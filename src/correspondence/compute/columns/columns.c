@@ -152,8 +152,8 @@ static lr_status init(struct lr_columns *columns)
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* If columns are mirrored, a thread has two points of a half column and their mirror images. The closed form for
-     * near crystals has other bits for a mirror image, so columns are not mirrored if it is needed. */
+    /* If columns are mirrored, a thread has two points of a half column and their mirror images. Columns are not
+     * mirrored if the closed form for near crystals is needed, because it gives other bits for a mirror image. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);

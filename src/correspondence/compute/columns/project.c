@@ -368,7 +368,7 @@ lr_status lr_columns_project(void *self, bool is_forward, const lr_selection *li
         LR_TRY(lr_columns_copy_image(columns, image, NULL, true));
     } else {
         gl_buffer_clear(columns->image, 0);
-        /* This program writes the image to the caller's vector. It is started together with the others. */
+        /* The program that writes the image to the caller's vector is started together with the others. */
         if (image->values == NULL)
             LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
     }

@@ -25,8 +25,8 @@ struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
     bool may_be_near;       /* true if a crystal may look so large from a point that it must be divided */
-    /* True if the plane of a module may hide a part of the other module from a point. This is so if the part is no
-     * higher over this plane than the point. */
+    /* True if the plane of a module may hide a part of the other module from a point. A part is hidden if its height
+     * over this plane is not above that of the point. */
     bool meets_horizon;
     int64_t max_window; /* number of values */
     struct gl_buffer *modules;
