@@ -235,7 +235,7 @@ typedef struct lr_direct_params {
     const lr_lor_source *factors; /* factor of each voxel of the histo-images; NULL = 1. The struct is copied; its
                                      `user` must outlive the operator */
     const lr_log *log;            /* must outlive the operator; so must measured profiles */
-    const lr_progress *progress;  /* progress of projections; outlives the operator */
+    const lr_progress *progress;  /* progress of projections; must outlive the operator */
 } lr_direct_params;
 
 /* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If backend cuda was requested, or is

@@ -90,7 +90,7 @@ typedef struct lr_tof_bins {
     double resolution_ps; /* FWHM; 0 = not known */
 } lr_tof_bins;
 
-/* The mean width of bins with these edges, mm; 0 = there are none. */
+/* Returns the mean width of bins with these edges, mm; 0 if there are no bins. */
 static inline double lr_tof_bin_mm(const float *edges_mm, int num_bins)
 {
     return edges_mm != NULL && num_bins > 1 ? ((double)edges_mm[num_bins] - (double)edges_mm[0]) / num_bins : 0.0;

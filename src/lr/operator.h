@@ -232,7 +232,7 @@ typedef struct lr_row_sink {
 /* Rows of voxels begin <= row < end, each the mean over its sample points. */
 LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink);
 
-/* A choice of rows and LORs. Zero fields: no row, every LOR. */
+/* A choice of rows and LORs. All fields zero: no rows, and all LORs. */
 typedef struct lr_row_choice {
     int64_t begin, end;       /* voxels begin <= row < end; unused if `voxels` is set */
     const int64_t *voxels;    /* these voxels instead, ascending and without repeats */

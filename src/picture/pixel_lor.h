@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The LOR of a pixel in a correspondence image. In the image, a LOR is a pair of indices; in a row of the matrix, it is
- * four indices (p, q, r, s). On the face of one crystal, the lines of different LORs are next to each other. */
+ * The LOR of a pixel in a correspondence image. A pixel has two indices, an element of a row four (p, q, r, s). On the
+ * face of one crystal, the lines of different LORs are next to each other. */
 #ifndef LR_PICTURE_PIXEL_LOR_H
 #define LR_PICTURE_PIXEL_LOR_H
 
@@ -13,7 +13,7 @@ struct lr_pixel_window {
     const lr_lors *lors;
     int module;             /* the primary module */
     int rays;               /* R */
-    const lr_pixel *pixels; /* [rays * nv][rays * nu], as lr_operator_picture fills them */
+    const lr_pixel *pixels; /* [rays * nv][rays * nu] pixels from lr_operator_picture */
 };
 
 /* Returns the LOR of the pixel's line; -1 if the line hits no crystal, or a crystal that is not in coincidence. */

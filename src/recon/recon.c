@@ -139,8 +139,8 @@ enum { DEFAULT_ITERATIONS = 3 };
 /* The sums of an update. A device computes them in its queue, and the host reads them later. */
 struct outcome {
     struct lr_later_fit fit; /* fit of this rank's data, then of all data */
-    /* Two sums: of the image, and of its product with the sensitivity. They are taken over this rank's slab first, then
-     * over all ranks. `before` belongs to the image before the update, and is computed only if estimates need it. */
+    /* The sum of the image, and of its product with the sensitivity, over this rank's slab and later over all ranks.
+     * `before`: before the update, computed only if estimates need it. `after`: after the update. */
     struct lr_later_sums before, after;
 };
 

@@ -155,7 +155,7 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
 
 /* Adds the visible part of a piece. Blockers place[0], place[0] + 1 and so on are still to be tested. The piece is on
  * the left of the first place[1] edges of blocker place[0]. The outside of a convex blocker is divided into one part
- * for each edge: what is on the right of this edge and on the left of all earlier edges. */
+ * for each edge: the part on the right of this edge and on the left of all earlier edges. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {

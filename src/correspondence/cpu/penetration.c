@@ -16,8 +16,7 @@
 /* The tolerance of the tests that exclude modules. */
 #define SLACK 1e-9
 
-/* The first number of elements of a row at which repeated LORs are merged. They are merged again each time the row has
- * doubled. */
+/* Repeated LORs are first merged when a row has this number of elements, and again each time the number has doubled. */
 #define MANY_ELEMENTS (1 << 20)
 
 /* The box of a module. Its coordinates are u, v, and depth behind the front face, with the origin at the centre of the

@@ -131,7 +131,7 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
 /* Columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If there is a part,
- * only columns that have LORs of the part count. They are found by the sum of the columns' positions around the axis:
+ * only columns with LORs of the part are taken. They are found by the sum of the columns' positions around the axis:
  * first + step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
