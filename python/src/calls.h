@@ -25,7 +25,7 @@ struct Failure {
     std::string sentence;
 };
 
-/* The log and the progress of one object of the library. The object must be gone before them. Only one call runs at a
+/* The log and the progress of one object of the library, which must be destroyed before them. Only one call runs at a
  * time, because Calls::run locks a mutex. */
 class Calls
 {

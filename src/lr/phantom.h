@@ -18,8 +18,9 @@ extern "C" {
  *            lattices spaced by twice their diameter. Needs a radius of 9.6 mm.
  * "spheres": a cylinder of activity 0.25 along the whole grid; in its middle plane six spheres of
  *            activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
- *            60 degrees apart, the smallest on +x; their diameters are to the cylinder's as 10, 13,
- *            17, 22, 28 and 37 mm to 228.8 mm. Parts beyond the grid are not drawn.
+ *            60 degrees apart, the smallest on +x. If the cylinder has a diameter of 228.8 mm, those of
+ *            the spheres are 10, 13, 17, 22, 28 and 37 mm; they grow in proportion to the cylinder.
+ *            Parts beyond the grid are not drawn.
  * "six-spheres": a cylinder along the whole grid and, in its middle plane, six equal spheres of
  *            activity 1, 60 degrees apart from +x; with a radius of 175 mm the spheres have a
  *            diameter of 10 mm and lie 75 mm from the axis, as in paper 1 of lr/direct.h.

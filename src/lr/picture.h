@@ -181,8 +181,8 @@ typedef struct lr_slice_params {
     const lr_image *image;
     lr_plane plane;
     double position_mm;   /* position along the plane's normal; the nearest slice is shown */
-    double pixels_per_mm; /* 0 = such that the longer side has about 256 pixels. A whole number of pixels per voxel if a
-                             voxel has at least one */
+    double pixels_per_mm; /* 0 = the longer side has about 256 pixels, and voxels of at least one pixel have a whole
+                             number of pixels */
     double low, high;     /* ends of the colour map; both 0: from 0, or the least value if negative, to the slice's
                              largest value */
     lr_colour_map colours;

@@ -155,8 +155,8 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* A backend can share compiled programs with an earlier one: with that of the same grid in an earlier operator
-         * or, for the second grid, with that of the first grid, which has the same kernel. */
+        /* A backend can share compiled programs with an earlier backend. This is the backend of the same grid in an
+         * earlier operator or, for the second grid, the backend of the first grid, which has the same kernel. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* An overlap with a smaller area, as a fraction of the face or module, is a rounding error along a common edge. */
+/* An overlap is a rounding error along a common edge if its area is below this fraction of the face or module. */
 #define NOTHING 1e-13
 
 /* The tolerance, in cells, of the search for faces that a box may touch. */

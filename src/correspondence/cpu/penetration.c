@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* A smaller gap, as a fraction of the pitch, is a rounding error. */
+/* A gap below this fraction of the pitch is a rounding error. */
 #define NO_GAP 1e-9
 
 /* The tolerance of the tests that exclude modules. */

@@ -217,7 +217,7 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
  * precision and without branches, so that loops become vector code. All kernels and all sums over single LORs use these
  * functions, and therefore give the same bits --- */
 
-/* A smaller overlap, as a fraction of a cell, is a rounding error. */
+/* An overlap below this fraction of a cell is a rounding error. */
 #define LR_NATIVE_THIN 1e-6f
 
 /* The overlap of a primary cell with the shadow of a secondary cell: its middle and its height along the axis. Each of

@@ -50,8 +50,8 @@ struct lr_native_work {
  * between its jobs, and whenever one of them calls lr_native_ask. */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
-/* --- visits: forward, back and rows receive every element of a pair of modules and a column of sample points in the
- * same order and with the same bits --- */
+/* --- visits of the elements of a pair of modules and a column of sample points: forward, back and rows receive them in
+ * the same order and with the same bits --- */
 
 /* A column of sample points. */
 struct lr_native_column {

@@ -208,7 +208,7 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
 #define PIECE 0.1
 #define BEND 0.04
 
-/* A strip narrower than this, as a fraction of the face, is left out. */
+/* A strip is left out if its width is below this fraction of the face. */
 #define SLIVER 1e-9
 
 static double dot(const double a[2], const double b[2])

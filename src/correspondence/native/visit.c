@@ -128,7 +128,7 @@ lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_nativ
         columns = scene->modules[m].num_columns > columns ? scene->modules[m].num_columns : columns;
     }
 
-    /* The numbers of strips of one crossing, and of slots of one strip and one point. */
+    /* The number of strips of one crossing; the number of slots of one strip and one point. */
     const int64_t strips = is_exact ? (4 * columns + 4) * LR_NATIVE_MAX_PARTS : columns * scene->params.rays;
     const int64_t bent = (cells + LR_NATIVE_LANES) * (is_exact ? cells : scene->params.rays);
     const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
