@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A hot-rod phantom in the GE eXplore Vista DR: what its LORs count, and the image that three
- * iterations of OSEM make of the counts. */
+ * Simulates the counts of a hot-rod phantom in the GE eXplore Vista DR, and reconstructs the image
+ * by three iterations of OSEM. */
 #include <lr/lr.h>
 
 #include <stdio.h>

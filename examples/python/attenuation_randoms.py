@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""Attenuation and randoms: what a water cylinder looks like where they are left out of the model, and where not."""
+"""Images of a water cylinder: attenuation and randoms are left out of the model, or included."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,13 +13,13 @@ y, x = np.mgrid[-237:238:6, -237:238:6]
 water = (x**2 + y**2 < 120**2).astype(np.float32)[np.newaxis]
 activity = water * np.where((x - 50) ** 2 + y**2 < 25**2, 4, 1)
 activity = activity.astype(np.float32)
-mu = 0.0096 * water  # of water at 511 keV, 1/mm
+mu = 0.0096 * water  # water at 511 keV, 1/mm
 
 A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1)
 with_water = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1, attenuation=mu)
 expected = with_water @ activity
 expected *= 1e6 / expected.sum()
-randoms = np.full_like(expected, 0.5 * expected.mean())  # a third of the prompts, everywhere alike
+randoms = np.full_like(expected, 0.5 * expected.mean())  # a third of all prompts, equal on all LORs
 prompts = lr.poisson(expected + randoms, seed=1)
 
 images = {

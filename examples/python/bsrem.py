@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""BSREM with the relative difference prior: OSEM's noise grows with its iterations, BSREM's image comes to rest."""
+"""BSREM with the relative difference prior converges, while the noise of OSEM grows with each iteration."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""From files of GATE to an image: a macro's scanner, a ROOT file's coincidences, and OSEM of the trues among them."""
+"""Reads a scanner from a macro of GATE and coincidences from a ROOT file, and reconstructs the trues by OSEM."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import loraster as lr
 
-# A simulation has camera.mac and coincidences.root; both are made here, with uproot in GATE's place.
+# In a simulation, camera.mac and coincidences.root exist. Here the script writes both, the second with uproot.
 MACRO = """
 /gate/world/daughters/name cylindricalPET
 /gate/world/daughters/insert cylinder
@@ -62,7 +62,7 @@ for k, side in enumerate("12"):
 with uproot.recreate("coincidences.root") as root:
     root["Coincidences"] = columns
 
-# From here on as with files of a simulation.
+# The rest is the same for files of a simulation.
 acquisition = lr.gate.read("coincidences.root", geometry="camera.mac")
 print(acquisition)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="compressed", sharey=True)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""Two layers in place of one keep points sharp away from the axis: it is known how deep a photon stopped."""
+"""Two layers of crystals show how deep a photon stops, so that points far from the axis are sharper."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import loraster as lr
 
-# Points from the axis outwards, 8 mm apart along x and y.
+# The points are 8 mm apart along x and y, from the axis outwards.
 grid, voxel_mm, origin_mm = (44, 24, 1), (1.0, 1.0, 2.0), (-8.0, -11.5, 0.0)
 activity = np.zeros((1, 24, 44), np.float32)
 activity[0, 4::8, 8::8] = 1
@@ -41,7 +41,7 @@ for row, (title, layers_mm) in zip(axes, layers.items()):
     counts = lr.poisson(2e6 * (A @ activity), seed=1)
     image = lr.recon.osem(A, counts, iterations=8, subsets=6)
 
-    # What the LOR of the crystals, in front ones, nearest to two points sees: its tube of response.
+    # The tube of response of one LOR, whose crystals are those nearest to two points, in the front layer.
     ends = [np.linalg.norm(scanner.crystals - (20, y, 0), axis=1).argmin() for y in (-44, 44)]
     tube = np.zeros(activity.size)
     voxels, values = A.row(int(scanner.lor_of([ends])[0]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""List-mode OSEM with time of flight: of the same 100,000 events, 250 ps make spheres clearer at less noise."""
+"""List-mode OSEM of 100,000 events: time of flight with 250 ps makes spheres clearer, with less noise."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +17,7 @@ hot = np.any([np.hypot(x - 100 * np.cos(a), y - 100 * np.sin(a)) < 13 for a in a
 water = np.hypot(x, y) < 180
 activity = (water + 3.0 * hot).astype(np.float32)[np.newaxis]
 
-# Each event is an element of the matrix, drawn by its share of the counts: a LOR and the voxel of the decay.
+# An event is a random element of the matrix (LOR, voxel of the decay), drawn in proportion to its expected counts.
 matrix = A.to_csr()
 rng = np.random.default_rng(seed=1)
 share = np.cumsum(matrix.data * activity.ravel()[matrix.indices], dtype=np.float64)
@@ -27,7 +27,7 @@ voxel = matrix.indices[element]
 start, end = scanner.hits[crystals[:, 0], :2], scanner.hits[crystals[:, 1], :2]
 decay = np.stack([x.ravel()[voxel], y.ravel()[voxel]], axis=1)
 tof_mm = np.sum((decay - (start + end) / 2) * (end - start), axis=1) / np.linalg.norm(end - start, axis=1)
-tof_mm += rng.normal(0, 0.15 * resolution_ps / 2.355, len(tof_mm))  # a ps of difference is 0.15 mm on the line
+tof_mm += rng.normal(0, 0.15 * resolution_ps / 2.355, len(tof_mm))  # a time difference of 1 ps is 0.15 mm on the line
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained")
 for axis, title, tof, iterations in (

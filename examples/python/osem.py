@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""OSEM in ten lines: a Derenzo phantom, two million counts, three iterations of eight subsets."""
+"""OSEM of a Derenzo phantom: two million counts, three iterations of eight subsets."""
 
 import matplotlib.pyplot as plt
 
@@ -11,7 +11,7 @@ grid, voxel_mm = (80, 80, 3), (0.6, 0.6, 1.2)
 A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1)
 activity = lr.phantom("derenzo", grid, voxel_mm)
 expected = A @ activity
-decays = 2e6 / expected.sum()  # for each unit of activity, so that two million are detected
+decays = 2e6 / expected.sum()  # decays per unit of activity for two million counts
 counts = lr.poisson(decays * expected, seed=1)
 image = lr.recon.osem(A, counts, iterations=3, subsets=8)
 print(f"{A!r}: {counts.sum():.0f} counts")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""A scanner of one's own: flat modules on half a sphere around a head, and where it is sensitive."""
+"""A new scanner of flat modules on half a sphere around a head, and its sensitivity."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import loraster as lr
 
-# Rings of modules 15 degrees apart, as many on each as fit, which look at the centre of the sphere.
+# Rings of modules are 15 degrees apart. Each ring has as many modules as fit, facing the centre of the sphere.
 radius_mm, inwards, transaxial = 150.0, [], []
 for polar in np.radians([15, 30, 45, 60, 75, 90]):
     number = int(2 * np.pi * np.sin(polar) * radius_mm / 42)
@@ -22,7 +22,7 @@ scanner = lr.Scanner.from_arrays(
 for finding in scanner.check():
     print(finding.sentence)
 
-# A slice at y = 0, by the backend that takes modules at any angle and needs no graphics.
+# The slice at y = 0. The backend cpu accepts modules at any angle and needs no graphics.
 A = lr.Operator(
     scanner, (41, 1, 31), 6.0, origin_mm=(-120, 0, -30), backend="cpu", mode="sampled", samples=(2, 1, 2), store=False
 )

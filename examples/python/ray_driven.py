@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""Beside a ray-driven projector: lines between crystals leave patterns in the sensitivity, exact elements none."""
+"""A ray-driven projector, whose lines make patterns in the sensitivity, and exact elements, which make none."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +14,7 @@ crystals = scanner.lor_crystals()
 start, end = scanner.hits[crystals[:, 0]], scanner.hits[crystals[:, 1]]
 lines = lr.Operator.of_lines(start, end, grid, voxel_mm, kernel="line", backend="native")
 
-# One LOR in the middle, and the sensitivity, each divided by its mean.
+# The pictures show one LOR in the middle, and the sensitivity, each divided by its mean.
 lor = int(exact.column((0, 30, 30))[0][40])
 edge = grid[0] * voxel_mm[0] / 2
 plt.rcParams["image.interpolation"] = "nearest"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""A small-animal scanner of two rings and its sensitivity: the chance that a decay is detected, by the geometry."""
+"""A small-animal scanner of two rings, and its sensitivity: the geometric probability that a decay is detected."""
 
 import matplotlib.pyplot as plt
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""The matrix of a small scanner as a sparse array, and its singular values: what can be told apart, and what not."""
+"""The matrix of a small scanner as a sparse array; singular values show which images cannot be distinguished."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""A ring and two panels of as many crystals: panels come nearer, but draw out what they see from few angles."""
+"""A ring and two panels with equal numbers of crystals: panels are nearer, but few angles blur the rods."""
 
 import matplotlib.pyplot as plt
 import numpy as np

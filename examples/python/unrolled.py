@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""An unrolled network of PyTorch: EM updates with a small convolution between, trained some steps on random discs."""
+"""A network of PyTorch: EM updates and small convolutions between them, trained for a few steps on random discs."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +17,7 @@ sensitivity = projector.sensitivity().clamp(min=1e-6)
 
 
 class Unrolled(torch.nn.Module):
-    """Six EM updates; the same two convolutions correct what each of the last three makes."""
+    """Six EM updates. The same two convolutions correct the image after each of the last three."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Unrolled(torch.nn.Module):
 
 
 def discs(count: int) -> torch.Tensor:
-    """Random discs in a larger one, in decays per voxel."""
+    """Images of random discs within a larger disc, in decays per voxel."""
     y, x = torch.meshgrid(torch.arange(-15.5, 16), torch.arange(-15.5, 16), indexing="ij")
     images = 100 * (x**2 + y**2 < 14**2).float().repeat(count, 1, 1)
     for image in images:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Frames of a dynamic scan by a job array: each task reconstructs its share of them. Images are named by
-# the number of the frame, as one run would: dynamic-1.nii.gz, dynamic-2.nii.gz ... docs/guide/cluster.md
+# Reconstructs the frames of a dynamic scan by a job array. Each task reconstructs some of the frames. Images have the
+# number of the frame in their name, as with a single run: dynamic-1.nii.gz, dynamic-2.nii.gz ... docs/guide/cluster.md
 #
 #SBATCH --job-name=frames
 #SBATCH --array=1-8

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The parts that matrix.sh has made, joined to one file; a part that is missing is named.
+# Joins the parts of a matrix from matrix.sh in one file. If a part is missing, the error names it.
 #
 #SBATCH --job-name=matrix-join
 #SBATCH --ntasks=1

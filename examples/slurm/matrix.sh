@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A system matrix by a job array: each task makes one part of the rows, on one GPU or on processors, and a
-# task that was ended goes on where it was. docs/guide/cluster.md
+# Makes a system matrix by a job array. Each task makes one part of the rows, on one GPU or on processors. A task that
+# was stopped continues from the rows that it had made. docs/guide/cluster.md
 #
 #   job=$(sbatch --parsable --array=1-16 matrix.sh)
 #   sbatch --dependency=afterok:$job matrix-join.sh
@@ -16,7 +16,7 @@
 #SBATCH --requeue
 set -euo pipefail
 scanner=${SCANNER:-siemens-vision-quadra} grid=${GRID:-150,150,265} voxel_mm=${VOXEL_MM:-4}
-backend=${BACKEND:-auto} # all tasks must take the same: name one where machines differ
+backend=${BACKEND:-auto} # all tasks need the same backend; name one if machines differ
 file=part-$SLURM_ARRAY_TASK_ID.h5
 if [ -e "$file" ]; then
     exit 0

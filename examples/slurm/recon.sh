@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One image by many GPUs, one a rank, by MPI: the same iterates as one process. A job that was ended goes on
-# from its last checkpoint, with as many ranks as it has then. docs/guide/cluster.md
+# Reconstructs one image on many GPUs by MPI, with one GPU for each rank and the same result as with one process. A job
+# that was stopped continues from its last checkpoint, with any number of ranks. docs/guide/cluster.md
 #
 # Without Slurm: mpirun --oversubscribe --bind-to none -n 4 loraster recon ... with the same options.
 #

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Bootstrap replicates by a job array: task k draws what was measured again with seed k, and its image
-# tells how far noise moves each voxel. docs/guide/cluster.md
+# Reconstructs bootstrap replicates by a job array. Task k draws the measured events again with seed k. The images of
+# all tasks show how noise changes each voxel. docs/guide/cluster.md
 #
 #SBATCH --job-name=replicates
 #SBATCH --array=1-100

@@ -60,7 +60,7 @@ static std::string number_name(nb::dlpack::dtype type)
     return type.code == 6 ? "bool" : kinds[type.code] + std::to_string(type.bits);
 }
 
-/* The number of the CUDA device that has the array; -1 if no CUDA device has it. */
+/* Returns the number of the CUDA device that has the array; -1 = the array is not on CUDA. */
 static int cuda_device_of(nb::handle object)
 {
     if (!nb::hasattr(object, "__dlpack_device__")) return nb::hasattr(object, "__cuda_array_interface__") ? 0 : -1;
@@ -71,7 +71,7 @@ static int cuda_device_of(nb::handle object)
                : -1;
 }
 
-/* Wraps an array that has no DLPack, only __cuda_array_interface__, and is on CUDA's first device. */
+/* Wraps an array on CUDA's first device that has __cuda_array_interface__ but no DLPack. */
 static nb::ndarray<nb::ro> of_cuda_interface(nb::handle object)
 {
     nb::dict facts = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
@@ -95,16 +95,16 @@ static bool is_numpy(nb::handle object)
     return object.type().ptr() == type;
 }
 
-/* The properties of an array that its library gives. */
+/* The properties of an array, given by its library. */
 struct View {
     void *memory = nullptr;
     nb::dlpack::dtype dtype;
     int64_t num_dims = 0;
-    const int64_t *shape = nullptr, *strides = nullptr; /* strides null: C order */
+    const int64_t *shape = nullptr, *strides = nullptr; /* strides null = C order */
     bool is_read_only = false;
 };
 
-/* The content of a versioned capsule, in the layout of DLPack's specification. */
+/* The content of a capsule with a version, in the layout of DLPack's specification. */
 struct VersionedTensor {
     uint32_t major, minor;
     void *manager;
@@ -113,7 +113,7 @@ struct VersionedTensor {
     nb::dlpack::dltensor tensor;
 };
 
-/* Reads the properties of the array in a capsule. The capsule keeps the array and frees it. */
+/* Reads the properties of the array in a capsule. The capsule owns the array. */
 static View view_of(nb::handle capsule)
 {
     View view;
@@ -135,9 +135,9 @@ static View view_of(nb::handle capsule)
     return view;
 }
 
-/* Asks an array on the host for its DLPack capsule. A capsule without a version is made faster, but read-only arrays do
- * not give one. Returns null, without an exception, for objects without DLPack, and for read-only arrays of NumPy
- * before version 2, which have the buffer protocol. */
+/* Asks an array on the host for its DLPack capsule. A capsule without a version is faster, but arrays that are
+ * read-only refuse it. Returns null, without an exception, for objects without DLPack, and for read-only arrays of NumPy
+ * before version 2, which have the buffer protocol instead. */
 static nb::object host_capsule(nb::handle object)
 {
     static PyObject *method = PyUnicode_InternFromString("__dlpack__");
@@ -196,7 +196,7 @@ Array::Array(nb::handle object, const Wanted &wanted)
     take(view, wanted);
 }
 
-/* Keeps the array if it has the numbers, shape and device that are needed, and otherwise throws. */
+/* Takes the array if its numbers, shape and device are as required, otherwise throws. */
 void Array::take(const View &view, const Wanted &wanted)
 {
     const Shape &shape = *wanted.shape;
@@ -244,7 +244,7 @@ void Array::take(const View &view, const Wanted &wanted)
 lr_status Array::vector(CudaPlaces *places, const lr_log *log, lr_vector *vector)
 {
     *vector = {};
-    if (memory == nullptr) return LR_OK; /* no array */
+    if (memory == nullptr) return LR_OK; /* there is no array */
     if (device < 0) {
         *vector = precision == LR_FLOAT64 ? lr_vector_of_doubles(static_cast<double *>(memory), num)
                                           : lr_vector_of_floats(static_cast<float *>(memory), num);
@@ -267,7 +267,7 @@ lr_status Array::vector(CudaPlaces *places, const lr_log *log, lr_vector *vector
 lr_status Array::finish()
 {
     if (is_ordered || wrapped.storage == nullptr || num == 0) return LR_OK;
-    // A copy to the host returns when its stream has done all that was queued.
+    // A copy to the host returns after its stream has done all queued work.
     double number = 0;
     const lr_vector first = lr_vector_part(&wrapped, 0, 1);
     lr_vector on_host = lr_vector_of_doubles(&number, 1);

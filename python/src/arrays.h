@@ -18,7 +18,7 @@ namespace nb = nanobind;
 
 using Shape = std::vector<int64_t>;
 
-/* An operator's CUDA places, one for each stream on which an array was passed. Only one thread at a time uses them. */
+/* CUDA places of an operator, one for each stream of an array that was passed. Only one thread at a time uses them. */
 class CudaPlaces
 {
   public:
@@ -27,7 +27,7 @@ class CudaPlaces
     CudaPlaces(const CudaPlaces &) = delete;
     CudaPlaces &operator=(const CudaPlaces &) = delete;
 
-    /* Returns the place of a device and a cudaStream_t, and keeps it. errors: NULL, logged. */
+    /* Returns the place for a device and a cudaStream_t, and keeps it for later calls. errors: NULL, logged. */
     lr_place *at(int device, void *stream);
 
     lr_traffic traffic() const;
@@ -46,16 +46,16 @@ class CudaPlaces
 struct Wanted {
     const char *name;     /* the argument's name, for messages */
     const Shape *shape;   /* the exact shape; -1 = any number along an axis */
-    bool doubles = false; /* float64 is allowed besides float32 */
-    bool writes = false;  /* the argument is an output */
-    bool cuda = false;    /* arrays on a CUDA device are allowed */
+    bool doubles = false; /* true if float64 is also allowed */
+    bool writes = false;  /* true if the argument is an output */
+    bool cuda = false;    /* true if arrays on a CUDA device are allowed */
 };
 
-/* An argument that is an array: float32 in C order, of the required shape. This object keeps the array's memory alive.
- * Arrays on a CUDA device are requested on the current stream of their library, so that work queued there runs first
- * (loraster._arrays.on_stream).
+/* An argument that is an array: float32 in C order, with the required shape. This object keeps the array's memory
+ * alive. An array on a CUDA device is asked for on the current stream of its library, so that work in this stream is
+ * done first (loraster._arrays.on_stream).
  * throws: TypeError for an object that is no array, or has other numbers; ValueError for another shape, stride or
- * device, and for an output that is read-only. The message says how to call the function. */
+ * device, and for an output that is read-only. The message shows how to call the function. */
 class Array
 {
   public:
@@ -66,43 +66,44 @@ class Array
 
     bool is_cuda() const { return device >= 0; }
 
-    /* Makes the array's vector. An array on a CUDA device is wrapped at one of the operator's places. The caller need
-     * not hold the interpreter's lock. errors: LR_NO_DEVICE, LR_FAILED, logged; *vector is zero. */
+    /* Makes a vector of the array. An array on a CUDA device is wrapped at one of the operator's places. The
+     * interpreter's lock is not needed. errors: LR_NO_DEVICE, LR_FAILED, logged; *vector is zero. */
     lr_status vector(CudaPlaces *places, const lr_log *log, lr_vector *vector);
 
-    /* Waits for work on the array, if the array's library does not know the stream and would not wait. errors: as
-     * lr_vector_copy. */
+    /* Waits for work on the array. This is necessary if the array's library does not know the stream and would not
+     * wait. errors: as lr_vector_copy. */
     lr_status finish();
 
-    /* Frees the vector of a wrapped array. This must happen before the places are closed. */
+    /* Frees the vector of a wrapped array. The places must still be open. */
     void unwrap() { lr_vector_destroy(&wrapped); }
 
     const float *floats() const { return static_cast<const float *>(memory); }
-    int64_t count() const { return num; } /* how many numbers the array has */
+    int64_t count() const { return num; } /* number of elements of the array */
 
   private:
     void take(const struct View &view, const Wanted &wanted);
 
-    nb::object capsule;       /* the DLPack capsule, if the array has one */
-    nb::ndarray<nb::ro> held; /* else the array by the buffer protocol or __cuda_array_interface__ */
+    nb::object capsule;       /* the array's DLPack capsule, if it has one */
+    nb::ndarray<nb::ro> held; /* otherwise, the array by the buffer protocol or by __cuda_array_interface__ */
     void *memory = nullptr;
     int64_t num = 0;
     lr_precision precision = LR_FLOAT32;
-    int device = -1; /* CUDA's number; -1 = the host */
+    int device = -1; /* number of the CUDA device; -1 = the host */
     void *stream = nullptr;
-    bool is_ordered = true; /* the array's library queues its own work on the stream */
+    bool is_ordered = true; /* true if the array's library queues its own work on the stream */
     lr_vector wrapped = {};
 };
 
-/* A host array of numbers of one type with `columns` numbers in each row (0 = one-dimensional), in C order. */
+/* An array on the host, in C order, with numbers of one type and `columns` numbers in each row (0 =
+ * one-dimensional). */
 template <class Number>
 nb::ndarray<const Number, nb::c_contig, nb::device::cpu, nb::ro> rows_of(nb::handle object, const char *name,
                                                                          int64_t columns);
 
-/* Writes a shape as Python does, such as "(4, 20, 20)". */
+/* Returns a shape in Python's form, such as "(4, 20, 20)". */
 std::string shape_text(const int64_t *shape, size_t num_dims);
 
-/* Makes a NumPy array that owns the numbers from then on. */
+/* Makes a NumPy array, which then owns the numbers. */
 template <class Number> nb::object numpy_array(std::vector<Number> &&numbers, std::initializer_list<size_t> shape)
 {
     auto *owner = new std::vector<Number>(std::move(numbers));

@@ -2,7 +2,8 @@
  * Copyright The LORaster authors */
 #include "calls.h"
 
-/* The least time between two calls of the interpreter. A call needs its lock, and waits for Python's other threads. */
+/* The shortest time between two calls of the interpreter. Each call needs the interpreter's lock, and waits for other
+ * threads of Python. */
 static constexpr std::chrono::milliseconds between_reports(20);
 
 Calls::Calls() : log{&Calls::write, this}, progress{&Calls::report, this} {}
@@ -48,7 +49,7 @@ void Calls::settle(Outcome &outcome)
 void Calls::write(void *user, lr_log_level level, lr_status, const char *sentence)
 {
     Calls *calls = static_cast<Calls *>(user);
-    if (level == LR_LOG_ERROR) return; /* an exception has the sentence of an error (lr_last_error) */
+    if (level == LR_LOG_ERROR) return; /* an error becomes an exception with the same sentence (lr_last_error) */
     std::lock_guard<std::mutex> alone(calls->writing);
     calls->messages.push_back({level, sentence});
 }

@@ -15,8 +15,8 @@
 
 namespace nb = nanobind;
 
-/* Calls of the library. While a call runs, it does not hold the interpreter's lock. Errors become exceptions, other
- * messages become records of Python's logging, and Ctrl-C ends the call. */
+/* Calls of the library. A call runs without the interpreter's lock. Errors become exceptions, other messages go to
+ * Python's logging, and Ctrl-C ends the call. */
 
 /* A failure that becomes a Python exception: ValueError for LR_USAGE and LR_BAD_INPUT, loraster.NoDeviceError for
  * LR_NO_DEVICE, and loraster.Error for any other status. */
@@ -25,8 +25,8 @@ struct Failure {
     std::string sentence;
 };
 
-/* The log and progress of one object of the library, which must not outlive them. Calls::run locks a mutex, so that
- * only one call runs at a time. */
+/* The log and the progress of one object of the library, which must be destroyed before them. Only one call runs at a
+ * time, because Calls::run locks a mutex. */
 class Calls
 {
   public:
@@ -34,8 +34,8 @@ class Calls
     Calls(const Calls &) = delete;
     Calls &operator=(const Calls &) = delete;
 
-    /* Runs `work`, which returns an lr_status and does not hold the interpreter's lock. `listener` is None or a
-     * function of (what, done, total). With None, long work is mentioned once (loraster._progress.unheard). Throws the
+    /* Runs `work`, which returns an lr_status and runs without the interpreter's lock. `listener`: None, or a function
+     * of (what, done, total). With None, long work is mentioned once (loraster._progress.unheard). Throws the
      * listener's exception, KeyboardInterrupt, or Failure. */
     template <class Work> void run(Work work, nb::handle listener = nb::handle())
     {
@@ -50,7 +50,7 @@ class Calls
         if (outcome.is_eventful) settle(outcome);
     }
 
-    /* Calls a constructor of the library, which returns a pointer or NULL, in the same way as run(). */
+    /* Calls a constructor of the library, which returns a pointer or NULL, like run(). */
     template <class Make> auto make(Make work, nb::handle listener = nb::handle())
     {
         decltype(work()) made = nullptr;
@@ -58,11 +58,11 @@ class Calls
         return made;
     }
 
-    /* Waits for calls in other threads, and locks them out. */
+    /* Waits for calls in other threads. No new call begins until the lock is released. */
     std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex); }
 
-    /* Keeps a callback's exception until the end of the call. Must be called in a catch block, with the interpreter's
-     * lock if the exception is Python's. */
+    /* Stores the exception of a callback until the end of the call. It must be called in a catch block; for an
+     * exception of Python, with the interpreter's lock. */
     void keep_exception() { exception = std::current_exception(); }
 
     lr_log log;
@@ -88,7 +88,7 @@ class Calls
     static bool report(void *user, const char *what, double done, double total);
 
     std::mutex mutex;
-    std::mutex writing; /* any thread of the library may write a message */
+    std::mutex writing; /* for messages, which any thread of the library may write */
     std::vector<Message> messages;
     std::exception_ptr exception;
     nb::handle listener;

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-/* Lists (azimuth, tilt) in degrees of views that divide half a turn and the acceptance evenly. */
+/* Returns the views, as (azimuth, tilt) in degrees, that divide half a turn and the acceptance evenly. */
 static nb::object view_set(int azimuths, int tilts, double acceptance_deg)
 {
     Calls calls;
@@ -64,7 +64,7 @@ static Operator direct(const GridTuple &grid_given, nb::handle angles, nb::dict 
     return made;
 }
 
-/* Deposits events into histo-images [views][nz][ny][nx] of a set of views. */
+/* Deposits events in histo-images [views][nz][ny][nx] of a set of views. */
 static nb::object deposit(const ListMode &list, const GridTuple &grid_given, std::array<int, 2> set,
                           double acceptance_deg, bool is_trilinear)
 {

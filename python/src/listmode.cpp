@@ -34,8 +34,8 @@ static std::shared_ptr<ListMode> listmode_read(Scanner &scanner, const std::stri
     return list;
 }
 
-/* Makes list mode from columns: crystals [n][2], and columns of n numbers or None: time of flight in mm, time in ms,
- * weight, and 1 for delayeds. */
+/* Makes list mode from columns: crystals [n][2], and n numbers or None for each of: time of flight in mm, time in ms,
+ * weight, and is_delayed (1 for delayeds). */
 static std::shared_ptr<ListMode> listmode_of_columns(Scanner &scanner, nb::handle crystals, nb::handle tof_mm,
                                                      nb::handle time_ms, nb::handle weights, nb::handle delayed,
                                                      double tof_resolution_ps, double tof_bin_mm)
@@ -86,7 +86,7 @@ static std::shared_ptr<ListMode> listmode_of_columns(Scanner &scanner, nb::handl
     return list;
 }
 
-/* Finds the LOR of each event; -1 for an event out of coincidence. */
+/* Finds the LOR of each event; -1 if the event is out of coincidence. */
 static nb::object event_lors(const ListMode &list)
 {
     std::vector<int64_t> numbers(list.events.size());

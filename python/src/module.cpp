@@ -29,7 +29,7 @@ static nb::list devices()
 
 NB_MODULE(_core, m)
 {
-    // The interpreter may end while operators are alive, for example operators in a network of PyTorch.
+    // The interpreter may end before operators are freed, for example operators in a network of PyTorch.
     nb::set_leak_warnings(false);
     failed = PyErr_NewExceptionWithDoc("loraster.Error", "Work that could not be done: the sentence says why.",
                                        PyExc_RuntimeError, nullptr);

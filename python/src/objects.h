@@ -24,11 +24,11 @@
 
 using namespace nb::literals;
 
-/* Objects of the library that Python's objects own. Shared pointers keep alive what an object needs: a scanner that
- * Python has freed exists as long as its operators. */
+/* Objects of the library that belong to objects of Python. A shared pointer keeps alive what an object needs. A scanner
+ * that Python has freed, for example, exists as long as its operators. */
 
 struct Lors {
-    std::shared_ptr<lr_scanner> scanner; /* null: histo-images */
+    std::shared_ptr<lr_scanner> scanner; /* null for histo-images */
     lr_lors *lors = nullptr;
     ~Lors() { lr_lors_destroy(lors); }
 };
@@ -50,15 +50,15 @@ struct ListMode {
     ~ListMode() { lr_events_info_finish(&info); }
 };
 
-/* A grid: its size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0). With None in place of the centre, the
- * grid is centred on the scanner. */
+/* A grid: size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0). If the centre is None, the grid is centred on
+ * the scanner. */
 using GridTuple = std::tuple<std::array<int, 3>, std::array<double, 3>, std::optional<std::array<double, 3>>>;
 lr_grid grid_of(const GridTuple &tuple);
 Shape image_shape(const lr_grid &grid);
 
-/* Numbers that multiply rows of the matrix, and the objects from which they are computed. */
+/* Factors of rows of the matrix, and the objects from which they are computed. */
 struct Factors {
-    std::vector<float> efficiencies; /* of crystals, or of LORs */
+    std::vector<float> efficiencies; /* one for each crystal, or for each LOR */
     lr_crystal_product crystals = {};
     lr_lor_data lors = {};
     lr_attenuation *attenuation = nullptr;
@@ -69,23 +69,24 @@ struct Factors {
     ~Factors() { lr_attenuation_destroy(attenuation); }
 };
 
-/* One rank's LORs of a scanner. Every subset is divided evenly among the ranks (lr_partition). */
+/* The LORs of one rank. Each subset is divided evenly among the ranks (lr_partition). */
 struct Share {
     int subsets = 1, interleave = 1;
-    std::vector<int32_t> group_of; /* group of each pair of modules, as lr_recon_params.subset_of with interleave */
-    std::vector<int64_t> lors;     /* the scanner's numbers of the rank's LORs */
-    int64_t num_all = 0;           /* number of LORs of the scanner */
+    std::vector<int32_t> group_of; /* group of each module pair, like lr_recon_params.subset_of with interleave */
+    std::vector<int64_t> lors;     /* the rank's LORs, by their numbers in the scanner */
+    int64_t num_all = 0;           /* number of all LORs of the scanner */
 };
 
-/* An operator of the library and the objects that it uses. An Operator in Python and its subsets share one Engine. */
+/* An operator of the library and the objects that it needs. An Operator of Python and all its subsets have one
+ * Engine. */
 struct Engine {
     Calls calls;
     CudaPlaces places{&calls.log};
-    std::shared_ptr<Lors> lors; /* LORs of the scanner; null in the family direct */
+    std::shared_ptr<Lors> lors; /* LORs of the scanner; null for the family direct */
     std::shared_ptr<ListMode> events;
-    std::unique_ptr<Share> share; /* LORs of one rank; null: all LORs */
+    std::unique_ptr<Share> share; /* LORs of one rank; null = all LORs */
     std::unique_ptr<Factors> factors;
-    std::shared_ptr<Engine> sensitivity_of; /* list mode: the engine whose sensitivity this one uses; null: none */
+    std::shared_ptr<Engine> sensitivity_of; /* list mode: the engine that gives the sensitivity; null = none */
     lr_operator *op = nullptr;
     const lr_operator_info *info = nullptr;
     Shape image; /* shape of images */
@@ -95,12 +96,12 @@ struct Engine {
     ~Engine();
     void opened(lr_operator *made);
 
-    /* Bytes that were copied between the host and the places of the operator and of arrays on devices. */
+    /* Returns how many bytes were copied between the host and the places of the operator and of arrays on devices. */
     lr_traffic traffic() const;
 };
 
-/* Locks the engine whose sensitivity an operator uses, for the time of a call. That engine may compute the sensitivity
- * during the call, and then reports to the caller. */
+/* Locks, during a call, the engine from which an operator takes its sensitivity. This engine may compute the
+ * sensitivity in the call, and then reports to the caller. */
 class SensitivityHold
 {
   public:
@@ -117,7 +118,7 @@ class SensitivityHold
 struct Operator {
     std::shared_ptr<Engine> engine;
     bool is_part = false;
-    std::vector<int32_t> pairs; /* of the part, or: */
+    std::vector<int32_t> pairs; /* module pairs of the part, or: */
     std::vector<int64_t> lors;
     Shape data; /* shape of its data */
 

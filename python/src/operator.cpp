@@ -19,7 +19,7 @@ Shape image_shape(const lr_grid &grid)
 
 Engine::~Engine()
 {
-    nb::gil_scoped_release unlocked; /* the call may wait until a device has finished its work */
+    nb::gil_scoped_release unlocked; /* this may wait until a device has finished */
     lr_operator_destroy(op);
 }
 
@@ -74,7 +74,7 @@ lr_selection Operator::selection() const
     return selection;
 }
 
-/* An image in Python's memory, and its grid, which may differ from the operator's grid. */
+/* An image in Python's memory, and its grid, which need not be the operator's. */
 using ImageTuple = std::tuple<nb::object, GridTuple>;
 
 static Array image_array(const ImageTuple &given, const char *name, lr_image *image)
@@ -86,7 +86,7 @@ static Array image_array(const ImageTuple &given, const char *name, lr_image *im
     return array;
 }
 
-/* Makes the factors of LORs: efficiencies, one for each crystal or LOR, times the attenuation along each LOR. */
+/* Makes the factors of LORs: the efficiencies of crystals or LORs, times the attenuation along each LOR. */
 static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
 {
     const nb::object efficiencies = options["efficiencies"];
@@ -124,7 +124,7 @@ static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
         lr_image mu = {};
         const Array held = image_array(*attenuation, "attenuation", &mu);
         lr_mu_map_params map = {};
-        map.unit = LR_MU_PER_MM; /* the values need no conversion */
+        map.unit = LR_MU_PER_MM; /* values are already in this unit */
         map.name = "attenuation";
         map.scanner = lors->scanner;
         map.log = &engine.calls.log;
@@ -152,7 +152,7 @@ static Operator operator_of(std::shared_ptr<Engine> engine, std::array<double, 3
     return made;
 }
 
-/* The index of a name in a list of allowed names. throws: ValueError for another name. */
+/* Returns the index of a name in a list of allowed names. throws: ValueError for another name. */
 static int chosen(const char *argument, const std::string &name, std::initializer_list<const char *> names)
 {
     std::string all;
@@ -165,7 +165,7 @@ static int chosen(const char *argument, const std::string &name, std::initialize
     throw nb::value_error((std::string(argument) + " is '" + name + "': write one of " + all).c_str());
 }
 
-/* The rank and the number of ranks that share the work, from the option "part". */
+/* Returns the rank and the number of ranks from the option "part". */
 static std::array<int, 2> part_of(nb::dict options)
 {
     const auto part = nb::cast<std::array<int, 2>>(options["part"]);
@@ -176,7 +176,7 @@ static std::array<int, 2> part_of(nb::dict options)
     return part;
 }
 
-/* Restricts the operator to the LORs of one rank. Every one of `subsets` subsets is divided evenly among the ranks. */
+/* Restricts the operator to the LORs of one rank. Each of the subsets is divided evenly among the ranks. */
 static void take_share(Engine &engine, std::array<int, 2> part, int subsets)
 {
     const lr_lors *all = engine.lors->lors;
@@ -250,8 +250,8 @@ static Operator correspondence(Scanner &scanner, const GridTuple &grid_given, nb
     return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
 }
 
-/* Options that operators of events and operators of lines have in common. The backend's name and the numbers that
- * multiply rows live as long as `options`. */
+/* Options that operators of events and of lines have in common. The name of the backend, and the factors of rows, live
+ * as long as `options`. */
 struct ListOptions {
     std::string backend;
     Array factors;
@@ -358,7 +358,7 @@ static Operator of_lines(nb::handle start, nb::handle end, nb::handle tof_mm, co
     return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
 }
 
-/* Makes vectors of two arrays and calls a projection of the library with them. */
+/* Makes vectors from two arrays, and calls a projection of the library with them. */
 template <class Project> static void project(Operator &op, Array &from, Array &to, nb::handle listener, Project work)
 {
     Engine &engine = *op.engine;
@@ -442,7 +442,7 @@ static Operator subset(const Operator &op, int number, int count)
     return part;
 }
 
-/* The indices of a subset's data along the first axis of all data. */
+/* Returns the indices of a subset's data, along the first axis of all data. */
 static nb::object indices(const Operator &op)
 {
     const lr_lors *lors = op.engine->info->lors;
@@ -488,7 +488,7 @@ template <class Value> struct Rows {
     }
 };
 
-/* Returns values, columns and starts of rows, in the form that SciPy's csr_array needs. */
+/* Returns values, columns and starts of rows, in the form of SciPy's csr_array. */
 static nb::tuple csr(Operator &op, nb::handle numbers, nb::handle listener)
 {
     Rows<float> rows(&op.engine->calls);
@@ -511,7 +511,7 @@ static nb::tuple csr(Operator &op, nb::handle numbers, nb::handle listener)
                           numpy_array(std::move(rows.starts), {num_starts}));
 }
 
-/* Returns LORs and elements of the rows of voxels begin .. end - 1, and the start of each row. */
+/* Returns the LORs and elements of the rows of voxels begin .. end - 1, and where each row begins. */
 static nb::tuple voxel_rows(Operator &op, int64_t begin, int64_t end)
 {
     Rows<double> rows(&op.engine->calls);

@@ -11,7 +11,7 @@ static void write(const Picture &picture, const std::string &path, Calls &calls)
     calls.run([&] { return lr_png_write(path.c_str(), picture->rgb, picture->size, &calls.log); });
 }
 
-/* Returns the correspondence image of a point (in mm) with one primary module: module, r, s, weight and path_mm of each
+/* Returns the correspondence image of a point (mm) with one primary module: module, r, s, weight and path_mm of each
  * pixel. */
 static nb::object correspondence(Operator &op, std::array<double, 3> point_mm, int module)
 {

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "objects.h"
 
-/* The iteration that a callback receives. It must not be used after the callback has returned. */
+/* The argument of the callback for iterations. It is valid only during the call. */
 struct Iteration {
     const lr_iteration *done;
     Engine *engine;
@@ -24,8 +24,8 @@ static nb::dict facts(const Iteration &iteration)
     return facts;
 }
 
-/* Copies the image after the iteration's last update to `out`. Only the thread of the callback may call this, because
- * the operator is locked for it. */
+/* Copies the image after the iteration to `out`. Only the thread of the callback may do this, because the operator is
+ * locked for this thread. */
 static void copy_image(const Iteration &iteration, nb::handle out)
 {
     Engine &engine = *iteration.engine;
@@ -71,8 +71,8 @@ struct Given {
     const lr_vector *get() const { return is_given ? &vector : nullptr; }
 };
 
-/* The ranks that reconstruct together, from the caller's MPI communicator. The address 0 stands for one process. If
- * this rank ends before it has succeeded, the other ranks learn that it has failed, and their error names it. */
+/* The ranks that reconstruct together, from the caller's MPI communicator; address 0 = one process. If this rank ends
+ * without success, the other ranks are informed, and their error names this rank. */
 struct Ranks {
     lr_comm *comm = nullptr;
     bool is_good = false;
@@ -156,7 +156,7 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
             lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
             for (Given *given : {&y, &additive, &initial, &kappa})
                 if (status == LR_OK) status = given->array.vector(&engine.places, &engine.calls.log, &given->vector);
-            bool is_any_called = is_called; /* all ranks sum the fit for a callback of one */
+            bool is_any_called = is_called; /* if one rank has a callback, all ranks add up the fit */
             if (status == LR_OK) status = lr_comm_any(ranks.comm, &is_any_called);
             params.without_fit = !is_any_called;
             if (status == LR_OK) status = lr_recon(&params, &to);
@@ -172,7 +172,7 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     ranks.is_good = true;
 }
 
-/* Tells the other ranks, which are about to reconstruct, that this one has failed before. */
+/* Informs the other ranks, which are going to reconstruct, that this rank has failed already. */
 static void fail(uint64_t mpi_comm)
 {
     Calls calls;

@@ -30,8 +30,8 @@ static Scanner scanner_read(const std::string &name_or_path)
     return Scanner::of(calls.make([&] { return lr_scanner_read(name_or_path.c_str(), &calls.log); }));
 }
 
-/* Makes the parameters that ring scanners and lists of modules have in common. The keys of `numbers` are names of
- * fields of lr_scanner_params and lr_coincidence. */
+/* Makes the parameters that ring scanners and lists of modules have in common. Keys of `numbers`: names of fields of
+ * lr_scanner_params and lr_coincidence. */
 static lr_scanner_params params_of(const std::string &name, const Numbers &numbers, const lr_log *log)
 {
     const auto number = [&](const char *key) {
@@ -77,7 +77,8 @@ static Scanner scanner_ring(const std::string &name, const Numbers &numbers, std
     return Scanner::of(calls.make([&] { return lr_scanner_create_ring(&params, &ring); }));
 }
 
-/* Numbers of a module: centre, u, v and normal have 3 each, crystals, pitch and face have 2 each, and depth has 1. */
+/* The count of numbers of a module: 3 each for centre, u, v and normal, 2 each for crystals, pitch and face, and 1 for
+ * depth. */
 enum { MODULE_NUMBERS = 19 };
 
 static Scanner scanner_of_modules(const std::string &name, const Numbers &numbers, nb::handle array)

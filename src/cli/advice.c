@@ -10,7 +10,7 @@
 
 /* --- options --- */
 
-/* Phrases that occur in the library's messages, and the advice that is added to such a message. */
+/* Parts of the library's messages, and the advice that the program adds to such a message. */
 static const struct {
     const char *words, *advice;
 } answers[] = {
@@ -42,10 +42,10 @@ static const struct {
 
 /* --- files of another kind --- */
 
-/* Kinds of files that an option takes, or that the verb takes as its first word if it has no such option. */
+/* Kinds of files that an option takes. For a verb without such an option: the kinds that its first word may name. */
 static const struct {
     const char *name;
-    unsigned kinds; /* one bit 1 << kind for each kind */
+    unsigned kinds; /* bit 1 << kind is set for each kind */
 } takers[] = {
     {"--scanner", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"--data", 1U << LR_FILE_DATA | 1U << LR_FILE_HISTO},
@@ -61,7 +61,7 @@ static const struct {
     {"--kappa", 1U << LR_FILE_IMAGE},
     {"--truth", 1U << LR_FILE_IMAGE},
     {"--labels", 1U << LR_FILE_IMAGE},
-    {"--initial", 1U << LR_FILE_IMAGE | 1U << LR_FILE_DATA}, /* HDF5, because a checkpoint is HDF5 too */
+    {"--initial", 1U << LR_FILE_IMAGE | 1U << LR_FILE_DATA}, /* also HDF5, because a checkpoint is an HDF5 file */
     {"--efficiencies", 1U << LR_FILE_IMAGE | 1U << LR_FILE_PETSIRD},
     {"--session", 1U << LR_FILE_SESSION},
     {"scanner show", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
@@ -79,7 +79,7 @@ static bool ends_with(const char *path, const char *ending)
     return length >= tail && strcmp(path + length - tail, ending) == 0;
 }
 
-/* True if the message contains the path as a separate word. */
+/* Returns true if the message contains the path as a separate word. */
 static bool names_file(const char *sentence, const char *path)
 {
     for (const char *at = strstr(sentence, path); at != NULL; at = strstr(at + 1, path)) {
@@ -90,8 +90,8 @@ static bool names_file(const char *sentence, const char *path)
     return false;
 }
 
-/* Names the kind of the file `path` and the option that takes such files; "" if the kind is unknown, or if `taker`
- * takes the file. */
+/* Describes the kind of the file `path` and the option that takes such files. Returns "" if the kind is unknown, or if
+ * `taker` takes this file. */
 static const char *describe(const char *taker, const char *path)
 {
     static const char *const words[] = {
@@ -106,12 +106,12 @@ static const char *describe(const char *taker, const char *path)
     };
     static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its numbers are: write "
                                 "LOR data as docs/formats/lor-data.md shows, or give an image with project --image";
-    if (access(path, R_OK) != 0) return ""; /* a file that cannot be read is not described */
+    if (access(path, R_OK) != 0) return ""; /* only files that can be read are described */
     const lr_file_kind kind = lr_file_kind_of(path);
     size_t row = 0;
     while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;
     if (row == NUM_TAKERS || (takers[row].kinds & 1U << kind) != 0) return "";
-    if (kind == LR_FILE_DATA && ends_with(path, ".hs")) return ""; /* scanners can also be read from these headers */
+    if (kind == LR_FILE_DATA && ends_with(path, ".hs")) return ""; /* these files also describe scanners */
     return kind == LR_FILE_IMAGE && ends_with(path, ".npy") ? array : words[kind];
 }
 

@@ -32,7 +32,7 @@ static int lower(char letter)
     return tolower((unsigned char)letter);
 }
 
-/* The Levenshtein distance of two words, ignoring case. Only one row of its table is kept in memory. */
+/* Returns the Levenshtein distance of two words, ignoring case. Only one row of the algorithm's table is in memory. */
 static int edit_distance(const char *a, const char *b)
 {
     int row[64];
@@ -56,7 +56,7 @@ const char *args_nearest(const char *text, const char *const *words)
 {
     const char *letters = text + strspn(text, "-");
     const char *nearest = NULL, *begun = NULL;
-    int least = (2 + (int)strlen(letters)) / 3; /* up to a third of the letters may be wrong */
+    int least = (2 + (int)strlen(letters)) / 3; /* a third of the letters may be wrong */
     for (int k = 0; words[k] != NULL; k++) {
         const char *word = words[k] + strspn(words[k], "-");
         const int distance = edit_distance(letters, word);
@@ -65,7 +65,7 @@ const char *args_nearest(const char *text, const char *const *words)
             nearest = words[k];
             least = distance;
         }
-        /* One word may be the beginning of the other, if at least three letters agree: "iter", "reconstruct". */
+        /* One word may be the beginning of the other if they share at least three letters: "iter", "reconstruct". */
         int same = 0;
         while (letters[same] != '\0' && lower(letters[same]) == lower(word[same])) same++;
         if (begun == NULL && same >= 3 && (letters[same] == '\0' || word[same] == '\0')) begun = words[k];
@@ -83,7 +83,7 @@ static const struct cli_option general_options[] = {
     {0},
 };
 
-/* Returns group number k of a verb. The general group follows the verb's own groups; NULL after that. */
+/* Returns group number k of a verb. The general group is behind the verb's own groups. NULL = there is no group k. */
 static const struct cli_group *find_group(const struct cli_verb *verb, int k)
 {
     static const struct cli_group general = {"general", general_options};
@@ -109,8 +109,7 @@ static const struct cli_option *find_option(const struct cli_verb *verb, const c
     return option;
 }
 
-/* Names that other programs give to options, and the options of this program. The first one that the verb has is
- * suggested. */
+/* Options of other programs, and this program's names for them. The first name that the verb has is suggested. */
 static const struct {
     const char *other, *ours;
 } synonyms[] = {
@@ -159,8 +158,8 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
-/* Reads one option and its value from argv and returns how many words it took. An unknown option is an error, with the
- * name that was probably meant. */
+/* Reads one option and its value from argv, and returns the number of words that were read. For an unknown option, the
+ * error suggests the option that was probably meant. */
 static int take_option(struct cli_args *args, char *const *argv)
 {
     const char *text = argv[0];
@@ -225,7 +224,7 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
     if (args->given == NULL) return args->status = report_error(report, LR_FAILED, "no memory for the command line");
     for (int k = 0; argv[k] != NULL; k++)
         args->help = args->help || (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0);
-    char *const *stray = NULL; /* a word that belongs to no option, and the words after it */
+    char *const *stray = NULL; /* the first word that belongs to no option; further words follow */
     const int most = verb->most_positionals > 0 ? verb->most_positionals : FEW_POSITIONALS;
     for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK && stray == NULL;)
         if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k]))
@@ -236,7 +235,7 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
             args->positional[args->num_positional++] = argv[k++];
     if (stray == NULL) return args->status;
 
-    /* It is often part of a list written with blanks ("--at 5 0 2"), or a file whose option was forgotten. */
+    /* The word is often part of a list written with blanks ("--at 5 0 2"), or the name of a file without its option. */
     static const struct {
         const char *ending, *option;
     } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
@@ -273,7 +272,7 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
 
 /* --- help, manual pages and completion --- */
 
-/* Writes an option as pages name it ("--rays R"). Returns the words that follow its sentence. */
+/* Writes an option in the form of manual pages ("--rays R"). Returns the words that follow the option's sentence. */
 static const char *write_option(char text[64], const struct cli_verb *verb, const struct cli_option *option)
 {
     snprintf(text, 64, "%s%s%s", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");
@@ -296,8 +295,8 @@ void args_print_help(const struct cli_verb *verb)
     printf("\nexample\n  %s\n", verb->example);
 }
 
-/* Writes a line of troff. Backslashes, hyphens, and dots at the beginning of a line are escaped, because troff would
- * interpret them. */
+/* Writes a line of troff. troff would interpret backslashes, hyphens, and a dot at the beginning of the line, so they
+ * are escaped. */
 static void put_troff(FILE *stream, const char *text, const char *more)
 {
     fputs(text[0] == '.' || text[0] == '\'' ? "\\&" : "", stream);
@@ -345,8 +344,8 @@ void args_offer(const char *word, const char *typed, const char *sentence)
 
 void args_complete(const struct cli_verb *verb, char *const *words)
 {
-    static const char scanner[] = "NAME|FILE"; /* the positional argument that accepts a preset */
-    const struct cli_option *open = NULL;      /* the option whose value comes next */
+    static const char scanner[] = "NAME|FILE"; /* a verb with this positional argument accepts a preset */
+    const struct cli_option *open = NULL;      /* the option whose value is typed next */
     for (; words[1] != NULL; words++) {
         if (strcmp(words[0], "=") == 0) continue; /* bash splits --mode=exact into three words */
         const struct cli_option *option = open == NULL ? find_option(verb, words[0], strlen(words[0])) : NULL;
@@ -415,7 +414,7 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
     errno = 0;
     int64_t value = strtoll(text, &end, 10);
     bool is_good = end != text && errno == 0 && !isspace((unsigned char)text[0]);
-    if (is_good && *end != '\0') { /* 2e7 counts as a whole number */
+    if (is_good && *end != '\0') { /* 2e7 is a whole number, too */
         const double number = strtod(text, &end);
         is_good = strspn(text, "+-.0123456789eE") == strlen(text) && *end == '\0' && floor(number) == number &&
                   fabs(number) <= 0x1p53;
@@ -451,7 +450,7 @@ double args_number(struct cli_args *args, const char *name, double fallback, boo
     return fallback;
 }
 
-/* Reads one to three numbers separated by commas and returns their count, or -1 if the text is no such list. */
+/* Reads one to three numbers with commas between them, and returns their count; -1 if the text has any other form. */
 static int read_list(const char *text, double values[3])
 {
     int count = 0;
@@ -469,7 +468,8 @@ static int read_list(const char *text, double values[3])
 
 static void complain_list(struct cli_args *args, const char *name, const char *text, const char *needed)
 {
-    /* Suggests "5,0,2" for "5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)", if the text contains nothing else. */
+    /* If the text has nothing but numbers in a wrong form ("5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)"), the error
+     * suggests "5,0,2". */
     char repaired[128] = "";
     double values[3];
     int count = 0;
@@ -488,7 +488,7 @@ static void complain_list(struct cli_args *args, const char *name, const char *t
     }
     is_list = is_list && count > 1 && read_list(repaired, values) == count && strcmp(repaired, text) != 0;
 
-    /* "3mm" and "3,3,4mm" are valid apart from the unit. */
+    /* In "3mm" and "3,3,4mm", only the unit is wrong. */
     const size_t numbers = strspn(text, "+-.,0123456789");
     const size_t letters = strspn(text + numbers, "abcdefghijklmnopqrstuvwxyz");
     if (is_list)
@@ -578,7 +578,7 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
 
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
 {
-    static const char units[] = "KMGT"; /* optionally followed by B or iB */
+    static const char units[] = "KMGT"; /* B or iB may follow */
     const char *text = args_text(args, name);
     if (text == NULL) return fallback;
     char *end = NULL;

@@ -16,14 +16,14 @@
 
 enum { MOST_VERBS = 40 };
 
-/* True if the word is the first word of a verb that has two. */
+/* Returns true if the word is the first one of a verb that has two words. */
 static bool is_family(const char *word)
 {
     return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 || strcmp(word, "bench") == 0 ||
            strcmp(word, "direct") == 0 || strcmp(word, "sample") == 0;
 }
 
-/* Flushes standard output. If that fails, the results are lost, and the verb has failed. */
+/* Flushes standard output. If this fails, the results are lost, and so the verb has failed. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK)
@@ -31,7 +31,7 @@ static lr_status flush_output(struct report *report, lr_status status)
     return status;
 }
 
-/* Checks the outputs that a command line names, then runs its verb. */
+/* Checks all outputs on the command line, then runs the verb. */
 static lr_status run_checked(struct cli_args *args)
 {
     const lr_status status = outputs_check(args);
@@ -48,7 +48,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->args = &args;
     const bool is_own = !verb->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
-        report_join_ranks(report, 0, 1); /* mpirun started a shell that gives each process its own --part */
+        report_join_ranks(report, 0, 1); /* mpirun has started a script in which each process has another --part */
     } else if (size > 1 && !verb->takes_ranks && status == LR_OK && !args.help) {
         status = report_error(report, LR_USAGE,
                               "%s does not share its work: each of the %d ranks would do all of it "
@@ -66,13 +66,13 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->args = NULL;
     free(args.given);
     status = flush_output(report, status);
-    stop_end(); /* the work is done: no signal may change the exit code now */
+    stop_end(); /* the work is done, so signals may no longer change the exit code */
     if (status == LR_OK && stop_is_asked())
         report_info(report, "the signal to stop came when the work was done: it is complete");
     return report_exit_code(report, status);
 }
 
-/* Returns the verb that the words begin with, or NULL. *num_words: number of words in the verb's name. */
+/* Finds the verb at the beginning of the words; NULL = there is none. *num_words: number of words of its name. */
 static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, char *const *words, int *num_words)
 {
     for (int k = 0; words[0] != NULL && verbs[k] != NULL; k++) {
@@ -86,7 +86,7 @@ static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, cha
     return NULL;
 }
 
-static const struct cli_verb *const *all_verbs; /* those of program_main */
+static const struct cli_verb *const *all_verbs; /* the table that program_main received */
 
 lr_status program_run(struct report *report, char *const *words)
 {
@@ -103,12 +103,12 @@ lr_status program_run(struct report *report, char *const *words)
     return status;
 }
 
-/* Replaces this program by the program that has the verb. Words, standard files and signals stay the same. */
+/* Replaces this program by the one that has the verb. Words, standard files and signals stay the same. */
 static int start_program(struct report *report, const struct cli_verb *verb, char *const *argv)
 {
     char path[PATH_MAX];
     if (lr_helper_find(verb->program, path)) {
-        stop_hold_signals(true); /* until the other program catches them */
+        stop_hold_signals(true); /* signals wait until the other program catches them */
         if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
         execv(path, argv);
         report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
@@ -126,8 +126,8 @@ static const char last_sentences[] =
     "Lengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
     "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n";
 
-/* Writes manual pages into a folder: loraster.1, and loraster-VERB.1 for the verbs of this program. The build calls
- * it. */
+/* Writes manual pages into a folder: loraster.1, and loraster-VERB.1 for each verb of this program. The build runs
+ * this. */
 static lr_status write_manuals(struct report *report, const struct cli_verb *const *verbs, const char *folder)
 {
     char path[PATH_MAX];
@@ -157,7 +157,7 @@ static lr_status write_manuals(struct report *report, const struct cli_verb *con
     return common_text_write(&page, report, path);
 }
 
-/* Prints the words that complete the first word of a verb or, after the first word, the second one. */
+/* Prints words that complete the first word of a verb or, if this is complete, the second one. */
 static void complete(const struct cli_verb *const *verbs, char *const *words)
 {
     const char *first = words[0];
@@ -175,7 +175,7 @@ static void complete(const struct cli_verb *const *verbs, char *const *words)
     }
 }
 
-/* Runs the verb that the command line names. argv[0] is the program's name. */
+/* Runs the verb of a command line. argv[0] is the name of the program. */
 static int run(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
 {
     const char *first = argv[1], *second = first != NULL ? argv[2] : NULL;
@@ -214,7 +214,7 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
     const bool family = is_family(first);
     if (family && second == NULL) {
         const size_t length = strlen(first);
-        for (int k = 0; verbs[k] != NULL; k++) { /* "list, show, check" */
+        for (int k = 0; verbs[k] != NULL; k++) { /* lists verbs like "list, show, check" */
             const char *name = verbs[k]->name;
             const size_t used = strlen(asked);
             if (strncmp(name, first, length) == 0 && name[length] == ' ')
@@ -233,7 +233,7 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
 
 static bool has_ended;
 
-/* HDF5 calls exit(-1) if it gets no memory. The exit code 255 is replaced, because this program does not use it. */
+/* HDF5 calls exit(-1) if memory runs out. No verb ends with the exit code 255, so it is replaced. */
 static void catch_exit(void)
 {
     if (!has_ended) {

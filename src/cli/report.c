@@ -32,7 +32,7 @@ void report_clear(struct report *report)
     }
 }
 
-/* Several threads may write messages at the same time. */
+/* Writes a message. Several threads may call this function at the same time. */
 static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
@@ -46,7 +46,7 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     if (is_error) report->status = status;
     if (is_error && ranks->size > 1) {
         if (ranks->first_error[0] == '\0') snprintf(ranks->first_error, sizeof(ranks->first_error), "%s", sentence);
-    } else if (!is_dropped && (ranks->size <= 1 || ranks->rank == 0)) { /* only rank 0 of several reports progress */
+    } else if (!is_dropped && (ranks->size <= 1 || ranks->rank == 0)) { /* only rank 0 reports progress */
         report_clear(report);
         if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
         fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
@@ -143,7 +143,7 @@ void report_join_ranks(struct report *report, int rank, int size)
     report->terminal = report->terminal && rank == 0;
 }
 
-/* Prints this rank's first error if the rank is the speaker. Rank 0 prints that the work was stopped. */
+/* Prints this rank's first error if it is the speaker. If the work was stopped, rank 0 prints this. */
 static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
@@ -178,11 +178,11 @@ int report_exit_code(struct report *report, lr_status status)
     const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
     if (lacks_memory || lost_device)
-        status = report->status; /* the status of the reported error is closer to the cause */
+        status = report->status; /* the status of the error itself says more about the cause */
     if (report->ranks.size > 1) {
         print_first_error(report, status);
-        /* A rank that is not the speaker waits a moment. When it ends, mpirun ends the speaker, which may not have
-         * printed its error yet. */
+        /* A rank that is not the speaker waits for a short time, because mpirun ends all ranks when one ends. The
+         * speaker may not have printed its error yet. */
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
         const struct report_ranks *ranks = &report->ranks;
         if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
@@ -197,19 +197,19 @@ int report_exit_code(struct report *report, lr_status status)
 
 /* --- JSON --- */
 
-/* Writes a JSON string of a text in UTF-8 (RFC 3629). Invalid bytes, which file names may have, become the replacement
- * character. */
+/* Writes a text in UTF-8 (RFC 3629) as a JSON string. Names of files may have invalid bytes, which become the
+ * replacement character. */
 static void put_string(FILE *stream, const char *text)
 {
     static const struct {
-        unsigned char first, last, least, most; /* range of the first byte, range of the second */
+        unsigned char first, last, least, most; /* range of the first byte; range of the second one */
         int count;
     } rows[] = {{0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
                 {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
                 {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
     fputc('"', stream);
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        int count = 0; /* bytes of the character */
+        int count = 0; /* number of bytes of the character */
         for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
             if (*c < rows[k].first || *c > rows[k].last) continue;
             bool whole = rows[k].count == 1 || (c[1] >= rows[k].least && c[1] <= rows[k].most);
@@ -221,7 +221,7 @@ static void put_string(FILE *stream, const char *text)
         else if (count == 0)
             fputs("\\ufffd", stream);
         else if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
-            fprintf(stream, "\\u%04x", (unsigned)(count == 2 ? c[1] : *c)); /* control characters */
+            fprintf(stream, "\\u%04x", (unsigned)(count == 2 ? c[1] : *c)); /* for control characters */
         else
             fwrite(c, 1, (size_t)count, stream);
         c += count > 0 ? count : 1;
@@ -312,7 +312,8 @@ static void draw(struct run_bar *bar)
     const double share = fmin((bar->calls + bar->call) / bar->calls_in_step, 1.0);
     const double at = fmin(bar->begin + bar->step * share, all);
     const int full = (int)(BAR_CHARS * at / all);
-    /* The time left is estimated from the pace of the current kind of step: sensitivities and iterations differ. */
+    /* The time that is left is estimated from the pace of the current kind of step, because sensitivities and
+     * iterations have different paces. */
     char shown[32];
     const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
     left[0] = '\0';
@@ -332,7 +333,7 @@ static void draw(struct run_bar *bar)
     funlockfile(stderr);
 }
 
-/* Begins a step of the bar: a subset of an iteration, or a part of the work before the first iteration. */
+/* Begins a step of the bar: a subset of an iteration, or a part of the work before iterations. */
 static bool take_step(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;
@@ -352,7 +353,7 @@ static bool take_step(void *user, const char *what, double done, double total)
     return !stop_is_asked();
 }
 
-/* Shows the progress of a projection within the step. If `done` falls, another projection has begun. */
+/* Shows the progress of a projection within its step. If `done` has become smaller, another projection has begun. */
 static bool take_share(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;

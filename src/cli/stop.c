@@ -12,17 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Work has 25 ticks of 50 ms to stop. Ticks that are missed while the program waits for a processor are not made up
- * for. */
+/* After a signal, work has 25 ticks of 50 ms to stop. A tick that is missed, because the program waits for a processor,
+ * does not count. */
 enum { TICK_NS = 50 * 1000 * 1000, MOST_TICKS = 25 };
 
-/* State of the signal handlers, which can use only static variables. */
+/* The state of the signal handlers. They can use only static variables. */
 static volatile sig_atomic_t is_asked, has_timer, is_terminal, num_ticks;
 static timer_t timer;
 static struct output {
     const char *path;
     struct stat at_start;   /* st_ino 0 = there was no file */
-} outputs[CLI_MAX_OUTPUTS]; /* named in the command line */
+} outputs[CLI_MAX_OUTPUTS]; /* outputs on the command line */
 static int num_outputs;
 
 /* --- signal handlers, and functions that they may call --- */
@@ -34,8 +34,8 @@ static void set_timer(long interval_ns)
     if (has_timer) timer_settime(timer, 0, &when, NULL);
 }
 
-/* True if all outputs have been put in place. The work is done then, and the program says so however long its last
- * steps take. */
+/* Returns true if all outputs are in place. The work is then done, and the program says so even if its last steps take
+ * long. */
 static bool are_outputs_new(void)
 {
     for (int k = 0; k < num_outputs; k++) {
@@ -49,9 +49,9 @@ static bool are_outputs_new(void)
 
 static void on_tick(int number)
 {
-    static const char words[] = "\r\033[Kloraster: stopped\n"; /* the progress line is cleared first, on terminals */
+    static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals, the progress line is cleared first */
     const int skipped = is_terminal ? 0 : 4;
-    const int interrupted = errno; /* the interrupted code may still need it */
+    const int interrupted = errno; /* the code that was interrupted may still need errno */
     (void)number;
     num_ticks++;
     if (num_ticks >= MOST_TICKS && !are_outputs_new()) {
@@ -92,16 +92,17 @@ void stop_catch_signals(void)
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     sigemptyset(&action.sa_mask);
     is_terminal = isatty(STDERR_FILENO) == 1;
-    sigaction(SIGALRM, &action, NULL); /* ticks do not interrupt a read or write */
+    sigaction(SIGALRM, &action, NULL); /* reads and writes continue after a tick */
     has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
     action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND; /* a second signal has its default effect */
+    action.sa_flags = (int)SA_RESETHAND; /* after a signal, the next one has its default effect */
     for (int k = 0; k < NUM_ASKING; k++) {
         const bool is_ignored =
             asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN; /* nohup */
         if (!is_ignored) sigaction(asking[k], &action, NULL);
     }
-    /* A file beyond ulimit -f, or a pipe without a reader, then makes write() return an error. */
+    /* SIGXFSZ and SIGPIPE are ignored. write() then returns an error for a file beyond ulimit -f, or for a pipe without
+     * a reader. */
     action.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &action, NULL);
     sigaction(SIGPIPE, &action, NULL);

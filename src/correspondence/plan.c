@@ -12,37 +12,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tolerance, relative to lengths, for modules that hide nothing because they only touch each other or are in one
+/* A tolerance relative to lengths. Within it, modules hide nothing, because they only touch each other or are in one
  * plane with the point. */
 static const double touching = 1e-9;
 
-/* A module's rectangle as seen from a point, described by the pyramid of rays that hit it. */
+/* The rectangle of a module as seen from a point: the rays that hit it form a pyramid. */
 struct view {
     double corners[4][3]; /* corners relative to the point, mm */
     double sides[4][3];   /* inward unit normals of the planes through the point and an edge */
     double towards[3];    /* unit vector to the centre */
-    double sine, cosine;  /* of the angular radius of the sphere around the rectangle */
+    double sine, cosine;  /* sine and cosine of the angular radius of the sphere around the rectangle */
     double height;        /* n . (w - c): height of the point w over the module's plane, mm */
     double reach;         /* distance to the farthest corner, mm */
     bool inside;          /* true if the point is within the sphere */
-    bool flat;            /* true if the point is in the rectangle's plane, so that no line hits the rectangle */
+    bool flat;            /* true if the point is in the plane of the rectangle; then no line hits the rectangle */
 };
 
-/* The modules that may block lines from one point to other modules. The lists have every module that blocks a line, and
- * possibly modules that block none. */
+/* The modules that may block lines from one point to other modules. Every module that blocks a line is listed; some
+ * listed modules may block none. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
     struct view *views; /* [num_modules] */
     uint64_t *hiders;   /* [num_modules][num_words]: bit set of the modules that may hide a module */
-    /* [num_modules][num_words]: bit set of the modules that a module may hide from the points that it faces. They are
-     * at least partly beyond the module's plane. */
+    /* [num_modules][num_words]: bit set of the modules that a module may hide from the points that it faces. At least a
+     * part of them is beyond the module's plane. */
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
 
-/* True if some corner of `other` is on one side of the plane of `module` by more than the tolerance. sign: 1 = the side
- * to which the normal points, -1 = the other side. */
+/* Returns true if a corner of `other` is farther than the tolerance on one side of the plane of `module`. sign: 1 = the
+ * side to which the normal points, -1 = the other side. */
 static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, double sign)
 {
     const lr_module *plane = &hiding->scanner->modules[module];
@@ -89,7 +89,7 @@ static lr_status plan_hiding_create(struct lr_plan *plan, const lr_log *log)
     return LR_OK;
 }
 
-/* True if b is completely outside one side of the pyramid of a. mirror: see share_ray. */
+/* Returns true if b is completely outside one side of the pyramid of a. mirror: see share_ray. */
 static bool side_parts(const struct view *a, const struct view *b, double mirror)
 {
     for (int side = 0; side < 4; side++) {
@@ -100,7 +100,7 @@ static bool side_parts(const struct view *a, const struct view *b, double mirror
     return false;
 }
 
-/* True if some ray may hit both modules. mirror: -1 if b is mirrored at the point, otherwise 1. */
+/* Returns true if some ray may hit both modules. mirror: -1 if b is mirrored at the point, otherwise 1. */
 static bool share_ray(const struct view *a, const struct view *b, double mirror)
 {
     return !a->flat && !b->flat &&
@@ -109,9 +109,9 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* Finds, for each module, the modules that may hide it because a line from the point may hit them first. If module k
- * hides module a, part of k is on the point's side of a's plane, and part of a is beyond k's plane. Only modules of one
- * layer hide each other. */
+/* Finds the modules that may hide each module, because a line from the point may hit them first. If module k hides
+ * module a, a part of k is on the point's side of a's plane, and a part of a is beyond k's plane. Only modules of the
+ * same layer hide each other. */
 static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
@@ -140,7 +140,7 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
             vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
         }
 
-        /* If an edge points at the point, its side has the normal 0 and excludes no ray. */
+        /* If the line of an edge goes through the point, its side has the normal 0 and excludes no ray. */
         for (int k = 0; k < 4; k++) {
             double *side = view->sides[k];
             const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
@@ -171,17 +171,18 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
 
 /* --- plan --- */
 
-/* A module as seen from the point being planned. */
+/* A module as seen from the point that is planned. */
 struct lr_plan_sight {
     double towards[3]; /* unit vector from the point to the module's centre */
     double distance_squared;
-    double sine, cosine; /* of the angular radius of the module's bounding sphere */
+    double sine, cosine; /* sine and cosine of the angular radius of the module's bounding sphere */
     bool facing;
     bool inside; /* true if the point is within the bounding sphere */
 };
 
-/* The relative difference up to which distances count as equal. Distances are equal on symmetry planes. Roles must be
- * the same there in every run, so they are decided in double (docs/method/correspondence.md, "Roles"). */
+/* Distances count as equal if their relative difference is below this. On symmetry planes, distances are equal except
+ * for rounding. Roles must be the same there in every run, so they are decided in double
+ * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
 static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
@@ -191,8 +192,8 @@ static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
     return fabs(difference) <= tie_tolerance * larger ? i < j : difference > 0.0;
 }
 
-/* True if some line through the point may hit both bounding spheres. side: 1 if both are on the same side of the point,
- * -1 if they are on opposite sides. */
+/* Returns true if a line through the point may hit both bounding spheres. side: 1 if both are on the same side of the
+ * point, -1 if they are on opposite sides. */
 static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_sight *b, int side)
 {
     if (a->inside || b->inside) return true;
@@ -200,7 +201,7 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-/* The primary of an image, and the layer of the modules that it shows. */
+/* The subject of an image: the primary, and the layer of the modules that are drawn. */
 struct lr_plan_subject {
     int primary, layer;
 };
@@ -213,10 +214,10 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
            (!plan->hiding || share_ray(&plan->hidden->views[primary], &plan->hidden->views[j], -1.0));
 }
 
-/* Lists the draws of one image, if it shows a pair of the window. Returns false if the draws do not fit. All modules of
- * the layer that the primary may see are drawn. This includes modules out of coincidence, because they stop lines. If
- * modules may hide each other, all modules that stop lines are drawn, on both sides of the point. If photons can
- * penetrate crystals, all modules are drawn that lines through the primary's box may cross. */
+/* Lists the draws of an image if it shows a pair of the window. Returns false if there is no room for the draws. All
+ * modules of the layer that the primary may see are drawn, even out of coincidence, because they stop lines. If modules
+ * may hide each other, all modules that stop lines are drawn, on both sides of the point. If photons can penetrate
+ * crystals, all modules are drawn that lines through the primary's box may cross. */
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                        struct lr_plan_subject subject)
 {
@@ -226,7 +227,8 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     const uint32_t image = (uint32_t)batch->num_images;
     bool shows_pair = plan->hiding && work->whole;
     if (plan->hiding) {
-        /* Finds the modules that may hide a secondary. Then draws the modules that may hide the primary. */
+        /* First the modules that may hide a secondary are found. Then the modules that may hide the primary are
+         * drawn. */
         memset(plan->hiders, 0, (size_t)hidden->num_words * sizeof(*plan->hiders));
         for (int j = 0; j < num_modules; j++) {
             const uint64_t *hiders = &hidden->hiders[(int64_t)j * hidden->num_words];
@@ -267,8 +269,8 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     return true;
 }
 
-/* Splits the last image into several images, each for at most image_crystals crystals of the primary. Returns false if
- * the images do not fit. */
+/* Splits the last image into several images, each with at most image_crystals crystals of the primary. Returns false if
+ * there is no room for them. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
@@ -293,13 +295,13 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
-/* Adds all images of one sample point. Returns false if they do not fit; the batch is unchanged then. */
+/* Adds all images of one sample point. If there is no room for them, returns false and does not change the batch. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
                        struct lr_batch *batch)
 {
     const struct lr_batch before = *batch;
-    /* A module's bounding sphere contains its detection plane or, with crystal penetration, its crystals. With
-     * penetration, every module counts as facing the point, because it stops photons from any side. */
+    /* The bounding sphere of a module contains its detection plane or, with penetration, its crystals. With
+     * penetration, every module counts as facing the point, because photons are stopped from any side. */
     for (int m = 0; m < plan->scanner->num_modules; m++) {
         const lr_module *module = &plan->scanner->modules[m];
         struct lr_plan_sight *sight = &plan->sights[m];
@@ -379,7 +381,7 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct 
             plan->images[k].row = (uint32_t)cursor->row;
         }
 
-        /* The images of all points of a row are contiguous. */
+        /* The images of all points of a row follow one another. */
         struct lr_plan_row *last = batch->num_rows > 0 ? &plan->batch_rows[batch->num_rows - 1] : NULL;
         if (batch->num_images > first_image && last != NULL && last->row == (uint32_t)cursor->row)
             last->end_image = (uint32_t)batch->num_images;
@@ -406,8 +408,8 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* The largest number of images in an atlas. More images would not make a device faster, and their lists would take
- * memory of the host. */
+/* The largest number of images in an atlas. More images would not be faster, and their lists would need memory of the
+ * host. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
@@ -422,7 +424,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
 
-    /* A batch must have room for the images of at least one point. */
+    /* A batch must have room for all images of a point. */
     const int num_modules = plan->scanner->num_modules, share = plan->hiding ? plan->image_crystals : 0;
     int64_t of_point = 0;
     for (int m = 0; m < num_modules; m++) {
@@ -511,8 +513,8 @@ struct reading {
     const struct lr_rows *rows;
     struct lr_row_delivery delivery;
     struct lr_batch batch;
-    struct lr_elements *lists;  /* [max_rows], one per row of the batch */
-    struct lr_elements carried; /* elements of a row that is not complete after the previous batch */
+    struct lr_elements *lists;  /* [max_rows] elements of each row of the batch */
+    struct lr_elements carried; /* elements of a row that the previous batch did not complete */
     int64_t carried_row;        /* number of this row; -1 = none */
     int64_t next_row;           /* next row to be delivered, counted from the first */
 };
@@ -527,11 +529,11 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
         list->count = 0;
         if (batches->fill(batches->user, &reading->batch.rows[k], list) != LR_OK ||
             lr_elements_merge(list, batches->plan->lors->count, batches->params->log) != LR_OK)
-            list->count = -1; /* marks a failure that has been logged */
+            list->count = -1; /* marks a failure, which has been logged */
     }
 }
 
-/* Delivers empty rows up to `row`, and then the row itself; list NULL = only the empty rows. */
+/* Delivers the empty rows before `row`, then the row itself; list NULL = only the empty rows. */
 static lr_status deliver(struct reading *reading, int64_t row, const struct lr_elements *list)
 {
     const struct lr_elements none = {0};
@@ -561,7 +563,7 @@ static lr_status read_all(struct reading *reading)
     const struct lr_rows *rows = reading->rows;
     struct lr_plan_cursor cursor = {0};
     struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(batches->plan->lors)};
-    if (rows->pairs != NULL) { /* images without these pairs are left out */
+    if (rows->pairs != NULL) { /* images without any of these pairs are left out */
         work.window = lr_pair_window_begin(batches->plan->lors, rows->pairs, rows->num_pairs);
         work.window.end = rows->num_pairs;
     }
@@ -577,7 +579,7 @@ static lr_status read_all(struct reading *reading)
                 LR_TRY(deliver(reading, row, list));
                 continue;
             }
-            /* A row that the batch did not complete is carried over to the next batch. */
+            /* A row that this batch did not complete is carried over to the next batch. */
             for (int64_t at = 0; at < list->count; at++)
                 LR_TRY(
                     lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->params->log));

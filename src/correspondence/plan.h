@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A plan divides correspondence images into batches for one atlas, with their points, modules and tiles, in order. This
- * code does not use OpenGL. */
+ * A plan divides correspondence images into batches, in order. A batch has the images for one atlas, with their points,
+ * modules and tiles. This code does not use OpenGL. */
 #ifndef LR_CORRESPONDENCE_PLAN_H
 #define LR_CORRESPONDENCE_PLAN_H
 
@@ -16,19 +16,19 @@
 /* The largest number of rays per crystal edge. A macropixel then has 4,096 pixels. */
 enum { LR_MAX_RASTER_RAYS = 64 };
 
-/* One rendering from one sample point into the window of one primary, that is, the rectangle of its pixels. It shows
- * the modules of one layer. shaders/correspondence/scene.glsl declares it as `struct Image`. Each coordinate of the
- * point is a float and the rest after rounding, mm. */
+/* One image: the modules of one layer as seen from one sample point, in the window of one primary (the rectangle of its
+ * pixels). shaders/correspondence/scene.glsl declares it as `struct Image`. Each coordinate of the point is a float and
+ * the rest after rounding, mm. */
 struct lr_plan_image {
     float point[3];
     float scale; /* factor of weights in forward projections: emission / points per voxel */
     float rest[3];
-    uint32_t row; /* counted from the first row of the request */
+    uint32_t row; /* row, counted from the first row of the request */
     int32_t primary;
-    /* The left and lower texel of the image's tile; 0 without an atlas. If there is no atlas and modules may hide each
-     * other, the image is for some crystals of the primary: first crystal tile_x, end (one past the last) tile_y. */
+    /* The left and the lower texel of the image's tile. Without an atlas: 0; or, if modules may hide each other, the
+     * range of the primary's crystals to which the image belongs, tile_x .. tile_y - 1. */
     int32_t tile_x, tile_y;
-    int32_t first_draw; /* first of the image's draws, which are contiguous */
+    int32_t first_draw; /* the first of the image's draws, which follow one another */
 };
 
 /* Splits a number into a float and the rest after rounding. The float is written to memory, because gcc 12 drops the
@@ -40,51 +40,50 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One module drawn into one image. `secondary` is the module's number with flags. The module is usually a secondary.
- * The exceptions follow.
+/* One module that is drawn into one image. `secondary`: number of the module, with flags. Most drawn modules are
+ * secondaries. There are two exceptions.
  *
- * With crystal penetration, every module is drawn that lines through the primary may cross, on either side of the
- * point. LR_ONLY_STOPS then means that the pair's roles are exchanged.
+ * With penetration, all modules are drawn that lines through the primary may cross, on both sides of the point.
+ * LR_ONLY_STOPS then means that the roles in this pair are exchanged.
  *
- * If modules may hide each other, modules that may stop the image's lines are drawn, too. Modules between the point and
- * the primary come first and have LR_BEFORE_PRIMARY. The other modules that may stop lines are listed among the
- * secondaries and have LR_ONLY_STOPS; they are farther than the primary or do not face the point. Secondaries that may
- * stop lines have LR_HIDES. */
+ * If modules may hide each other, modules that may stop the image's lines are drawn, too. Those between the point and
+ * the primary come first and have LR_BEFORE_PRIMARY. The others are among the secondaries and have LR_ONLY_STOPS; they
+ * are farther than the primary, or do not face the point. Secondaries that may stop lines have LR_HIDES. */
 struct lr_plan_draw {
     uint32_t image, secondary;
 };
 
-/* The images of one row in a batch; `struct Row` of shaders/correspondence/rows.glsl. */
+/* The images of a row in a batch; `struct Row` of shaders/correspondence/rows.glsl. */
 struct lr_plan_row {
     uint32_t first_image, end_image;
-    uint32_t row; /* counted from the first row of the request */
+    uint32_t row; /* row, counted from the first row of the request */
     float factor; /* 1 / points per row */
 };
 
-/* The work of one run of the passes. The plan owns the arrays, which are valid until its next call. */
+/* The work of one run of the passes. The plan owns the arrays. They are valid until the plan is called again. */
 struct lr_batch {
     const struct lr_plan_image *images;
     const struct lr_plan_draw *draws;
     const struct lr_plan_row *rows;
     int num_images, num_draws, num_rows;
-    int most_draws; /* most draws of one image */
-    int atlas_rows; /* rows of tiles in use */
+    int most_draws; /* largest number of draws of an image */
+    int atlas_rows; /* number of rows of tiles in use */
 };
 
-/* The request: work to be rendered. Only LORs of the window count. Rows with zero emission are left out. */
+/* The work that is requested. Only LORs of the window count. Rows with zero emission are skipped. */
 struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_pair_window window;
-    const float *emission; /* [end - begin] of the rows; NULL = all 1, or not known to the host */
-    /* True for pictures. If modules may hide each other, pictures show all modules that lines hit, including modules
-     * whose pair has no LORs. */
+    const float *emission; /* [end - begin] emission of the rows; NULL = all 1, or not known to the host */
+    /* True for pictures. If modules may hide each other, a picture shows all modules that lines hit, even if the pair
+     * has no LORs. */
     bool whole;
     const int *primary; /* only images of this primary and its layer; NULL = images of all primaries */
 };
 
-/* The point at which the next batch begins. The caller zero-initialises it. */
+/* The point where the next batch begins. The caller sets it to zero at the start. */
 struct lr_plan_cursor {
-    int64_t row; /* counted from the first row of the request */
+    int64_t row; /* row, counted from the first row of the request */
     int point;
 };
 
@@ -92,9 +91,10 @@ struct lr_plan_params {
     const lr_lors *lors;
     int rays;
     int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas */
-    int max_images;     /* most images in a batch; used only if there is no atlas */
-    bool penetration;   /* list all modules that lines through a primary may cross */
-    int image_crystals; /* most crystals of an image, if modules may hide each other, without an atlas; 0 = all */
+    int max_images;     /* largest number of images in a batch; used only without an atlas */
+    bool penetration;   /* true = list all modules that lines through a primary may cross */
+    int image_crystals; /* largest number of crystals of an image, used if modules may hide each other and there is no
+                           atlas; 0 = all */
     const lr_log *log;
 };
 
@@ -105,25 +105,25 @@ struct lr_plan {
     bool penetration;
     bool hiding; /* true if modules can hide each other; modules that block lines are then drawn */
     int image_crystals;
-    int layers;        /* layers of the scanner; 1 with penetration, because its images show all layers */
+    int layers;        /* number of layers of the scanner; 1 with penetration, because an image then shows all layers */
     int tile[2];       /* tile of the largest module, texels; 0 without an atlas */
-    int columns, rows; /* tiles in the atlas; 0 without an atlas */
+    int columns, rows; /* number of tiles in the atlas; 0 without an atlas */
     int max_images, max_draws;
     struct lr_plan_image *images;
     struct lr_plan_draw *draws;
     struct lr_plan_row *batch_rows;
-    struct lr_plan_sight *sights;  /* [num_modules] as seen from the point being planned */
-    struct lr_plan_hiding *hidden; /* hiding from the point being planned; NULL unless `hiding` */
-    uint64_t *hiders;              /* bit set of modules that may hide an image's secondaries; NULL unless `hiding` */
+    struct lr_plan_sight *sights;  /* [num_modules] as seen from the point that is planned */
+    struct lr_plan_hiding *hidden; /* modules that hide others from this point; NULL unless `hiding` */
+    uint64_t *hiders;              /* bit set of modules that may hide secondaries of an image; NULL unless `hiding` */
 };
 
-/* Creates a plan. errors: NULL, logged; with an atlas, LR_USAGE for more rays than LR_MAX_RASTER_RAYS, and if the
- * windows of one point do not fit the atlas. */
+/* Creates a plan. errors: NULL, logged; with an atlas, LR_USAGE for more rays than LR_MAX_RASTER_RAYS, and if the atlas
+ * has no room for the windows of one point. */
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
 void lr_plan_destroy(struct lr_plan *plan);
 
-/* Fills *batch with the images of the next points, starting at the cursor, and moves the cursor. All images of a point
- * are in the same batch. A batch is also empty if none of its points sees a pair of the window. Returns false, with an
+/* Fills *batch with the images of the next points from the cursor on, and moves the cursor. All images of a point are
+ * in one batch. A batch may be empty, because none of its points sees a pair of the window. Returns false, with an
  * empty batch, if no points are left. */
 bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
                   struct lr_batch *batch);
@@ -133,7 +133,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
 
 /* --- sweep --- */
 
-/* A projection of all voxels for one window of LORs, batch by batch. */
+/* A projection of all voxels for one window of LORs, in batches. */
 
 struct lr_sweep {
     const struct lr_backend_params *params;
@@ -143,25 +143,25 @@ struct lr_sweep {
     void *user;
 };
 
-/* Calls `batch` for every batch of the work and reports progress, which reaches 1 at the end of the last window. */
+/* Calls `batch` for every batch of the work, and reports progress, which reaches 1 at the end of the last window. */
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
 
 /* --- rows --- */
 
-/* Computes matrix rows in order from batches of images. All methods that compute images use it. */
+/* A computation of matrix rows, in order, from batches of images. All methods that compute images use it. */
 struct lr_row_batches {
     struct lr_plan *plan;
-    /* Computes a batch and copies it to the host. Batches follow one another. */
+    /* Computes a batch and copies it to the host. The batches come in order. */
     lr_status (*fetch)(void *user, const struct lr_batch *batch);
-    /* Appends the elements of one row of the fetched batch, in any order. LORs may repeat. Several threads call it at
-     * once. */
+    /* Appends the elements of one row of the batch, in any order. LORs may repeat. Several threads call this function
+     * at once. */
     lr_status (*fill)(void *user, const struct lr_plan_row *row, struct lr_elements *list);
     void *user;
     const struct lr_backend_params *params; /* threads, log and progress are read */
 };
 
-/* Hands every row to the sink in order, including empty rows. The elements of a row are sorted, with each LOR once. If
- * the points of a row are in several batches, the row's elements are merged first. */
+/* Passes every row to the sink in order, even empty rows. The elements of a row are sorted, with each LOR once. If the
+ * points of a row are in several batches, their elements are merged first. */
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
                                  const lr_row_sink *sink);
 

@@ -180,7 +180,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
 
 /* --- boxes of crystals --- */
 
-/* The relative rounding error of lengths. Smaller gaps count as 0, and numbers are lowered by it before they are
+/* Relative rounding errors of lengths. Gaps smaller than this count as 0, and numbers are lowered by it before they are
  * rounded up. */
 static const double rounding = 1e-9;
 

@@ -12,13 +12,13 @@
 
 #include <lr/scanner.h>
 
-/* The coincidence masks of all pairs of modules. Zeroed = none. */
+/* The coincidence masks of all module pairs. A struct of zeros has none. */
 struct lr_scene_masks {
     struct gl_buffer *entries, *words;
-    bool any; /* some pair has LORs out of coincidence */
+    bool any; /* true if some pair has LORs out of coincidence */
 };
 
-/* errors: LR_FAILED; the caller destroys the buffers that were made. */
+/* errors: LR_FAILED; the caller destroys the buffers made until then. */
 lr_status lr_scene_masks_init(struct lr_scene_masks *masks, struct gl_context *ctx, const lr_lors *lors);
 
 struct lr_scene {
@@ -27,7 +27,7 @@ struct lr_scene {
     const lr_lors *lors;
     struct gl_buffer *modules, *crystal_module, *pairs;
     struct lr_scene_masks masks;
-    struct lr_pair_window window; /* the window of `pairs`; empty before the first window */
+    struct lr_pair_window window; /* the window of `pairs`; empty at first */
     struct gl_texture *mu;        /* 3-D, 1/mm; NULL without absorption */
     float mu_origin_mm[3], mu_per_mm[3];
     int mu_steps;
@@ -39,13 +39,13 @@ struct lr_scene_absorption {
     int steps;
 };
 
-/* Uploads the scanner and the attenuation map. *scene is empty after an error. The context is current. */
+/* Uploads the scanner and the attenuation map. *scene is empty after an error. The context must be current. */
 lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr_lors *lors,
                         const struct lr_scene_absorption *absorption);
 void lr_scene_finish(struct lr_scene *scene);
 
-/* Numbers LORs relative to the window's first LOR, in the order of the window's pairs. Pairs outside the window have no
- * numbers. Returns immediately if this window is already set and has no list of pairs. */
+/* Numbers LORs relative to the first LOR of the window, in the order of its pairs. Other pairs have no numbers. If the
+ * window is set already and has no list of pairs, nothing is done. */
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
 /* Binds the scene's buffers and the attenuation map to a pass. */
@@ -54,7 +54,7 @@ void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass);
 /* The define RAYS of programs: the number of rays per crystal edge. */
 struct lr_rays_define {
     char text[12];
-    struct gl_define defines[8]; /* room for six more, NULL-terminated */
+    struct gl_define defines[8]; /* room for six more; the last entry has a NULL name */
 };
 void lr_rays_define_init(struct lr_rays_define *define, int rays);
 
@@ -65,15 +65,15 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays);
 
 /* One module of the buffer `Boxes` of shaders/correspondence/target_penetration.glsl. */
 struct lr_penetration_box {
-    uint32_t gap_strata[2]; /* strata of the gap between two faces, along u and v */
+    uint32_t gap_strata[2]; /* number of strata of the gap between two faces, along u and v */
     uint32_t depth_strata;
     float depth_mm, mu_per_mm;
 };
 
-/* The boxes of all modules on the device. errors: NULL, logged. */
+/* Uploads the boxes of all modules. errors: NULL, logged. */
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);
 
-/* The largest number of lines of an image. The lines pass through three sides of a module's box. */
+/* Returns the largest number of lines of an image. They pass through three sides of a module's box. */
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);
 
 #endif

@@ -23,7 +23,7 @@ void lr_blanks_finish(struct lr_blanks *blanks)
     *blanks = (struct lr_blanks){0};
 }
 
-/* Sets the values of a window to 0, except those of LORs of the selected turn. */
+/* Sets the values of a window to 0, except those of LORs with the selected turn. */
 static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_buffer *kept,
                               const struct lr_pair_window *window, const lr_vector *values)
 {
@@ -81,7 +81,7 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
         if (blanks->modules == NULL || blanks->program == NULL) return LR_FAILED;
     }
 
-    /* sums[a + b] is a bit set. It has one bit for each kind of rows (lr_turn) whose LORs at positions a and b keep
+    /* sums[a + b] is a bit set with one bit for each kind of rows (lr_turn): set if LORs at positions a and b keep
      * their values. */
     const int32_t num_sums = 2 * lors->angles->count;
     uint32_t *sums = lr_alloc(num_sums, sizeof(*sums), "angles of LORs", gl_context_log(ctx));
@@ -109,11 +109,11 @@ enum { HEAD_BYTES = 8 };
 /* The number 1 is stored as 2^BITS on the device. */
 enum { BITS = 61 };
 
-/* The factor by which the largest element may exceed its estimate. An even larger element gives an overflow, which is
+/* The largest element may exceed its estimate by this factor. An even larger element makes a sum overflow, which is
  * reported. */
 static const double guess_margin = 16.0;
 
-/* The number of sums that are copied by one read. */
+/* The number of sums that one read copies. */
 enum { PIECE = 1 << 16 };
 
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)

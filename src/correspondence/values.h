@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR values on the device: blanking of interleaved LORs, and sums in fixed point. Vectors are in float32. The context
- * is current. */
+ * LOR values on the device: interleaved LORs are set to 0, and sums are in fixed point. Vectors are in float32. The
+ * context must be current. */
 #ifndef LR_CORRESPONDENCE_VALUES_H
 #define LR_CORRESPONDENCE_VALUES_H
 
@@ -12,14 +12,15 @@
 
 /* --- values of interleaved LORs --- */
 
-/* The program that sets values to 0, and its table of modules. The caller zero-initialises the struct. */
+/* The program that sets values to 0, and its table of modules. The caller sets the struct to zero before the first
+ * use. */
 struct lr_blanks {
     struct gl_program *program;
     struct gl_buffer *modules;
 };
 void lr_blanks_finish(struct lr_blanks *blanks);
 
-/* Sets the values of LORs of other parts, which are interleaved with the part's LORs, to 0 on the device.
+/* Sets values to 0 on the device if their LORs are interleaved with the part's LORs but belong to other parts.
  * lr_selection_blank does the same on the host. values: at an OpenGL place, whose context is current. errors:
  * LR_FAILED. */
 lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values);
@@ -27,7 +28,7 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
 /* --- sums in fixed point --- */
 
 /* Sums in fixed point on the device: shaders/common/fixed.glsl. They do not depend on the order of their terms. The
- * error of a term has at most two parts: its rounding to float, and 2^-62 of a power of two above the largest value. */
+ * error of a term is at most its rounding to float plus 2^-62 of a power of two that is above the largest value. */
 
 struct lr_fixed {
     struct gl_buffer *buffer;
@@ -37,28 +38,28 @@ struct lr_fixed {
     bool overflowed;
 };
 
-/* Bytes of one sum on the device. Increase of the exponent after an overflow. */
+/* Bytes of one sum on the device. The number that is added to the exponent after an overflow. */
 enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 
-/* The number of sums that fit into the memory of `floats` floats, at least 1. */
+/* Returns the number of sums that fit into the memory of `floats` floats, at least 1. */
 int64_t lr_fixed_most(int64_t floats);
 
-/* Creates sums of zero. errors: LR_FAILED; *fixed is empty then. */
+/* Creates sums of zero. errors: LR_FAILED; *fixed is then empty. */
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
 void lr_fixed_finish(struct lr_fixed *fixed);
 
-/* Sets *overflowed to true if a sum was too large. The caller must then repeat all sums with a larger exponent. */
+/* Sets *overflowed to true if a sum was too large. The caller then repeats all sums with a larger exponent. */
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 
 /* Reads the sums as floats. values: [count]. */
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 
-/* The smallest exponent whose power of two is larger than all finite absolute values. */
+/* Returns the smallest exponent whose power of two is larger than all finite absolute values. */
 int lr_fixed_exponent(const float *values, int64_t count);
 
-/* An exponent for the LOR values of an image. It allows for the sum of the voxels' absolute values times a generous
- * estimate of the largest element. The estimate is the element of a crystal seen from the midpoint between the two
- * nearest modules that have LORs. */
+/* Finds an exponent for the LOR values of an image, from the sum of the voxels' absolute values times a generous
+ * estimate of the largest element: the element of a crystal seen from the midpoint between the two nearest modules that
+ * have LORs. */
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);
 
 #endif

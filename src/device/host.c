@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block is BLOCK numbers, which are converted to double together. A thread takes a share of GRAIN blocks at a
- * time. */
+/* BLOCK numbers are converted to double together. A thread takes a share of GRAIN blocks at a time. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
 /* The largest number of shares whose sums are in memory at the same time. */
@@ -145,8 +144,8 @@ struct summing {
     lr_vector_sums shares[MOST_SHARES];
 };
 
-/* Number k is added to sum k % LANES, so that the processor makes LANES additions at the same time. With a single sum,
- * each addition would wait for the previous one. */
+/* Number k is added to sum k % LANES, so that the processor can make LANES additions at the same time. With a single
+ * sum, each addition would wait for the previous one. */
 enum { LANES = 8 };
 
 struct lanes {
@@ -205,7 +204,7 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = (x->count + SHARE - 1) / SHARE;
-    struct summing at; /* not cleared, because it is large and clearing takes time */
+    struct summing at; /* not cleared, because clearing so much memory takes time */
     at.x = x;
     at.y = y;
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
@@ -300,15 +299,15 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* PIECE numbers of a row are summed together. A thread takes ROWS rows at a time. */
+/* PIECE numbers of a row are added up together. A thread takes ROWS rows at a time. */
 enum { PIECE = 256, ROWS = 16 };
 
-/* A piece of a row, with one more number on each side. kappa is 0 beyond the row's ends. */
+/* A piece of a row, with one further number at each end. kappa is 0 beyond the ends of the row. */
 struct row_piece {
     double x[PIECE + 2], kappa[PIECE + 2];
 };
 
-/* Loads numbers first - 1 to first + count of a row. range: {first, count}. */
+/* Loads count + 2 numbers of a row, from number first - 1 on. range: {first, count}. */
 static void load_piece(const lr_relative_differences *differences, int64_t row, const int range[2],
                        struct row_piece *piece)
 {
@@ -324,8 +323,8 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
     }
 }
 
-/* Adds the terms of a row's numbers with their neighbours in another row. count_which: the count of numbers, and the
- * index of the other row's weights (lr/vector.h). */
+/* Adds the terms of a row's numbers with their neighbours in another row. count_which: {count of numbers, index of the
+ * other row's weights (lr/vector.h)}. */
 static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
                     const int count_which[2], double *sums)
 {
@@ -383,7 +382,7 @@ static lr_status relative_differences(const lr_relative_differences *differences
 
 /* --- convolutions along an axis --- */
 
-/* Adds weight times numbers begin .. begin + count - 1 to the sums. */
+/* Adds weight times the numbers begin .. begin + count - 1 to the sums. */
 static void add_numbers(const lr_vector *x, int64_t begin, int count, double weight, double *sums)
 {
     if (x->precision == LR_FLOAT64) {
@@ -405,7 +404,7 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
             double sums[PIECE] = {0};
             if (convolution->axis == 0) {
-                /* Neighbours along x are in the same row; numbers beyond its ends count as 0. */
+                /* Neighbours along x are in the same row. Beyond the ends of the row, numbers count as 0. */
                 const int last = range[0] + range[1];
                 for (int k = -convolution->reach; k <= convolution->reach; k++) {
                     const int from = range[0] + k < 0 ? -k : range[0];

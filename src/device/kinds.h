@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tables of functions for places and vectors on a device. A place is where vectors are stored (lr/vector.h). gl/ and
- * cuda_interop/ each fill in one table, which is in their plugin. */
+ * Tables of functions for places on a device and their vectors. A place is where vectors are stored (lr/vector.h). The
+ * plugins of gl/ and cuda_interop/ have one table each. */
 #ifndef LR_DEVICE_KINDS_H
 #define LR_DEVICE_KINDS_H
 
@@ -11,7 +11,7 @@
 
 /* --- exchanges of processes out of a place's memory, for dist/: cuda_interop/ makes them by NCCL --- */
 
-/* A message to or from another rank. At most one message between two ranks is in flight. */
+/* A message to or from another rank. Two ranks exchange one message at a time. */
 struct lr_message {
     int peer;
     void *bytes;
@@ -25,14 +25,14 @@ struct lr_messages {
 
 enum { LR_LINK_KEY_BYTES = 128 };
 
-/* The library of a link, and the name of the place's device. The name is unique on the machine. */
+/* The library that makes a link, and the name of the place's device, which is unique on the machine. */
 struct lr_link_facts {
     char library[48]; /* "NCCL 2.21.5" */
     char device[48];  /* "0000:3b:00.0" */
 };
 
 struct lr_link_params {
-    const char *key; /* [LR_LINK_KEY_BYTES], made by one rank for all */
+    const char *key; /* [LR_LINK_KEY_BYTES], made by one rank and equal for all */
     int rank, size;
     const lr_log *log;
 };
@@ -40,37 +40,38 @@ struct lr_link_params {
 struct lr_link;
 
 struct lr_link_fns {
-    /* Checks if a link is possible here. The device's name is set even if the library is missing. errors: LR_NO_DEVICE,
-     * logged with the name of the missing library or part of it. */
+    /* Checks if a link is possible on this machine. The device's name is always set. errors: LR_NO_DEVICE, logged, with
+     * the name of the library, or part of a library, that is missing. */
     lr_status (*find)(lr_place *place, struct lr_link_facts *facts, const lr_log *log);
     lr_status (*make_key)(char key[LR_LINK_KEY_BYTES], const lr_log *log);
 
-    /* Begins to connect to the other ranks, and returns. Each rank has its own device. `look` tells when all are
-     * connected. *link is NULL after an error. */
+    /* Begins to connect to the other ranks, without waiting. Each rank needs a device that no other rank uses. `look`
+     * finds out if all are connected. *link is NULL after an error. */
     lr_status (*begin)(lr_place *place, const struct lr_link_params *params, struct lr_link **link);
     lr_status (*look)(struct lr_link *link, bool *is_ready);
 
-    /* Queues a transfer of memory of the place's device, after the earlier work of the place; data have not yet arrived
-     * when the function returns. All ranks call it. The place may differ from the one passed to `begin`, but its device
-     * may not. */
+    /* Queues a transfer of memory on the place's device, behind earlier work of the place, without waiting for its end.
+     * All ranks call this function. The place may differ from the one passed to `begin`, but its device may not. */
     lr_status (*transfer)(struct lr_link *link, lr_place *place, const struct lr_messages *messages);
 
-    /* Time of completed transfers by the device's clock, s; includes the waits for later ranks. */
+    /* Device time of completed transfers, s; includes the waits for slower ranks. */
     double (*seconds)(struct lr_link *link);
 
-    /* is_whole: all ranks call it. If false, pending transfers are given up, so that no rank waits for them. */
+    /* is_whole: true if all ranks call this function. If false, unfinished transfers are given up, so that no rank
+     * waits for them. */
     void (*close)(struct lr_link *link, bool is_whole);
 
-    /* Functions for exchanges without a link. `draws` checks if an OpenGL place is on the same device. `wait` waits for
-     * the place's work. `pin` lets the device access memory of the host directly, which makes copies faster. */
+    /* Functions for exchanges without a link. `draws` returns true if an OpenGL place is on the same device. `wait`
+     * waits for all work of the place. `pin` lets the device access memory of the host directly, so that copies are
+     * faster. */
     bool (*draws)(const lr_place *place, const lr_place *gl);
     lr_status (*wait)(lr_place *place);
     bool (*pin)(lr_place *place, void *memory, int64_t bytes);
     void (*unpin)(lr_place *place, void *memory);
 };
 
-/* A sum over ranks: y becomes the sum of `num` terms in their order, computed in double and rounded once. Term `own` is
- * y itself. Any other term r begins at number r * stride of `pieces`. The place is the host or CUDA. */
+/* A sum over ranks. y becomes the sum of `num` terms in their order, computed in double and rounded once. Term `own` is
+ * y itself. Term r, for every other r, begins at number r * stride of `pieces`. The place is the host or CUDA. */
 struct lr_vector_terms {
     lr_vector *y;
     const lr_vector *pieces;
@@ -82,13 +83,13 @@ lr_status lr_vector_add_terms(const struct lr_vector_terms *terms);
 /* --- the table --- */
 
 struct lr_place_fns {
-    /* Sets the members of the place that belong to its device, and `device` and `memory_bytes`. place->log is ready.
-     * errors: as for lr_place_open. */
+    /* Opens the device. Sets `device`, `memory_bytes` and the members of the place for this kind. place->log can be
+     * used. errors: as for lr_place_open. */
     lr_status (*open)(const lr_place_params *params, lr_place *place);
     void (*close)(lr_place *place);
 
-    /* OpenGL: while a place is held, its context stays current in the calling thread, so that calls need not make it
-     * current. NULL = the kind needs no hold. */
+    /* OpenGL: makes the context current in the calling thread until the place is released, so that each call need not
+     * do so. NULL = this kind needs no hold. */
     lr_status (*hold)(lr_place *place);
     void (*release)(lr_place *place);
 
@@ -98,15 +99,16 @@ struct lr_place_fns {
      * memory of another device; LR_FAILED. */
     lr_status (*wrap)(const lr_vector_params *params, void *memory, lr_vector *vector);
 
-    /* CUDA: copies between two CUDA places, or between a CUDA place and an OpenGL place, in one precision. If OpenGL
-     * draws on another device, nothing is copied, *is_done is false, and the result is LR_OK. */
+    /* CUDA: copies between two CUDA places, or between CUDA and OpenGL, in one precision. If OpenGL draws on another
+     * device, nothing is copied, *is_done is false, and the result is LR_OK. */
     lr_status (*exchange)(const lr_vector *from, lr_vector *to, bool *is_done);
 
-    /* OpenGL: lr_vector_show of a checked image. lr_place_fence. */
+    /* OpenGL: lr_vector_show, for an image that has been checked, and lr_place_fence. */
     lr_status (*show)(const lr_vector *image, lr_vector_texture *copy);
     lr_status (*fence)(lr_place *place, void **done);
 
-    /* CUDA: exchanges between processes directly from its memory; NULL = exchanges go through memory of the host. */
+    /* CUDA: exchanges between processes directly from device memory. NULL = exchanges pass through memory of the
+     * host. */
     const struct lr_link_fns *link;
 };
 extern const struct lr_place_fns lr_place_gl_fns, lr_place_cuda_fns;

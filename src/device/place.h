@@ -17,20 +17,20 @@ struct lr_vector_programs;
 struct lr_place {
     atomic_int holders;
     lr_place_kind kind;
-    const struct lr_place_fns *fns;      /* of a device; not used for the host */
+    const struct lr_place_fns *fns;      /* functions of a device; not used for the host */
     int threads;                         /* host */
     struct gl_context *ctx;              /* OpenGL; owned */
     struct lr_vector_programs *programs; /* OpenGL: made at first use */
-    bool shares;                         /* OpenGL: the place shares objects with another context */
+    bool shares;                         /* OpenGL: true if the place shares objects with another context */
     struct lr_cuda_place *cuda;          /* CUDA; owned */
-    void *cuda_stream;                   /* CUDA: the cudaStream_t of all its work */
-    int cuda_device;                     /* CUDA: its number */
+    void *cuda_stream;                   /* CUDA: the cudaStream_t for all work of the place */
+    int cuda_device;                     /* CUDA: number of the device */
     lr_driver_owner cuda_owner;          /* CUDA: the process that opened the place */
     lr_traffic traffic;
     char device[160];
     int64_t memory_bytes; /* 0 = not known */
-    lr_log log;           /* passes messages on to `to`, which may be replaced */
-    const lr_log *to;     /* NULL = messages are dropped */
+    lr_log log;           /* passes messages on to the log `to`, which may change */
+    const lr_log *to;     /* the caller's log; NULL = messages are dropped */
 };
 
 static inline lr_place_kind lr_vector_kind(const lr_vector *vector)
@@ -43,10 +43,11 @@ static inline bool lr_vector_is_at_device(const lr_vector *vector)
     return lr_vector_kind(vector) != LR_PLACE_HOST;
 }
 
-/* Does what lr_place_open does, and returns the status. *place is NULL after an error. */
+/* Opens a place like lr_place_open, but returns the status. *place is NULL after an error. */
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 
-/* Stops the messages of a place. An owner calls it before its log ends, if the place stays open. */
+/* Stops the messages of a place. If the log ends before the place does, the owner of the log calls this function
+ * first. */
 void lr_place_silence(lr_place *place);
 
 /* Bytes that work at a place may take: `asked` bytes if positive, else a part of the device's memory, 1 / parts of it. */

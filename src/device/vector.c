@@ -13,11 +13,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The largest count of numbers that pass through memory of the host in one piece. */
+/* The largest count of numbers that pass through memory of the host at once. */
 enum { CHUNK = 1 << 18 };
 
-/* The largest count of numbers that are exchanged with CUDA in one piece if the precision changes. Pieces are large,
- * because the loan of a piece from OpenGL to CUDA takes longer than the copy of a few numbers. */
+/* The largest count of numbers that are converted and exchanged with CUDA at once. This count is large, because lending
+ * OpenGL's memory to CUDA takes longer than copying a few numbers. */
 enum { LENT_CHUNK = 1 << 24 };
 
 static const struct lr_vector_fns *fns_of(const lr_vector *vector)
@@ -78,7 +78,7 @@ static lr_status check_counts(const lr_vector *x, const lr_vector *y)
                     (long long)y->count);
 }
 
-/* All places on the host have the same memory. They differ only in their number of threads. */
+/* All host places share one memory. They differ only in their number of threads. */
 static bool is_same_place(const lr_vector *x, const lr_vector *y)
 {
     return x->place == y->place || (!lr_vector_is_at_device(x) && !lr_vector_is_at_device(y));
@@ -103,7 +103,7 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
                : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
-/* Copies from or to CUDA if the precisions differ. *is_done: as for `exchange` of kinds.h. */
+/* Copies from or to CUDA if precisions differ. *is_done: as for `exchange` in kinds.h. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = lr_vector_kind(to) == LR_PLACE_CUDA;
@@ -121,7 +121,7 @@ static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *
         const lr_vector source = lr_vector_part(from, at, longest);
         lr_vector target = lr_vector_part(to, at, longest);
         lr_vector piece = lr_vector_part(&between, 0, source.count);
-        /* The piece is at the CUDA place, and has the precision of the vector at the OpenGL place. */
+        /* The piece is at the CUDA place and has the precision of the OpenGL vector. */
         if (to_cuda) {
             status = to->place->fns->exchange(&source, &piece, is_done);
             if (status == LR_OK && *is_done) status = copy_at_place(&piece, &target);
@@ -150,8 +150,8 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     }
     if (is_done) return LR_OK;
 
-    /* No direct copy was possible, so chunks pass through memory of the host, which converts them. If only one vector
-     * is at a device, the precisions differ. */
+    /* No direct copy was possible, so chunks pass through memory of the host. If only one of the vectors is on a
+     * device, precisions differ, and the host converts the numbers. */
     const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
     const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
     double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The table of vector functions of one kind of place. The facade has checked that counts agree. It has also checked,
- * except where a function says otherwise, that all vectors are at this place and of one precision. */
+ * The table of vector functions of one kind of place. The facade has checked that counts are equal, and, unless a
+ * function says otherwise, that all vectors are at this place and have one precision. */
 #ifndef LR_DEVICE_VECTOR_H
 #define LR_DEVICE_VECTOR_H
 
@@ -16,32 +16,32 @@ enum { LR_VECTOR_INPUTS = 3 };
 struct lr_vector_task {
     int op; /* LR_VECTOR_CONVERT, or another operation of kernels/vector.glsl */
     lr_vector y;
-    const lr_vector *in[LR_VECTOR_INPUTS]; /* NULL = the operation has none */
+    const lr_vector *in[LR_VECTOR_INPUTS]; /* NULL = the operation has no such input */
     double scalar;
     double floor; /* BSREM only */
 };
 
 struct gl_buffer;
 
-/* The memory of a vector. The library has allocated it, or it belongs to the caller. */
+/* The memory of a vector. It was allocated by the library or belongs to the caller. */
 struct lr_storage {
     void *block; /* memory of the host, or of the device at a CUDA place */
     struct gl_buffer *buffer;
-    bool is_wrapped; /* true if `block` belongs to the caller; a gl_buffer has a flag of its own */
+    bool is_wrapped; /* true if `block` belongs to the caller; a gl_buffer has its own flag for this */
 };
 
 struct lr_vector_terms;
 
 struct lr_vector_fns {
-    /* Allocate and free `bytes` of zeros for vector->storage, or for vector->values. */
+    /* `create` allocates `bytes` of zeros for vector->storage or vector->values, and `destroy` frees them. */
     lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
     void (*destroy)(lr_vector *vector);
 
-    /* Only for devices: copy numbers between a vector and the host, in the vector's precision. numbers:
-     * [vector->count]. */
+    /* Only for devices: `write` and `read` copy a vector's numbers from and to the host, in the vector's precision.
+     * numbers: [vector->count]. */
     lr_status (*write)(lr_vector *vector, const void *numbers);
     lr_status (*read)(const lr_vector *vector, void *numbers);
-    /* Copies a vector to another of the same precision. The two do not overlap. */
+    /* Copies a vector to another vector of the same precision that does not overlap with the first. */
     lr_status (*copy)(const lr_vector *from, lr_vector *to);
 
     lr_status (*fill)(lr_vector *vector, double value);
@@ -49,15 +49,17 @@ struct lr_vector_fns {
     /* Only for the host. */
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
-    /* Only for devices: sums in slots, for which no call waits (see "work without a wait" below). They are sent at the
-     * end of a turn. `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */
+    /* Only for devices: functions that begin a sum in a slot and do not wait (see "work without a wait" below). The
+     * sums are sent to the host at the end of a turn. `finish_later` waits for the sums of a slot,
+     * [LR_VECTOR_NUM_SUMS]. */
     lr_status (*begin_fit)(const lr_poisson_ratio *ratio, int slot);
     lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
     lr_status (*send_later)(lr_place *place, int turn);
     lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
-    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL = the place cannot do this */
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL = this place has no such
+                                                                    function */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;
@@ -90,13 +92,13 @@ static inline void lr_number_put(const lr_vector *vector, int64_t at, double val
 
 /* --- work without a wait for each piece --- */
 
-/* The host queues work, which the device does later in the same order. Each pending sum has a slot, which the caller
- * assigns. A turn has LR_LATER_SLOTS slots. One wait serves all sums of a turn, while the device goes on with work that
- * was queued after the turn. */
+/* The host queues work, and the device does it later in the same order. Each sum that the device has not finished has a
+ * slot, which the caller chooses. The slots are in two groups of LR_LATER_SLOTS, called turns. The host waits once for
+ * all sums of a turn, while the device already does work that was queued after the turn. */
 
 enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
 
-/* The slot of callers that wait for their sums immediately, in a turn of its own, which is never marked. */
+/* A slot for callers that wait for their sums at once. It is in a separate turn, whose end is never marked. */
 enum { LR_SLOT_NOW = LR_NUM_LATER, LR_NUM_SLOTS, LR_NUM_TURNS = LR_LATER_TURNS + 1 };
 
 /* Sums of vectors, or the fit of divided counts. They are known once place is NULL. */
@@ -113,8 +115,8 @@ lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later *later);
 lr_status lr_later_finish(struct lr_later *later);
 
-/* Submits the queued work to a device and marks the end of a turn. Finishing a slot of this turn then waits for no
- * later work. Without the mark, it would wait for all work. Does nothing on the host, or if place is NULL. */
+/* Submits all queued work to a device and marks the end of a turn. Without the mark, the wait for a slot of this turn
+ * would also wait for work that was queued later. On the host, or if place is NULL, nothing happens. */
 lr_status lr_later_send(lr_place *place, int turn);
 
 /* --- sums of a device by their names --- */

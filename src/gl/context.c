@@ -13,15 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GL_KHR_parallel_shader_compile: lets the driver choose the number of its compiler threads. */
+/* GL_KHR_parallel_shader_compile: with this number, the driver chooses how many threads compile. */
 #define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
 
 /* ---- starting ---- */
 
-/* A mutex for GLEW's table of functions, which the whole process shares. */
+/* A lock for GLEW's table of functions, which all threads of the process share. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* Performance hints are meant for developers only, whatever their severity. */
+/* Writes a message of the driver to the log. Hints about performance are only for developers, even if their severity is
+ * high. */
 static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
                                const GLchar *text, const void *user)
 {
@@ -46,12 +47,12 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
     }
 }
 
-/* Loads OpenGL's functions, reads the limits, and installs the debug callback in the current context. errors: not
- * logged; `reason` is set to the cause, without a full stop. */
+/* Loads OpenGL's functions, reads the limits, and installs the debug callback in the current context. Errors are not
+ * logged; `reason` receives the cause, without a full stop. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    /* GLEW loads GLX after all OpenGL functions. GLX does not exist here (glew_proc.c), and the resulting error is
-     * ignored. GLEW's table serves every context once it is filled. */
+    /* GLEW loads GLX after all OpenGL functions. There is no GLX here (glew_proc.c), so the error about GLX is ignored.
+     * Once GLEW's table is filled, all contexts use it. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
@@ -64,7 +65,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
-    gl_context_drop_errors(ctx); /* GLEW and earlier users of the context may have left errors */
+    gl_context_drop_errors(ctx); /* errors may be left from GLEW, or from earlier users of the context */
     const int version = 10 * gl_integer(GL_MAJOR_VERSION) + gl_integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
         const char *is = (const char *)glGetString(GL_VERSION);
@@ -80,13 +81,13 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         return LR_NO_DEVICE;
     }
     if (ctx->limits.parallel_compile) glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
-    if (!ctx->adopted || ctx->debug) { /* sends the driver's messages to the log */
+    if (!ctx->adopted || ctx->debug) { /* the driver's messages go to the log */
         glEnable(GL_DEBUG_OUTPUT);
-        /* Synchronous output, because only the thread that works may call the log. */
+        /* Messages come in the thread that works, which alone may call the log. */
         glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
         glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
         glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
-        /* Compile errors are left out, because program.c reports them with file and line. */
+        /* Compile errors are excluded, because program.c reports them with file and line. */
         glDebugMessageControl(GL_DEBUG_SOURCE_SHADER_COMPILER, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
         glDebugMessageCallback(receive, ctx);
     }
@@ -99,7 +100,7 @@ static struct gl_context *make(const struct gl_context_params *params)
     if (ctx != NULL) {
         ctx->log = params->log;
         ctx->debug = params->debug;
-        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, because there is no owner yet */
+        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, because nobody owns the context yet */
     }
     return ctx;
 }
@@ -185,7 +186,7 @@ void gl_context_release(struct gl_context *ctx)
 
 /* ---- creating ---- */
 
-/* Claims EGL for this process. A forked process cannot use EGL if its parent has asked EGL for devices. */
+/* Claims EGL for this process. In a forked process, EGL does not work if the parent has asked EGL for devices. */
 static lr_status claim_egl(const lr_log *log)
 {
     static lr_driver_owner owner;
@@ -250,7 +251,7 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
-    char usable[600] = "", refusals[600] = ""; /* devices that work; ways that failed, with reasons */
+    char usable[600] = "", refusals[600] = ""; /* devices that work; devices that do not, with reasons */
     int num_usable = 0;
     *ctx = NULL;
     LR_TRY(claim_egl(params->log));
@@ -323,7 +324,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    /* If no device is usable, the caller's message gives the reason, which this warning would only repeat. */
+    /* If no device is usable, the caller's message gives this reason, and the warning would repeat it. */
     const struct egl_way *first = &ways[0];
     if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);

@@ -3,10 +3,10 @@
  *
  * OpenGL 4.5 core contexts without a window, through EGL.
  *
- * Threads: a context belongs to one thread at a time. Threads may create contexts at the same time; a lock guards
- * GLEW's function table, which all threads of the process share. Functions of this folder that take a context, or an
- * object made with one, need this context current on the calling thread. The exceptions are gl_context_create,
- * _destroy, _limits, _log and gl_shader_source_*. */
+ * Threads: a context belongs to one thread at a time. Several threads may create contexts at the same time, because a
+ * lock guards GLEW's table of functions, which all threads of the process share. A function of this folder whose
+ * argument is a context, or an object of a context, needs this context current in the calling thread. Exceptions are
+ * gl_context_create, _destroy, _limits, _log and gl_shader_source_*. */
 #ifndef LR_GL_CONTEXT_H
 #define LR_GL_CONTEXT_H
 
@@ -18,21 +18,23 @@
 
 struct gl_context;
 
-/* Advice for machines without OpenGL 4.5, as part of a message. */
+/* Advice for machines without OpenGL 4.5; it is part of messages. */
 #define GL_CONTEXT_REMEDY                                                                                              \
     "install a driver with EGL (software rendering on Debian: apt install libegl1 "                                    \
     "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "                              \
     "container NVIDIA_DRIVER_CAPABILITIES=all)"
 
 struct gl_context_params {
-    int device;                      /* the Nth usable way to OpenGL, in the order of lr_device_list; ignored if
+    int device;                      /* number of a usable way to OpenGL, in the order of lr_device_list; ignored if
                                       * `shared` is set */
-    const lr_shared_context *shared; /* shares its textures, buffers, programs and fences; NULL = none */
+    const lr_shared_context *shared; /* a context whose textures, buffers, programs and fences are shared; NULL =
+                                      * none */
     const lr_log *log;               /* not copied; must outlive the context */
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
-/* The largest number of loop rounds of a thread in total. llvmpipe ends loops after 65,535 rounds without an error. */
+/* The largest number of loop rounds in one thread of a shader, over all its loops. llvmpipe ends loops after 65,535
+ * rounds without an error. */
 enum { GL_MOST_ROUNDS_SOFTWARE = 60000 };
 
 /* Limits and abilities of the driver. Sizes are in texels, or in bytes if the name says so. */
@@ -41,7 +43,7 @@ struct gl_limits {
     int max_viewport_size[2];
     int64_t max_storage_bytes; /* largest size of one shader storage block */
     int max_uniform_bytes;     /* largest size of one uniform block */
-    int storage_alignment;     /* offsets of storage ranges are multiples of this */
+    int storage_alignment;     /* offsets of ranges in storage buffers are multiples of this */
     int max_storage_bindings;
     int max_vertex_storage_blocks, max_fragment_storage_blocks, max_compute_storage_blocks;
     int max_vertex_images, max_fragment_images;
@@ -50,74 +52,76 @@ struct gl_limits {
     int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
     bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
     bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are compiled in parallel */
-    bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
+    bool viewport_layer_array; /* the vertex shader may write gl_Layer and gl_ViewportIndex */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* True if work is sent to the device in small pieces. Software renderers end long loops, and a thread that waits
-     * for a software renderer cannot be interrupted. */
+    /* True if the device gets work in small pieces. Software renderers need this: they end long loops, and a thread
+     * that waits for them cannot be interrupted. */
     bool small_batches;
     int64_t memory_bytes; /* memory of the device; 0 = not reported */
 };
 
-/* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then EGL_MESA_platform_surfaceless, then
- * the default display with a 1 x 1 pbuffer. The thread's current context stays current. errors, NULL returned:
- * LR_NO_DEVICE, with advice, if there is no OpenGL 4.5, if the context of `shared` refuses, or in a child of a process
- * that has opened OpenGL (base/driver.h); LR_USAGE, with a list of the devices, if `device` is out of range; LR_FAILED
- * if memory runs out. */
+/* Opens one of the usable ways to OpenGL, by its number. The order is: EGL devices (hardware before software),
+ * EGL_MESA_platform_surfaceless, the default display with a 1 x 1 pbuffer. The thread's current context stays current.
+ * errors (returns NULL): LR_NO_DEVICE, with advice, if there is no OpenGL 4.5, if the context of `shared` refuses to
+ * share, or in a child of a process that has opened OpenGL (base/driver.h); LR_USAGE, with a list of the devices, if
+ * `device` is out of range; LR_FAILED if memory runs out. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
-/* Calls gl_context_create and gl_context_make_current. Returns their status. *ctx is NULL after an error. */
+/* Calls gl_context_create, then gl_context_make_current, and returns the status. *ctx is NULL after an error. */
 lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx);
 
-/* Wraps the thread's current context, which belongs to a window. Functions of this folder do not destroy it or change
- * which context is current; gl_context_make_current only brings its state to the baseline of pass.h. params->device is
- * ignored. errors, NULL returned: LR_NO_DEVICE if no context is current, or if it is older than OpenGL 4.5. */
+/* Makes a gl_context for the thread's current context, which belongs to a window. Functions of this folder do not
+ * destroy that context, and do not make another one current. gl_context_make_current only sets its state to the
+ * baseline of pass.h. params->device is ignored. errors (returns NULL): LR_NO_DEVICE if no context is current, or if it
+ * is older than OpenGL 4.5. */
 struct gl_context *gl_context_adopt(const struct gl_context_params *params);
 
-/* Gets the handles with which another context can share the objects of this thread's current context. Returns false if
+/* Gets the handles that another context needs to share the objects of this thread's current context. Returns false if
  * EGL did not make the current context. */
 bool gl_context_share(lr_shared_context *shared);
 
-/* Frees the context. Its objects must have been destroyed before. If the context is current, the previous current
- * context becomes current again. NULL is allowed. */
+/* Frees the context. All its objects must have been destroyed before. If it is current, the previous context becomes
+ * current again. NULL is allowed. */
 void gl_context_destroy(struct gl_context *ctx);
 
-/* Makes the context current and remembers the previous one. Calls nest, and each needs its own gl_context_release. */
+/* Makes the context current and remembers the previous one. May be called several times; each call needs one
+ * gl_context_release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* Calls gl_context_make_current before an object of the context is freed or read. Returns false if the context was lost
- * (already logged), or in a child of fork(), where the objects belong to the parent. */
+/* Makes the context current before one of its objects is freed or read. Returns false if the context was lost (already
+ * logged), or in a child of fork(), where objects belong to the parent. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
-/* Undoes one gl_context_make_current. The outermost release restores the previous current context. */
+/* Undoes one gl_context_make_current. After the last release, the previous context is current again. */
 void gl_context_release(struct gl_context *ctx);
 
-/* Lets the driver do large clears from now on, instead of a faster compute shader. Backends that run no compute shaders
- * call it. */
+/* From now on, the driver does large clears, instead of a faster compute shader. Backends without compute shaders call
+ * this. */
 void gl_context_clear_by_driver(struct gl_context *ctx);
 
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
-/* A new number, from 1 upward. Such numbers identify the states of the context's objects. */
+/* Returns 1, 2, 3 and so on. Each state of the context's objects is identified by such a number. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
-/* Returns the final status of some work: a failure becomes LR_NO_DEVICE if the context is lost. */
+/* Returns the status of some work. A failure becomes LR_NO_DEVICE if the context is lost. */
 lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 
-/* Releases the context, and returns the status of the work as gl_context_status does. */
+/* Releases the context, and returns the status of the work like gl_context_status. */
 static inline lr_status gl_context_leave(struct gl_context *ctx, lr_status status)
 {
     gl_context_release(ctx);
     return gl_context_status(ctx, status);
 }
 
-/* Asks the driver if the context was lost (LR_NO_DEVICE) or if an error is pending (LR_FAILED, or LR_NO_DEVICE if the
- * error is the loss). what: the work that the message names. The call does not wait for the device, but for a driver's
- * worker thread, so it is too slow to be made for every draw. */
+/* Asks the driver for errors. LR_NO_DEVICE if the context was lost; LR_FAILED if another error is pending. what: the
+ * work that the message names. The call waits for the driver's worker thread, though not for the device, and is too
+ * slow to be made for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
-/* Implements lr_device_list in builds with OpenGL. */
+/* lr_device_list in builds with OpenGL. */
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #endif

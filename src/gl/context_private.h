@@ -13,8 +13,8 @@
 #include <GL/glew.h>
 #include <stdint.h>
 
-/* The pool keeps the storage of destroyed buffers for new buffers of the same size. Drivers take milliseconds to
- * allocate or free a hundred megabytes, and projections need buffers of the same sizes again and again. */
+/* The pool keeps the storage of destroyed buffers, and new buffers of the same size take it. Projections need buffers
+ * of the same sizes again and again, and drivers need milliseconds to allocate or free a hundred megabytes. */
 enum { GL_POOL_MOST = 64 };
 
 struct gl_pooled {
@@ -26,36 +26,36 @@ struct gl_pooled {
 struct gl_pool {
     struct gl_pooled held[GL_POOL_MOST]; /* oldest first */
     int count;
-    int64_t bytes;      /* sum over the buffers in `held` */
-    int64_t most_bytes; /* limit of `bytes`; beyond it the oldest buffers are deleted */
+    int64_t bytes;      /* bytes of all buffers in `held` */
+    int64_t most_bytes; /* limit of `bytes`; above it, the oldest buffers are deleted */
 };
 
 /* Deletes all buffers of a pool. */
 void gl_pool_empty(struct gl_pool *pool);
 
-/* The memory layout of an internal format's texels. */
+/* The layout in memory of the texels of an internal format. */
 struct gl_format {
     GLenum internal, pixel, type;
     int bytes;
     enum { GL_FORMAT_FLOAT, GL_FORMAT_UINT, GL_FORMAT_INT, GL_FORMAT_DEPTH } kind;
 };
 
-/* The entry for an internal format of resource.h; NULL for other formats. */
+/* Finds an internal format of resource.h; NULL for other formats. */
 const struct gl_format *gl_format_find(GLenum internal);
 
 struct gl_context {
     const lr_log *log;
     bool debug;
     bool adopted;
-    bool is_shared; /* true if the context's objects outlive it */
+    bool is_shared; /* true if objects of the context live longer than the context */
     lr_driver_owner owner;
-    bool saw_error; /* for tests: the driver has reported an error, or a message of high severity */
+    bool saw_error; /* for tests: the driver has reported an error or a message of high severity */
     bool is_lost;
-    bool has_logged_loss; /* the loss has been logged since the context was made current */
-    int times_current;    /* nested gl_context_make_current */
+    bool has_logged_loss; /* true if the loss of the context has been logged since it was made current */
+    int times_current;    /* number of gl_context_make_current calls that are not released yet */
     uint64_t last_number;
     struct egl_context egl;
-    struct egl_current before; /* the current context of this thread before the outermost call */
+    struct egl_current before; /* the thread's current context before the first of these calls */
     struct gl_limits limits;
 
     struct gl_stream stream; /* buffer for uploads and uniform blocks */
@@ -67,8 +67,8 @@ struct gl_context {
     int64_t machine_bytes;   /* used by resource.c: memory of the machine; 0 = not known yet */
 };
 
-/* Opens a context in one way, without making it current. Sets *found in any case. *ctx is NULL after an error. errors:
- * LR_NO_DEVICE, with the reason in found->reason and not in the log; LR_FAILED if memory runs out. */
+/* Opens a context in one way, without making it current. *found is always set. *ctx is NULL after an error. errors:
+ * LR_NO_DEVICE, with the reason in found->reason but not in the log; LR_FAILED if memory runs out. */
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
 
@@ -76,27 +76,28 @@ lr_status gl_context_try(const struct egl_way *way, const struct gl_context_para
 void gl_limits_read(struct gl_limits *limits);
 int gl_integer(GLenum what);
 
-/* True if work is sent to the device in small batches. */
+/* Returns true if the device gets work in small batches. */
 bool gl_takes_small_batches(bool is_software);
 
 /* Reports once that the context was reset. Returns LR_NO_DEVICE. */
 lr_status gl_context_report_loss(struct gl_context *ctx, const char *what);
 
-/* Makes the check of gl_context_check without asking for a loss of the context, because drivers answer that slowly. */
+/* Checks for errors like gl_context_check, but does not ask if the context was lost, because drivers are slow to
+ * answer. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 
-/* Waits until the device has reached the fence, and deletes it. fence NULL = returns at once. errors: as for
+/* Waits until the device has reached the fence, and deletes the fence. fence NULL = returns at once. errors: those of
  * gl_context_check. */
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
 
-/* Discards pending OpenGL errors after one has been reported. Do not use it before work that will be checked, because
- * it would lose the failure of earlier work; use gl_context_check there. */
+/* Discards pending OpenGL errors, after one of them has been reported. Before work that will be checked, call
+ * gl_context_check instead, so that errors of earlier work are not lost. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
-/* Sets the current context to the baseline of pass.h, whatever its state (pass.c). */
+/* Sets the state of the current context to the baseline of pass.h (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
 
-/* "GL_OUT_OF_MEMORY" for 0x0505, else the number. */
+/* Returns "GL_OUT_OF_MEMORY" for 0x0505 and so on; for unknown errors, the number. */
 const char *gl_error_name(GLenum error);
 
 /* Copies text, and cuts it if it is longer than the capacity. */

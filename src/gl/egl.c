@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True if a list of words, separated by blanks, contains a word. */
+/* Returns true if a word is in a list of words with blanks between them. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);
@@ -72,8 +72,7 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
 
-    /* Each device is asked only once if it is a software renderer, so that exactly one of the two loops below lists
-     * it. */
+    /* A device is asked only once if it is software, so that exactly one of the two loops below lists it. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
@@ -109,7 +108,7 @@ static EGLDisplay platform_display(EGLenum platform, void *native, bool *counted
     return eglGetPlatformDisplay(platform, native, NULL);
 }
 
-/* Makes a context on the display that is open in *egl. */
+/* Makes a context on the open display of *egl. */
 static bool make_context(struct egl_context *egl, EGLContext share, bool wants_pbuffer, bool debug, char *reason,
                          size_t capacity)
 {
@@ -127,8 +126,8 @@ static bool make_context(struct egl_context *egl, EGLContext share, bool wants_p
         }
     }
 
-    /* A driver that cannot report resets refuses the attribute. A driver also refuses it if the context to share with
-     * was made without it. The second round tries again without the attribute. */
+    /* The attribute for resets is refused by drivers that cannot report resets, and also if the context to share with
+     * was made without it. The second round omits the attribute. */
     for (int reports_resets = 1; reports_resets >= 0 && egl->context == EGL_NO_CONTEXT; reports_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
                                  4,
@@ -258,7 +257,7 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     bool done = false;
     if (before->context != EGL_NO_CONTEXT) {
         if (before->context_api != EGL_OPENGL_API) {
-            /* OpenGL and OpenGL ES have separate current contexts, so this context is released before the other one is
+            /* OpenGL and OpenGL ES have separate current contexts. This context is released before another one is
              * bound. */
             eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
         }

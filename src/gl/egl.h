@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The EGL side of a context: finding the ways to OpenGL, opening one of them, and the current context. These functions
+ * The EGL side of contexts: finding the ways to OpenGL, opening one of them, and the current context. These functions
  * do not call OpenGL and do not log. Reasons are short texts without a full stop.
  *
- * All users in a process who ask for the same device share one display. The display is therefore terminated only if EGL
- * counts its users (EGL_KHR_display_reference). Otherwise it stays open, once per device, until the process ends. */
+ * All users of a device in a process share one display. It is terminated only if EGL counts its users
+ * (EGL_KHR_display_reference). Otherwise it stays open, once per device, until the process ends. */
 #ifndef LR_GL_EGL_H
 #define LR_GL_EGL_H
 
@@ -17,7 +17,7 @@
 
 enum { EGL_WAY_MAX = 34 };
 
-/* EGL_WAY_UNLISTED stands for devices that EGL fails to list. It cannot be opened. */
+/* EGL_WAY_UNLISTED means devices that EGL cannot list. It cannot be opened. */
 enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_UNLISTED, EGL_WAY_SURFACELESS, EGL_WAY_PBUFFER };
 
 struct egl_way {
@@ -25,7 +25,7 @@ struct egl_way {
     EGLDeviceEXT device;
     bool software;   /* true if the device reports that it is a software renderer */
     char name[32];   /* "egl device 0", numbered in the order of EGL */
-    char reason[96]; /* reason of an EGL_WAY_UNLISTED */
+    char reason[96]; /* EGL_WAY_UNLISTED: reason */
 };
 
 struct egl_context {
@@ -49,12 +49,11 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX]);
 bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity);
 void egl_context_close(struct egl_context *egl);
 
-/* Makes a context on the display of another context, and shares the objects of both. The display still belongs to the
- * other context. */
+/* Makes a context on the display of another context, with shared objects. The other context still owns the display. */
 bool egl_context_open_beside(struct egl_context *egl, const lr_shared_context *share, bool debug, char *reason,
                              size_t capacity);
 
-/* Stores the current context in *before and makes this one current. Changes nothing after an error. */
+/* Stores the current context in *before and makes this one current. After an error nothing has changed. */
 bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);
 bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before);
 

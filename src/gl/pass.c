@@ -127,7 +127,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
                         pass->uniform_bytes, limits->max_uniform_bytes, limits->renderer);
     }
 
-    /* Reading a texture in a pass that draws into it gives undefined values. */
+    /* A pass must not read a texture into which it draws: the values would be undefined. */
     for (int k = 0; k < GL_PASS_TEXTURES && target != NULL; k++) {
         const struct gl_texture *texture = pass->textures[k];
         bool drawn = texture != NULL && texture == target->depth;
@@ -180,7 +180,7 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
                                    : pass->vertices == 0 || pass->instances == 0;
     if (is_empty) return LR_OK;
 
-    if (ctx->vertex_array == 0) { /* made here, because contexts that only read limits never need it */
+    if (ctx->vertex_array == 0) { /* made here, because contexts that only read limits need none */
         glCreateVertexArrays(1, &ctx->vertex_array);
         glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
         LR_TRY(gl_context_check(ctx, "an empty vertex array"));
@@ -188,7 +188,7 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
     if (pass->uniform_bytes > 0) {
         int64_t offset;
         LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
-        /* A std140 block may end in padding that the caller's struct lacks. */
+        /* A std140 block may end with padding that the caller's struct does not have. */
         glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
                           (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
     }

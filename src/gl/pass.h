@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Passes, which bind objects and draw or dispatch. No other file does so.
+ * Passes: only this part of the program binds objects and draws or dispatches.
  *
- * Baseline, which holds between passes: no program, vertex array, framebuffer, texture, image or
- * buffer bound; blending, depth test and clip distances off; culling, scissor, stencil,
- * multisampling, dithering and sRGB off; all colour channels and depth writable; points of one
- * pixel; clip space with z in -1 .. 1, origin at the lower left. */
+ * Between passes, the state of OpenGL is the baseline: no program, vertex array, framebuffer, texture, image or buffer
+ * is bound; blending, depth test and clip distances are off; culling, scissor, stencil, multisampling, dithering and
+ * sRGB are off; all colour channels and depth can be written; points have one pixel; z is -1 .. 1 in clip space, with
+ * the origin at the lower left. */
 #ifndef LR_GL_PASS_H
 #define LR_GL_PASS_H
 
@@ -21,7 +21,7 @@ enum gl_blending {
     GL_BLENDING_OVER /* source over destination by the source's alpha, which is not premultiplied */
 };
 
-/* A buffer, or part of one. Offsets must be multiples of gl_limits.storage_alignment. */
+/* A buffer, or a range of one. Offsets must be multiples of gl_limits.storage_alignment. */
 struct gl_range {
     const struct gl_buffer *buffer; /* NULL = nothing bound */
     int64_t offset, size_bytes;     /* size 0 = up to the end */
@@ -38,14 +38,14 @@ struct gl_image {
     GLenum format;                    /* 0 = the format of the texture */
 };
 
-/* The number of groups of `size` items that are needed for `count` items. */
+/* Returns the number of groups of `size` items that `count` items need. */
 static inline int gl_divide_up(int64_t count, int64_t size)
 {
     return (int)((count + size - 1) / size);
 }
 
-/* gl_divide_up for a pass whose threads loop over several items. The result is at most the number of groups along an
- * axis that every OpenGL allows. */
+/* Divides like gl_divide_up, for a pass whose threads loop over several items. The result is never more than the number
+ * of groups that OpenGL guarantees along an axis. */
 static inline int gl_groups_in_turn(int64_t count, int64_t size)
 {
     enum { ALLOWED_GROUPS = 65535 };
@@ -53,7 +53,7 @@ static inline int gl_groups_in_turn(int64_t count, int64_t size)
     return groups < ALLOWED_GROUPS ? (int)groups : ALLOWED_GROUPS;
 }
 
-/* Everything on which one draw or dispatch depends. Zero fields are defaults. The caller owns all pointers. */
+/* All that one draw or dispatch depends on. Zero fields are defaults. The caller owns all pointers. */
 struct gl_pass {
     const char *label; /* required */
     struct gl_program *program;
@@ -66,20 +66,20 @@ struct gl_pass {
 
     struct gl_target *target; /* required for drawing; NULL for compute */
     int viewport[4];          /* x, y, width, height; all 0 = the whole target */
-    int scissor[4];           /* nothing is drawn outside; clipped to the target; all 0 = no limit */
+    int scissor[4];           /* area outside which nothing is drawn; cut to the target; all 0 = no limit */
     enum gl_blending blending;
-    bool depth_test;         /* nearer wins (GL_LESS), and depth is written */
-    bool depth_zero_to_one;  /* clip space z in 0 .. 1, which a float depth resolves better */
-    int clip_distances;      /* gl_ClipDistance[0] to [n - 1] are enabled; a program must write no further one,
-                              * because llvmpipe clips by all that are written */
-    GLenum primitive;        /* 0 = GL_POINTS; vertices are pulled, there are no attributes */
+    bool depth_test;         /* the nearer fragment wins (GL_LESS), and depth is written */
+    bool depth_zero_to_one;  /* z is 0 .. 1 in clip space, for which a float depth has better resolution */
+    int clip_distances;      /* number of clip distances that are enabled, from gl_ClipDistance[0] on; the program must
+                              * write no others, because llvmpipe clips by all that are written */
+    GLenum primitive;        /* 0 = GL_POINTS; there are no vertex attributes: shaders read vertices from buffers */
     int vertices, instances; /* nothing is drawn if either is 0 */
 
-    int groups[3];       /* compute only; nothing runs if any is 0 */
-    GLbitfield barriers; /* glMemoryBarrier after the pass, for readers of its results */
+    int groups[3];       /* for compute only; nothing runs if any is 0 */
+    GLbitfield barriers; /* glMemoryBarrier after the pass, for later work that reads its results */
 };
 
-/* A compute pass with the label of its program. Its barriers let shaders and copies read its results. */
+/* A compute pass with the label of its program, and barriers that let shaders and copies read its results. */
 static inline struct gl_pass gl_pass_compute(struct gl_program *program, const void *uniforms, size_t bytes,
                                              const int groups[3])
 {
@@ -91,10 +91,10 @@ static inline struct gl_pass gl_pass_compute(struct gl_program *program, const v
                             .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
 }
 
-/* Runs a pass and returns to the baseline. Debug contexts are checked for errors afterwards. In other contexts, errors
- * are found by the next read or gl_context_check. errors: LR_USAGE for a program without its target or groups, for
- * ranges or viewports outside their objects, and for more clip distances or groups than the driver allows; LR_NO_DEVICE
- * if the context was lost; LR_FAILED if the driver reports an error. */
+/* Runs a pass and returns to the baseline. A debug context is then checked for errors. In other contexts, errors appear
+ * in the next read or gl_context_check. errors: LR_USAGE for a program without its target or groups, for ranges or
+ * viewports outside their objects, and for more clip distances or groups than the driver allows; LR_NO_DEVICE if the
+ * context was lost; LR_FAILED if the driver reports an error. */
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass);
 
 #endif

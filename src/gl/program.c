@@ -55,7 +55,7 @@ static const char *skip_blanks(const char *at)
 
 enum include { NO_INCLUDE, GOOD_INCLUDE, BAD_INCLUDE };
 
-/* Reads a line `#include "name"`. It may have blanks and a // comment wherever C allows them. */
+/* Reads a line `#include "name"`. Blanks and a // comment may be wherever C allows them. */
 static enum include parse_include(const char *line, size_t length, char *name, size_t capacity)
 {
     const char *end = line + length;
@@ -73,7 +73,7 @@ static enum include parse_include(const char *line, size_t length, char *name, s
     return ends && is_inside(name) ? GOOD_INCLUDE : BAD_INCLUDE;
 }
 
-/* Adds the text of the last file in the list. Each #include in it is replaced by the included file's text. */
+/* Adds the text of the last file in the list. Included files replace their #include lines. */
 static lr_status add_file(struct flattening *flat, const char *text)
 {
     struct gl_shader_source *source = flat->source;
@@ -121,7 +121,7 @@ static lr_status add_file(struct flattening *flat, const char *text)
     return LR_OK;
 }
 
-/* Takes the shader from a folder, or from the built-in table. */
+/* The shader comes from a folder or from the built-in table. */
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_SHADER_DIR");
@@ -217,7 +217,7 @@ size_t gl_shader_source_after_version(const struct gl_shader_source *source, int
 
 enum { MAX_STAGES = 2 };
 
-/* A compilation that takes longer is reported by a message. */
+/* If a compilation takes longer than this, a message says so. */
 #define LONG_SECONDS 0.5
 
 /* A program that the driver may still be compiling. */
@@ -239,8 +239,8 @@ struct gl_program {
 
 /* --- the compiler's messages --- */
 
-/* Returns the line number in a compiler's message, or 0 if the message has none. Sets *words to the text after the line
- * number. Messages may also have the number of a source string, which is always 0 here. */
+/* Returns the line number of a compiler's message, or 0 if it has none. *words becomes the text after the number.
+ * Messages may also give the number of a source string, which is always 0 here. */
 static int parse(const char *text, const char **words)
 {
     const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
@@ -276,7 +276,7 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
         const char *words;
         const int number = parse(line, &words);
         const bool error = is_error(line) || is_error(words);
-        snprintf(message, sizeof(message), "%s", line); /* for a line without a line number */
+        snprintf(message, sizeof(message), "%s", line); /* used if there is no line number */
         if (number >= 1 && gl_shader_source_place(source, number, &place)) {
             snprintf(message, sizeof(message), "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file],
                      place.line, error && !is_error(words) ? "error: " : "", words, place.text);
@@ -305,7 +305,7 @@ static lr_status find_outcome(struct gl_program *program)
             const struct gl_shader_source *source = &build->sources[k];
             struct gl_context *ctx = program->ctx;
             GLint length = 0;
-            LR_TRY(gl_context_check(ctx, program->label)); /* a lost context may be the cause */
+            LR_TRY(gl_context_check(ctx, program->label)); /* if the context is lost, this is the cause */
             glGetShaderiv(build->shaders[k], GL_INFO_LOG_LENGTH, &length);
             char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
             if (text != NULL) {
@@ -349,12 +349,12 @@ lr_status gl_program_wait(struct gl_program *program)
 {
     struct gl_context *ctx = program->ctx;
     if (program->build == NULL && !program->has_failed) return LR_OK;
-    if (program->build == NULL) { /* an earlier build has failed; each later call reports it again */
+    if (program->build == NULL) { /* every call after a failed build reports the failure again */
         LR_TRY(gl_context_check(ctx, program->label));
         return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
     }
 
-    /* Drivers with GL_KHR_parallel_shader_compile tell if they are still compiling. */
+    /* Drivers with GL_KHR_parallel_shader_compile say if they are still compiling. */
     const struct timespec pause = {.tv_nsec = 2000000};
     const double start_s = lr_clock_seconds();
     GLint done = GL_TRUE;
@@ -403,8 +403,8 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         glAttachShader(program->name, shader);
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
 
-        /* The driver gets three pieces: the source up to its #version, the defines, and the rest of the source. A #line
-         * after the defines preserves the line numbers of the rest. */
+        /* The driver gets three pieces: the source up to #version, the defines, and the rest of the source. A #line
+         * after the defines keeps the line numbers of the rest. */
         int next_line = 1;
         const size_t head = gl_shader_source_after_version(source, &next_line);
         if (head == 0) {
@@ -413,8 +413,8 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
                             "#version 450 core",
                             source->folder, source->files[0]);
         }
-        /* Every `#line` mark is blanked out. Compilers then report numbers of flattened lines, which
-         * gl_shader_source_place translates. With the marks, Mesa would lose the file number of most errors. */
+        /* Blanks replace every `#line` mark. Compilers then report numbers of flattened lines, and
+         * gl_shader_source_place finds the original line. With the marks, Mesa loses the file number of most errors. */
         char *text = lr_copy_string(source->text, log);
         for (char *at = text; at != NULL && *at != '\0';) {
             const size_t length = strcspn(at, "\n");

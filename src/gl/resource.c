@@ -65,10 +65,10 @@ void gl_pool_empty(struct gl_pool *pool)
     while (pool->count > 0) delete_oldest(pool);
 }
 
-/* Drivers take sizes of transfers as int. */
+/* Drivers store sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
-/* Reports a pending error of earlier work. Otherwise the error would be blamed on the object that is made next. */
+/* Reports a pending error of earlier work, so that the next object is not blamed for this error. */
 static lr_status check_before(struct gl_context *ctx, const char *label)
 {
     char what[128];
@@ -78,7 +78,7 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-/* The memory of the device, bytes. If the driver does not report it, the memory of the machine. */
+/* Returns the memory of the device, or of the machine if the driver does not report it, bytes. */
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
@@ -86,8 +86,8 @@ static int64_t memory_of(struct gl_context *ctx)
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
-/* Checks that an object fits into the device's memory. Drivers also accept larger objects, but put them into the
- * machine's memory, which stalls the work. */
+/* Checks that the device's memory has room for an object. Drivers also accept larger objects, but place them in the
+ * machine's memory, where they make work very slow. */
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
@@ -211,7 +211,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 
 /* ---- textures: contents ---- */
 
-/* Sets *box to the requested box: the whole texture if `asked` is NULL, one slice if its depth is 0. */
+/* Sets *box to the requested box. If `asked` is NULL, this is the whole texture; a depth of 0 means one slice. */
 static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
@@ -228,8 +228,8 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Binds a buffer for transfers of texels: GL_PIXEL_UNPACK_BUFFER for reading from it, GL_PIXEL_PACK_BUFFER for writing
- * to it. Without a bound buffer, OpenGL would take offsets for addresses. */
+/* Binds a buffer for transfers of texels: as GL_PIXEL_UNPACK_BUFFER to read from, as GL_PIXEL_PACK_BUFFER to write to.
+ * Without a bound buffer, OpenGL would take offsets for addresses. */
 static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
     GLint bound = 0;
@@ -242,7 +242,7 @@ static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffe
     return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of a transfer of texels");
 }
 
-/* Copies texels from an offset of a buffer into a box of a texture. */
+/* Copies texels from a buffer, at an offset, into a box of a texture. */
 static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box, GLuint buffer, int64_t offset)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -259,8 +259,8 @@ static lr_status take_texels(const struct gl_texture *texture, const struct gl_b
     return LR_OK;
 }
 
-/* Cuts the next piece of a box, for one call: the whole box if it fits, else some rows of one slice. done: number of
- * rows already moved, counted through all slices. */
+/* Returns the next piece of a box that one call moves: the whole box if possible, otherwise some rows of one slice.
+ * done: number of rows moved before, over all slices. */
 static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
     if (row_bytes * box->height * box->depth <= most_bytes) return *box;
@@ -324,7 +324,7 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
-/* Checks that the box is inside the texture, and that its texels are inside the buffer. */
+/* Checks that the box is inside the texture, and its texels inside the buffer. */
 static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_box *asked,
                               const struct gl_buffer *buffer, int64_t offset, struct gl_box *box)
 {
@@ -363,10 +363,10 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 
 /* ---- buffers ---- */
 
-/* The largest size of a read through the staging buffer, and of a clear in one call, bytes. */
+/* The largest number of bytes that are read through the staging buffer at once, and that one call clears. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
-/* Storage consists of whole words, so that gl_buffer_clear reaches every byte. */
+/* Returns the size of storage, in whole words, so that gl_buffer_clear reaches every byte. */
 static int64_t storage_bytes(int64_t size_bytes)
 {
     return (size_bytes + 3) / 4 * 4;
@@ -396,8 +396,8 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         return NULL;
     }
 
-    /* Storage of exactly this size is taken from the pool, with its old contents. If the pool has none, it is
-     * allocated. If memory runs out, the pool is emptied and the allocation repeated. */
+    /* The pool gives storage of exactly this size, with its old contents, or new storage is allocated. If memory runs
+     * out, the pool is emptied, and the allocation is tried again. */
     const void *data = params->size_bytes > 0 ? params->data : NULL;
     lr_status status = check_memory(ctx, buffer->label, buffer->size_bytes);
     if (status == LR_OK) {
@@ -426,7 +426,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         if (error != GL_NO_ERROR) status = report_allocation(ctx, buffer->label, buffer->size_bytes, error);
     }
     if (status == LR_OK) return buffer;
-    glDeleteBuffers(1, &buffer->name); /* not pooled: the buffer may have no storage */
+    glDeleteBuffers(1, &buffer->name); /* not into the pool, because the buffer may have no storage */
     free(buffer);
     return NULL;
 }
@@ -461,7 +461,8 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
     if (buffer == NULL) return;
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
-    const bool is_lent = buffer->loan != NULL; /* deleted, not pooled: another interface may still use its name */
+    const bool is_lent = buffer->loan != NULL; /* if lent: deleted instead of pooled, because the other interface may
+                                                  still use its name */
     if (is_lent) buffer->loan->end(buffer->loan);
     if (!buffer->is_borrowed) {
         if (!is_lent) pool->most_bytes = memory_of(buffer->ctx) / 8;
@@ -502,14 +503,14 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* Reads through a staging buffer. If a buffer were read directly, some drivers would move it from the device's memory
- * to the machine's, where it would stay and be slow for the device. */
+/* Reads through a staging buffer. If a buffer is read directly, some drivers move it to the machine's memory for good,
+ * where the device reads it slowly. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
     struct gl_context *ctx = buffer->ctx;
-    if (ctx->staging_buffer == 0) { /* memory of the machine that the device can write; made once, and kept */
+    if (ctx->staging_buffer == 0) { /* memory of the machine that the device can write; made once and kept */
         LR_TRY(check_before(ctx, "staging for reads"));
         glCreateBuffers(1, &ctx->staging_buffer);
         glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
@@ -544,7 +545,7 @@ struct fill_block {
     uint32_t range[4], pair[4];
 };
 
-/* Whole pairs of words at the beginning of a range are filled by a shader, which is faster for large ranges. The driver
+/* A shader fills whole pairs of words at the beginning of a range, which is faster if the range is large. The driver
  * clears the rest in pieces, because some drivers clear a large range on the processor. */
 static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
@@ -558,7 +559,7 @@ static void repeat_words(const struct gl_buffer_range *range, const uint32_t *wo
         ctx->fill = gl_program_create(ctx, &(struct gl_program_params){.compute = "common/fill.comp", .label = "fill"});
     has_shader = has_shader && ctx->fill != NULL;
 
-    /* A binding begins at a multiple of the alignment, and its size is limited. */
+    /* A bound range begins at a multiple of the alignment and has a limited size. */
     const int64_t most_binding = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = (most_binding < MOST_BYTES_OF_PASS ? most_binding : MOST_BYTES_OF_PASS) / 8 * 8;
     if (has_shader) glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
@@ -649,8 +650,8 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
         points[target->num_colours++] = point;
     }
     if (params->depth) {
-        /* If a pass draws into all layers of an array, the depth has as many layers. The array may be made here or
-         * borrowed. */
+        /* If a pass draws into all layers of an array, the depth needs the same number of layers. The array belongs to
+         * the target or is borrowed. */
         const struct gl_texture *first = params->colours[0];
         const int layers = first == NULL                                         ? params->layers
                            : params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2]
@@ -660,7 +661,7 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
         glNamedFramebufferTexture(target->name, GL_DEPTH_ATTACHMENT, target->depth->name, 0);
     }
     if (target->num_colours == 0 && !params->depth) {
-        /* A framebuffer without attachments takes its size from parameters. */
+        /* Without attachments, a framebuffer takes its size from parameters. */
         glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_WIDTH, target->size[0]);
         glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_HEIGHT, target->size[1]);
         glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_LAYERS, params->layers);

@@ -4,10 +4,10 @@
  * Textures, buffers and render targets. Each has immutable storage, one mip level and a label. Callers may read the
  * structs, but not change them.
  *
- * Formats: GL_R8 RG8 RGBA8, R16UI RG16UI RGBA16UI, R16F RG16F RGBA16F, R32F RG32F RGBA32F,
- * R32UI RG32UI RGBA32UI, R32I RG32I RGBA32I, DEPTH_COMPONENT32F. Texels go in and out tightly
- * packed in the format's own type (R32F: float, RG16UI: 2 x uint16_t, R8: uint8_t), x fastest,
- * row 0 first. Uploads, clears and passes happen in the order of their calls.
+ * Formats: GL_R8 RG8 RGBA8, R16UI RG16UI RGBA16UI, R16F RG16F RGBA16F, R32F RG32F RGBA32F, R32UI RG32UI RGBA32UI, R32I
+ * RG32I RGBA32I, DEPTH_COMPONENT32F. In memory, texels are tightly packed, in the type of the format (R32F: float,
+ * RG16UI: 2 x uint16_t, R8: uint8_t), x fastest, row 0 first. Uploads, clears and passes happen in the order of their
+ * calls.
  *
  * errors: functions that create an object return NULL. LR_FAILED if the device has no memory, or for sizes beyond
  * gl_limits; LR_USAGE for boxes and ranges outside the object, and for other formats. */
@@ -31,9 +31,9 @@ struct gl_texture_params {
     GLenum target;     /* GL_TEXTURE_2D, _2D_ARRAY or _3D; 0 = GL_TEXTURE_2D */
     GLenum format;
     int width, height, depth; /* depth: slices or layers; 0 = 1 */
-    bool linear;              /* samplers interpolate; false = they take the nearest texel */
-    bool is_unset;            /* contents are undefined until they are uploaded */
-    bool zero_outside;        /* samplers read 0 outside; false = they read the nearest edge texel */
+    bool linear;              /* samplers interpolate; if false, they take the nearest texel */
+    bool is_unset;            /* contents are undefined until an upload */
+    bool zero_outside;        /* samplers read 0 outside; if false, they read the nearest texel at the edge */
 };
 
 struct gl_texture {
@@ -47,15 +47,15 @@ struct gl_texture {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* Borrows a texture of another context that shares its objects with this context. params: those with which the texture
- * was made. Destroying the borrowed texture does not destroy the original. */
+/* Borrows a texture of another context that shares objects with this one. params: those that made the texture. If the
+ * borrowed texture is destroyed, the original stays. */
 struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params);
 
 /* Creates a texture of zeros; if is_unset, its contents are undefined. */
 struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params);
 void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
 
-/* Size of all texels. */
+/* Returns the bytes of all texels. */
 int64_t gl_texture_bytes(const struct gl_texture *texture);
 
 /* Copy all texels, or the texels of a box (NULL = all). `texels` may be reused as soon as an upload returns. A read
@@ -63,14 +63,14 @@ int64_t gl_texture_bytes(const struct gl_texture *texture);
 lr_status gl_texture_upload(struct gl_texture *texture, const struct gl_box *box, const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
-/* Sets every texel to `texel`, which has the format's own type; texel NULL = zero. */
+/* Sets every texel to `texel`, which is in the type of the format; texel NULL = zero. */
 void gl_texture_clear(struct gl_texture *texture, const void *texel);
 
 struct gl_buffer_params {
     const char *label; /* required */
     int64_t size_bytes;
     const void *data;  /* [size_bytes]; NULL = zeros */
-    bool is_undefined; /* with data NULL: contents are undefined, and the caller writes all of them */
+    bool is_undefined; /* with data NULL: contents are undefined, and the caller must write all of them */
 };
 
 struct gl_buffer {
@@ -82,9 +82,9 @@ struct gl_buffer {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* Borrows the first size_bytes of a buffer of another context that shares its objects with this context. params->data
- * is not read. Destroying the borrowed buffer does not destroy the original. errors: *buffer is NULL; LR_USAGE if no
- * buffer has this name, or if the buffer is too short; LR_FAILED. */
+/* Borrows the first size_bytes of a buffer of another context that shares objects with this one. params->data is not
+ * read. If the borrowed buffer is destroyed, the original stays. errors: *buffer is NULL; LR_USAGE if no buffer has
+ * this name, or if it is too short; LR_FAILED. */
 lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
                            struct gl_buffer **buffer);
 
@@ -95,7 +95,7 @@ void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
 
-/* A copy between ranges of two buffers, or between two ranges of one buffer that do not overlap. */
+/* A copy between two buffers, or between two ranges of one buffer that do not overlap. */
 struct gl_buffer_range {
     const struct gl_buffer *from;
     struct gl_buffer *to;
@@ -103,7 +103,7 @@ struct gl_buffer_range {
 };
 void gl_buffer_copy_range(const struct gl_buffer_range *range);
 
-/* Copies the texels of a box (NULL = all) to or from a byte offset in a buffer, on the device. */
+/* Copy the texels of a box (NULL = all) to or from a buffer, at an offset in bytes, on the device. */
 lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *box, const struct gl_buffer *from,
                                  int64_t offset);
 lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const struct gl_texture *from,
@@ -112,21 +112,21 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 /* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
 
-/* Fills a range of `to` with one 32-bit word, or with two words in turn (`count`). The fields of `from` are not
- * read. */
+/* Fills a range of `to` with one 32-bit word, or with two words that alternate (count = 2). The members for `from` are
+ * not read. */
 lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words, int count);
 
-/* The target makes colour k itself if colour_formats[k] is set, or borrows colours[k]. The list ends at the first k
- * with neither. */
+/* The list of colours ends at the first k that has neither colour_formats[k] nor colours[k]. If colour_formats[k] is
+ * set, the target makes colour k itself. Otherwise it borrows colours[k]. */
 struct gl_target_params {
-    const char *label; /* required; the target's own textures get "LABEL colour 0" */
+    const char *label; /* required; textures that the target makes are called "LABEL colour 0" */
     int width, height; /* 0 = the size of colours[0] */
-    int layers;        /* of the target's own textures: 0 = plain 2D, else 2D arrays whose layers are chosen with
-                        * gl_Layer */
+    int layers;        /* layers of the textures that the target makes: 0 = plain 2D, else 2D arrays whose layers are
+                        * chosen by gl_Layer */
     GLenum colour_formats[GL_MAX_COLOURS];
     struct gl_texture *colours[GL_MAX_COLOURS]; /* must outlive the target */
-    int layer;                                  /* layer of a borrowed array or 3D texture; -1 = all */
-    bool depth;                                 /* true = the target makes a GL_DEPTH_COMPONENT32F */
+    int layer;                                  /* layer of a borrowed array or 3D texture; -1 = all layers */
+    bool depth;                                 /* true if the target makes a GL_DEPTH_COMPONENT32F */
 };
 
 struct gl_target {
@@ -134,8 +134,8 @@ struct gl_target {
     GLuint name;
     int size[2];
     int num_colours;
-    struct gl_texture *colours[GL_MAX_COLOURS]; /* the target's own, or borrowed */
-    struct gl_texture *depth;                   /* or NULL */
+    struct gl_texture *colours[GL_MAX_COLOURS]; /* made by the target or borrowed */
+    struct gl_texture *depth;                   /* NULL = none */
     bool owns[GL_MAX_COLOURS];
     char label[64];
 };
@@ -143,7 +143,7 @@ struct gl_target {
 struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params);
 void gl_target_destroy(struct gl_target *target); /* NULL is allowed */
 
-/* A value to which a target is cleared. Each colour is read in the format of its attachment. */
+/* The value of a cleared target. Each colour is read in the format of its attachment. */
 union gl_texel {
     float f[4];
     uint32_t u[4];
@@ -156,20 +156,20 @@ struct gl_clear {
     int rect[4]; /* x, y, width, height; all 0 = the whole target */
 };
 
-/* Clears every attachment, with all attached layers. clear NULL = colours to 0, depth to 1. */
+/* Clears all attachments and their layers. clear NULL = colours 0, depth 1. */
 void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
 
-/* Copies colour 0 into a framebuffer of the same size. framebuffer: its OpenGL name; 0 = the window's. */
+/* Copies colour 0 into a framebuffer of the same size. framebuffer: its OpenGL name; 0 = the window. */
 void gl_target_show(const struct gl_target *target, GLuint framebuffer);
 
-/* A loan of a texture or buffer to another interface, such as CUDA. During the loan, passes and transfers refuse the
- * object with LR_USAGE. Destroying the object ends the loan. */
+/* A loan of a texture or buffer to another interface, such as CUDA. Until the loan ends, passes and transfers refuse
+ * the object with LR_USAGE. If the object is destroyed, the loan ends. */
 struct gl_loan {
     bool is_out;
     void (*end)(struct gl_loan *loan);
 };
 
-/* Checks that an object is not on loan. loan: NULL = it never was. errors: LR_USAGE, logged. */
+/* Checks that an object is not on loan. loan NULL = it was never lent. errors: LR_USAGE, logged. */
 lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
 
 #endif

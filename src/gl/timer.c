@@ -7,12 +7,12 @@
 
 #include <stdlib.h>
 
-/* The number of intervals that may be in flight. It exceeds the number of batches that any backend queues. */
+/* The number of intervals that may be unfinished at the same time. No backend queues so many batches. */
 enum { NUM_INTERVALS = 64 };
 
 struct gl_stopwatch {
-    /* Time stamps of the begin and the end of each interval. Queries of elapsed time are not used: llvmpipe counts it
-     * from the machine's start if nothing is being drawn at the begin of the interval. */
+    /* Time stamps at the beginning and the end of each interval. OpenGL can also measure elapsed time itself, but
+     * llvmpipe counts it from the start of the machine if nothing is being drawn at the beginning of the interval. */
     GLuint stamps[NUM_INTERVALS][2];
     int64_t begun;        /* number of intervals begun since the stopwatch was made */
     int64_t read;         /* number of intervals whose time is in `total` */
@@ -38,8 +38,8 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* The reset does not wait for intervals in progress. When their times arrive, their numbers show that they belong to
- * the time before the reset. */
+/* The reset does not wait for unfinished intervals. Their numbers show later that their time belongs before the
+ * reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

@@ -5,25 +5,25 @@
 
 #include "gl/context.h"
 
-/* A stopwatch sums the device time of many intervals, without the time between them. It reads an interval's time long
- * after its end, while newer intervals are issued, so that neither the host nor the device waits. A NULL stopwatch
- * measures nothing. */
+/* A stopwatch adds up the device time of many intervals, without the time between them. It reads the time of an
+ * interval long after its end, while newer intervals are queued, so that neither the host nor the device waits. A NULL
+ * stopwatch measures nothing. */
 struct gl_stopwatch;
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
 void gl_stopwatch_destroy(struct gl_stopwatch *watch); /* NULL is allowed */
 
-/* Resets to zero intervals, without waiting for any. */
+/* Resets the sum to zero, without waiting for any interval. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch);
 
-/* Intervals do not overlap: each begin is followed by its end before the next begin. */
+/* Intervals do not overlap: an interval must end before the next one begins. */
 void gl_stopwatch_begin(struct gl_stopwatch *watch);
 void gl_stopwatch_end(struct gl_stopwatch *watch);
 
-/* Time of all intervals since the reset, s. Waits until the device has done them. */
+/* The time of all intervals since the reset, s. Waits until the device has finished them. */
 double gl_stopwatch_seconds(struct gl_stopwatch *watch);
 
-/* Time of all intervals since the stopwatch was made, s. Waits until the device has done them. */
+/* The time of all intervals since the stopwatch was made, s. Waits until the device has finished them. */
 double gl_stopwatch_total(struct gl_stopwatch *watch);
 
 #endif

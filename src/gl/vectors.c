@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in buffers of an OpenGL device, and OpenGL places. */
+ * Vectors in buffers of an OpenGL device; OpenGL places. */
 #include "gl/vectors.h"
 
 #include "base/log.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest number of work groups of a pass. The number of vectors that a pass reads or writes. */
+/* The largest number of work groups of a pass. The largest number of vectors that a pass reads or writes. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
 /* The uniform block of shaders/vector/vector.glsl. */
@@ -41,8 +41,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Each slot has one pending set of sums (device/vector.h), and each turn has its own readback. Slots of 256 bytes
- * satisfy every driver's alignment of bindings. */
+/* Each slot has the sums of one call (device/vector.h), and each turn has a readback of its own. Slots of 256 bytes
+ * satisfy the alignment that any driver requires for bindings. */
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
@@ -54,9 +54,9 @@ struct lr_vector_programs {
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* [result][with kappa][precision] */
     struct gl_program *join;
     struct gl_buffer *parts;                  /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
-    struct gl_buffer *joined;                 /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[LR_NUM_TURNS]; /* sums on the host, for the slots of each turn */
-    bool is_under_way[LR_NUM_SLOTS];          /* true while the slot's sums are on their way to `arrived` */
+    struct gl_buffer *joined;                 /* [LR_VECTOR_NUM_SUMS] double for each slot, SLOT_BYTES apart */
+    struct gl_readback arrived[LR_NUM_TURNS]; /* sums of each turn's slots on the host */
+    bool is_under_way[LR_NUM_SLOTS];          /* true while the sums of the slot are being copied to `arrived` */
 };
 
 /* The uniforms of shaders/vector/convolve.comp. */
@@ -81,7 +81,7 @@ static const char *real_of(lr_precision precision)
     return precision == LR_FLOAT64 ? "double" : "float";
 }
 
-#define NAME(op) [op] = &#op[sizeof("LR_VECTOR_") - 1], /* "UPDATE_EM" */
+#define NAME(op) [op] = &#op[sizeof("LR_VECTOR_") - 1], /* for example "UPDATE_EM" */
 static const char *const op_names[LR_NUM_VECTOR_OPS] = {LR_EACH_VECTOR_OP(NAME)};
 
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
@@ -181,7 +181,7 @@ static lr_status apply(const struct lr_vector_task *task)
     return leave(&task->y, status);
 }
 
-/* --- sums: the device adds up its groups, and sends the result to the host --- */
+/* --- sums: the device adds up the sums of its groups and sends the result to the host --- */
 
 static int64_t offset_in_turn(int slot)
 {
@@ -285,7 +285,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
     const int turn = slot / LR_LATER_SLOTS;
     struct gl_readback *arrived = &programs->arrived[turn];
     LR_TRY(gl_context_make_current(place->ctx));
-    if (programs->is_under_way[slot]) { /* this waits for all sums of the turn */
+    if (programs->is_under_way[slot]) { /* the wait includes all sums of the turn */
         if (arrived->fence == NULL) gl_readback_send(arrived);
         const lr_status status = gl_readback_wait(arrived);
         if (status != LR_OK) return gl_context_leave(place->ctx, status);
@@ -297,7 +297,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
 
 /* --- relative differences, in groups of layers that fit a storage block --- */
 
-/* Computes the number of layers for one pass. The pass also reads `beside` layers on each side. */
+/* Computes the number of layers of one pass. The pass also reads `beside` further layers on each side. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
@@ -330,7 +330,7 @@ static lr_status relative_differences(const lr_relative_differences *differences
             &(struct gl_program_params){.compute = "vector/differences.comp", .defines = defines, .label = label});
     }
 
-    /* Each pass also reads one layer on either side. */
+    /* Each pass also reads one further layer on each side. */
     const struct walk walk = {
         .place = place, .operands = {differences->y, differences->x, differences->kappa}, .program = *program};
     const int64_t plane = (int64_t)size[0] * size[1];
@@ -489,7 +489,7 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
     if (status == LR_OK) status = gl_texture_copy_buffer(texture, NULL, range.buffer, range.offset);
     if (status == LR_OK) {
         copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-        glFlush(); /* without it, the other context might wait for ever for an unsubmitted fence */
+        glFlush(); /* without this, the other context might wait forever for a fence that was not submitted */
         if (copy->done == NULL) status = gl_context_check(image->place->ctx, "handing over an image");
     }
     gl_texture_destroy(texture);
@@ -524,7 +524,7 @@ static lr_status fence(lr_place *place, void **done)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    glFlush(); /* without it, the other context might wait for ever for an unsubmitted fence */
+    glFlush(); /* without this, the other context might wait forever for a fence that was not submitted */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
     return gl_context_leave(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Buffers of passes, and copies between these buffers and vectors. Vectors are on the host or at an OpenGL place, in
- * float32. The context is current. */
+ * Buffers of passes, and copies between buffers and vectors. Vectors are on the host or at an OpenGL place, in float32.
+ * The context must be current. */
 #ifndef LR_GL_VECTORS_H
 #define LR_GL_VECTORS_H
 
 #include "device/place.h"
 #include "gl/resource.h"
 
-/* Creates a buffer with a copy of the data, or with zeros if data is NULL. errors: NULL, logged. */
+/* Creates a buffer with a copy of the data; data NULL = zeros. Returns NULL, and logs an error, on failure. */
 struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data);
 
-/* Creates a buffer of `count` values: a copy of the vector, or zeros if it is NULL. errors: NULL, logged. */
+/* Creates a buffer of `count` values with a copy of the vector; NULL = zeros. Returns NULL, and logs an error, on
+ * failure. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
-/* Adds the transfers between host vectors and the place to the place's traffic. in: NULL = no input. */
+/* Counts the transfers between host vectors and the place, as traffic of the place. in NULL = no input. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
-/* Copy a vector's values to a buffer, and from it. offset: in the buffer, bytes. */
+/* Copy a vector's values to a buffer, or from a buffer. offset: in the buffer, bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
 

@@ -13,7 +13,7 @@ extern "C" {
 /* A communicator: processes that work together by MPI, on one machine or several, as ranks 0 .. size - 1. A single
  * process can use the same functions; NULL is such a process. All functions below are collective, except for
  * lr_comm_get_info: every rank makes the same calls in the same order. Each call first checks all ranks. If a rank has
- * failed (lr_comm_fail), all calls on all ranks return its status from then on, so that no rank waits for ever.
+ * failed (lr_comm_fail), all calls on all ranks return its status from then on, so that no rank waits forever.
  * Threads: one at a time.
  *
  * Vectors are on the host or on a device. Vectors on devices are exchanged directly or through the host (lr_exchange).
@@ -45,9 +45,9 @@ typedef struct lr_comm_params {
     lr_exchange exchange; /* a method that is not available makes the first exchange fail with LR_NO_DEVICE */
     const lr_log *log;    /* kept; must outlive the communicator */
 
-    /* The time in seconds that a failed rank waits for the other ranks; 0 = 20. Other ranks cannot learn of the failure
-     * while their devices wait for its device. If some rank has made no call after this time, the failed rank calls
-     * `stranded` (NULL = none) from a separate thread, and ends all ranks. */
+    /* The time in seconds that a failed rank waits for the other ranks; 0 = 20. Other ranks do not notice the failure
+     * while their devices wait for the device of this rank. If some rank has made no call after this time, the failed
+     * rank calls `stranded` (NULL = none) from a separate thread, and ends all ranks. */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
@@ -110,8 +110,8 @@ LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
  * processors that the process may use, but at most the rank's share of all processors, and at least 1. */
 LR_API int lr_comm_threads(const lr_comm *comm);
 
-/* Marks this rank as failed; the other ranks learn of it at their next call. Returns `status`, which must not be LR_OK.
- * If another rank has failed before and this rank has not, the function only makes lr_last_error name that rank. */
+/* Marks this rank as failed. The other ranks notice this in their next call. Returns `status`, which must not be LR_OK.
+ * If another rank failed before this one, the function only makes lr_last_error name the other rank. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
 /* Waits until all ranks have called it. */
@@ -119,8 +119,8 @@ LR_API lr_status lr_comm_barrier(lr_comm *comm);
 
 /* --- vectors --- */
 
-/* A vector can be divided into one share per rank: rank r has the numbers offsets[r] .. offsets[r + 1] - 1. offsets:
- * [size + 1], from 0 to the vector's count. */
+/* A vector can be divided into shares, one for each rank. Rank r has the numbers offsets[r] .. offsets[r + 1] - 1.
+ * offsets: [size + 1], from 0 to the vector's count. */
 
 /* Sets offsets to shares that are as equal as possible. */
 LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets);
@@ -128,7 +128,7 @@ LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
 /* Replaces the vector of each rank by the sum of the vectors of all ranks. */
 LR_API lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector);
 
-/* Like lr_comm_sum, but each rank gets the sum of its own share only. The rest of its vector is undefined
+/* Adds up vectors like lr_comm_sum, but each rank gets only its share of the sum. The rest of its vector is undefined
  * afterwards. */
 LR_API lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
 
@@ -140,7 +140,7 @@ LR_API lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector);
 
 /* --- some numbers --- */
 
-/* Replaces each number by the sum, the least or the largest over all ranks. */
+/* Replace each number by the sum, the smallest or the largest over all ranks. */
 LR_API lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_least(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_most(lr_comm *comm, double *numbers, int count);
@@ -155,8 +155,8 @@ LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 
 /* --- division of work --- */
 
-/* Assigns module pairs to ranks, or in their place views or ranges of events. The pairs of each subset are cut into
- * pieces of neighbouring pairs, and each piece goes to the rank with the least work in that subset so far. */
+/* Assigns module pairs (or views, or ranges of events) to ranks. The pairs of each subset are cut into pieces of
+ * neighbouring pairs. Each piece goes to the rank that has the least work in this subset so far. */
 typedef struct lr_partition_params {
     const lr_lors *lors;
     int ranks, subsets;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* One crystal of a scanner, as other programs list it, in the scanner's frame (lr/scanner.h). */
+/* One crystal of a scanner in a list of another program, in the scanner's frame (lr/scanner.h). */
 typedef struct lr_crystal {
     double centre_mm[3]; /* centre of the crystal's volume */
     double axes[3][3];   /* unit vectors along u, v and depth, of either sign; a zero vector = not known */
@@ -30,19 +30,19 @@ typedef struct lr_crystal_list {
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
     double tolerance_mm; /* largest distance between a crystal and its position in a module; 0 = 0.05 */
-    bool infers_sizes;   /* true: a crystal without a neighbour along an axis of its panel gets the width that the
-                            nearest crystal of another panel leaves free (the list's spacing if there is none). Crystals
-                            too long for the gap between panels are shortened around their centres with a warning, to no
-                            less than half their length. false: both cases are errors */
+    bool infers_sizes;   /* true: if a crystal has no neighbour along an axis of its panel, its width is the space that
+                            the nearest crystal of another panel leaves, or the list's spacing if there is no such
+                            crystal. Crystals too long for the gap between panels are shortened around their centres
+                            with a warning, to no less than half their length. false: both cases are errors */
     bool finds_layers;   /* true if the list does not state layers: a module directly behind another one, at most one
-                            crystal depth away, becomes a layer of its block */
+                            crystal depth away, becomes a layer of the same block */
     const lr_log *log;
 } lr_crystal_list;
 
-/* Makes flat, uniform modules from a crystal list. It finds panels and the axes and pitches of their grids, and cuts a
- * panel into blocks at wider gaps between crystals. If the modules form rings of at least three positions, `position`
- * and `ring` of the modules are set. Position 0 has the list's first crystal, and an axial gap of at least a pitch
- * separates rings.
+/* Makes flat, uniform modules from a crystal list. Panels, and the axes and pitches of their grids, are found from the
+ * positions. A panel is cut into blocks where gaps between crystals are wider. If the modules form rings of at least
+ * three positions, `position` and `ring` of the modules are set. Position 0 has the list's first crystal, and an axial
+ * gap of at least a pitch separates rings.
  *
  * Rings become exactly regular if their panels differ by no more than the list's rounding or noise.
  *
@@ -50,11 +50,11 @@ typedef struct lr_crystal_list {
  * axes are never in one module. A curved panel therefore becomes modules of one column if the axes of each column are
  * known, and is refused otherwise.
  *
- * Each layer becomes modules of its own, which follow the modules in front of them in the scanner's order. Modules have
+ * Each layer becomes separate modules. In the scanner's order, they follow the modules in front of them. Modules have
  * positions around the ring if all layers have the same number of positions.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL. residual_mm: the largest
- * distance between a crystal of the list and its position in a module; may be NULL. It is also set if the distance
+ * distance between a crystal of the list and its position in a module; may be NULL. It is set even if this distance
  * exceeds the tolerance.
  * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals
  * that are farthest from their positions, and the distance. */

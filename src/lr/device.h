@@ -28,7 +28,7 @@ typedef struct lr_device {
     bool software; /* a software renderer */
     bool float_atomics, viewport_layers;
     int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory 0 = not reported */
-    char reason[256];                                          /* why it is not usable; "" when it is */
+    char reason[256];                                          /* reason why the device cannot be used; "" = it can */
 } lr_device;
 
 /* Lists devices: first EGL's device enumeration, then surfaceless, then pbuffer. lr_operator_params.device counts the

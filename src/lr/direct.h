@@ -51,7 +51,7 @@ typedef struct lr_view_set {
  * more, or more than 65,536 views. */
 LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, const lr_log *log);
 
-/* The number of views of a complete set; the view with an index, 0 <= index < count. */
+/* Return the number of views of a complete set, and view number `index`, 0 <= index < count. */
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
@@ -75,11 +75,11 @@ typedef enum lr_radial_model {
     LR_RADIAL_VARIANT3,      /* 5.8 mm at the centre, 11.17 mm at the edge. A width that grows with the distance is
                                 added to 5.8 mm in quadrature (paper 1 gives only the value at the edge) */
     LR_RADIAL_LINEAR,        /* linear from radial_mm at the centre to radial_edge_mm at the edge */
-    LR_RADIAL_MEASURED       /* `measured` is the profile itself */
+    LR_RADIAL_MEASURED       /* the profiles in `measured` */
 } lr_radial_model;
 
-/* Kernel profiles across the line of response, measured at some distances from the axis. They are interpolated linearly
- * between these distances and are constant beyond the first and last one. They need not be normalised. */
+/* Kernel profiles across the line of response, measured at some distances from the axis. Between these distances they
+ * are interpolated linearly; beyond the first and last distance they are constant. Profiles need not be normalised. */
 typedef struct lr_radial_profiles {
     int num_distances, num_offsets;
     double *distance_mm;    /* owned [num_distances], ascending from >= 0 */
@@ -125,8 +125,8 @@ typedef struct lr_direct_kernel {
     lr_resolution resolution;
     double support;    /* k^2; the kernel is cut to the ellipsoid sum of d^2 / sigma^2 <= k^2. 0 = 9, from "three times
                           sigma" in paper 1, whose formula for V_cut has 27 instead */
-    double epsilon_mm; /* interval of distances that share one identifier; 0 = half of the smaller transaxial voxel edge
-                          (paper 1: 2 mm for voxels of 4 mm) */
+    double epsilon_mm; /* distances within an interval of this length share one identifier; 0 = half of the smaller
+                          transaxial voxel edge (paper 1: 2 mm for voxels of 4 mm) */
 } lr_direct_kernel;
 
 /* The tables LORmap, mSR and mSRval of one view, in double precision, built on the CPU. Immutable. */
@@ -235,11 +235,11 @@ typedef struct lr_direct_params {
     const lr_lor_source *factors; /* factor of each voxel of the histo-images; NULL = 1. The struct is copied; its
                                      `user` must outlive the operator */
     const lr_log *log;            /* must outlive the operator; so must measured profiles */
-    const lr_progress *progress;  /* progress of projections; outlives the operator */
+    const lr_progress *progress;  /* progress of projections; must outlive the operator */
 } lr_direct_params;
 
-/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If backend cuda was requested, or auto
- * would have taken it first, but it is not used, lr_operator_info.passed_over gives the reason. */
+/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If backend cuda was requested, or is
+ * the first choice of auto, but is not used, lr_operator_info.passed_over gives the reason. */
 LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */
@@ -254,16 +254,17 @@ LR_API const lr_direct_info *lr_direct_get_info(const lr_operator *op);
 
 /* Attributes of a CUDA kernel, from its driver. */
 typedef struct lr_direct_attributes {
-    int registers;          /* of a thread */
-    int threads;            /* of a block */
+    int registers;          /* per thread */
+    int threads;            /* per block */
     int64_t constant_bytes; /* constants declared by the program, without kernel arguments */
-    int64_t local_bytes;    /* of a thread */
-    int64_t shared_bytes;   /* of a block */
+    int64_t local_bytes;    /* per thread */
+    int64_t shared_bytes;   /* per block */
     int blocks;             /* blocks that a multiprocessor holds at once */
-    double occupancy;       /* threads of these blocks divided by the most threads that a multiprocessor can hold */
+    double occupancy;       /* threads of these blocks divided by the largest number of threads that a multiprocessor
+                               can hold */
 } lr_direct_attributes;
 
-/* Attributes of the kernel that the last projection ran on the device, or of the last of several kernels. Must be
+/* Attributes of the kernel that the last projection ran on the device; if there were several, of the last one. Must be
  * called in the thread that called the projection.
  * errors: LR_USAGE for backends other than cuda, and before the first projection; LR_FAILED. */
 LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes);
@@ -288,7 +289,8 @@ LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
 
 /* Receives the views of a file in order, one at a time. histo: grid and views of the file; its `values` is NULL.
- * values: [num_voxels]. Both live during the call. A status other than LR_OK ends the reading with that status. */
+ * values: [num_voxels]. Both exist only during the call. A status other than LR_OK ends the reading with that
+ * status. */
 typedef struct lr_histo_sink {
     lr_status (*take)(void *user, const lr_histo_images *histo, int view, const float *values);
     void *user;
@@ -318,27 +320,27 @@ typedef struct lr_deposit_params {
     lr_view_set set;           /* set of views; its zero fields are filled in */
     lr_deposit_rule rule;
     bool delayeds;              /* delayed coincidences instead of prompts */
-    const lr_events_info *info; /* required: info of the events' file; tells if events have TOF */
+    const lr_events_info *info; /* required: info of the events' file; says if events have TOF */
     const char *backend;        /* "cpu", "compute"; NULL or "auto": compute if there is a graphics processor, else
                                    cpu */
     int device;                 /* index in lr_device_list; 0 = the first */
     const lr_log *log;
 } lr_deposit_params;
 
-/* Counts of events by their fate. */
+/* Numbers of events that were deposited or left out. */
 typedef struct lr_deposit_counts {
     int64_t deposited;
     int64_t too_tilted;   /* beyond the acceptance */
     int64_t outside_grid; /* events with their whole time-of-flight bin outside the grid */
-    int64_t other_kind;   /* delayeds if prompts are deposited; prompts if delayeds are */
+    int64_t other_kind;   /* delayeds if prompts are deposited, prompts if delayeds are deposited */
     double weight;        /* sum of the weights of deposited events */
 } lr_deposit_counts;
 
 /* Deposits events in histo-images. The line of an event joins the centres of its crystals on the detection plane
  * (lr_scanner_hit_centre), and its direction selects the view. The event's weight is spread evenly over the
  * time-of-flight bin on this line. The same events give the same bits. Backend `compute` keeps sums as 64-bit integers,
- * up to 2^26 in a voxel. Its results differ from those of `cpu` by the rounding of `cpu`, and by events that are within
- * rounding of a border between voxels. */
+ * up to 2^26 in a voxel. Its results differ from those of `cpu` only because `cpu` rounds sums, and because rounding
+ * may move an event across a border between voxels. */
 typedef struct lr_deposit lr_deposit;
 
 /* errors: NULL, logged: LR_BAD_INPUT for events without time of flight; LR_NO_DEVICE; as lr_view_set_complete. */
@@ -373,13 +375,14 @@ typedef struct lr_direct_factors_params {
 } lr_direct_factors_params;
 
 /* Factors for the histo-images that lr_deposit makes from a scanner's events. They are for an operator of this family
- * (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is the integral
- * over directions of the lines through its centre that the scanner measures, weighted by the efficiencies of both
- * crystals and by survival, divided by the mean solid angle of a view. If all lines are measured, the mean factor over
- * the views is 1. A line belongs to the view of its two crystals' LOR, as events do, so that a view's factor can exceed
- * 1. Each half of a line ends at its first hit, a crystal or a gap (as in lr_events_from_activity), starting from the
- * line's point nearest to the axis. All points of a line are taken to lie between its two crystals. Voxels farther from
- * the axis than any crystal have the factor 0. docs/method/direct.md, "Factors of a scanner".
+ * (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an integral
+ * over the directions of lines through the voxel's centre that the scanner measures, divided by the mean solid angle of
+ * a view. Lines are weighted by the efficiencies of both crystals and by survival. If all lines are measured, the mean
+ * factor over the views is 1. A line belongs to the view of the LOR of its two crystals, as an event does. A factor in
+ * a view can therefore exceed 1. The point of a line nearest to the axis divides it into two halves. Each half ends
+ * where it first hits a crystal or a gap (as in lr_events_from_activity). All points of a line count as points between
+ * its two crystals. Voxels farther from the axis than any crystal have the factor 0. docs/method/direct.md, "Factors of
+ * a scanner".
  * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for
  * efficiencies or a map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
 LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,

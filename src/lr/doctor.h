@@ -13,8 +13,8 @@ extern "C" {
 /* The geometry doctor examines a scanner's description and lists probable errors, with reasons and remedies. The
  * description may be one that lr_scanner_create refuses. */
 
-/* A scanner's description before it is checked. Counts and sizes are positive and numbers are finite; everything else
- * may be wrong. Plain data. The draft owns all pointers of `params`; params.log is NULL. */
+/* A scanner's description before it is checked. Counts and sizes are positive, and numbers are finite; everything else
+ * may be wrong. The draft owns all pointers of `params`; params.log is NULL. */
 typedef struct lr_scanner_draft {
     lr_scanner_params params; /* a module's normal (0, 0, 0) = not given */
     double axial_length_mm;   /* published axial length; 0 = not given */
@@ -32,7 +32,7 @@ typedef enum lr_finding_kind {
     LR_FINDING_RADIUS,      /* the radius is probably a diameter, or half of the true radius */
     LR_FINDING_UNITS,       /* probably cm or inch instead of mm, ns instead of ps, or 1/cm instead of 1/mm */
     LR_FINDING_OVERLAP,     /* modules overlap */
-    LR_FINDING_GAP,         /* a module seems to be missing, or to stand askew */
+    LR_FINDING_GAP,         /* a module seems to be missing, displaced or turned */
     LR_FINDING_LENGTH,      /* crystals along the axis do not fit the axial length */
     LR_FINDING_NORMAL,      /* modules that face outwards */
     LR_FINDING_HANDEDNESS,  /* crystals or places are counted in the opposite direction */
@@ -48,24 +48,24 @@ typedef enum lr_severity {
     LR_SUSPECT   /* most likely an error */
 } lr_severity;
 
-/* One suspicion about a scanner, or a remark. */
+/* A probable error of a scanner, or a remark. */
 typedef struct lr_finding {
     lr_severity severity;
     lr_finding_kind kind;
-    int modules[2]; /* modules concerned; -1 = none, or all */
-    char *sentence; /* suspicion and its reason */
+    int modules[2]; /* modules with this error; -1 = none, or all */
+    char *sentence; /* the probable error, and the reason for it */
     char *remedy;   /* what the user can do; "" = no advice */
 } lr_finding;
 
-/* Everything that lr_scanner_examine found out about a draft. */
+/* The findings about a draft. */
 typedef struct lr_diagnosis {
     int num_findings, num_suspects;
     lr_finding *findings; /* [num_findings] suspects first, each group in the order of the kinds */
 } lr_diagnosis;
 
-/* Examines a draft. If many modules have errors of one kind, the first three have a finding each, and one more finding
- * gives the number of the others. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if
- * memory runs out. */
+/* Examines a draft. If many modules have errors of one kind, there is a finding for each of the first three, and one
+ * with the number of the others. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if memory
+ * runs out. */
 LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
 /* Destroying NULL is allowed. */

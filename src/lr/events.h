@@ -36,7 +36,7 @@ typedef struct lr_event_columns {
     const bool *is_delayed; /* [count]; NULL = all are prompts */
 } lr_event_columns;
 
-/* Receives events in the order of the file, in pieces. The array lives during the call. A status other than LR_OK
+/* Receives events in the order of the file, in pieces. The array exists only during the call. A status other than LR_OK
  * ends the reading with that status. */
 typedef struct lr_event_sink {
     lr_status (*take)(void *user, const lr_event *events, int64_t count);
@@ -58,22 +58,22 @@ typedef enum lr_events_format {
     LR_EVENTS_SAFIR,   /* begins with the SAFIR signature, or ends in .safir */
     LR_EVENTS_SIEMENS, /* ends in .l and has no other format */
     LR_EVENTS_PETSIRD, /* begins with "yardl": PETSIRD's binary encoding, any version */
-    LR_EVENTS_CASTOR,  /* a .Cdh text header: list mode or histogram; its data lie beside it */
+    LR_EVENTS_CASTOR,  /* a .Cdh text header: list mode or histogram; the data are in a file next to it */
     LR_EVENTS_GE,      /* HDF5 with MiceList/TofCoinc, or with a name that ends in .BLF */
     LR_EVENTS_TSV      /* tab-separated text; written only */
 } lr_events_format;
 
-/* Format of a list-mode file, from its first bytes and its name. A file that cannot be opened is not reported here, but
- * by the readers. */
+/* Finds the format of a list-mode file from its first bytes and its name. If a file cannot be opened, the readers
+ * report this, not this function. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
-/* "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"; "unknown". */
+/* Returns "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text", or "unknown". */
 LR_API const char *lr_events_format_name(lr_events_format format);
 
 /* Numbers of events and other records in a list-mode file. */
 typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
-    int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
+    int64_t unknown_crystals;   /* events with a crystal that the scanner does not have */
     int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
     int64_t other_words;        /* records of other kinds, which are skipped */
     /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; they are passed on like
@@ -90,7 +90,7 @@ typedef struct lr_tof_bins {
     double resolution_ps; /* FWHM; 0 = not known */
 } lr_tof_bins;
 
-/* The mean width of bins with these edges, mm; 0 = there are none. */
+/* Returns the mean width of bins with these edges, mm; 0 if there are no bins. */
 static inline double lr_tof_bin_mm(const float *edges_mm, int num_bins)
 {
     return edges_mm != NULL && num_bins > 1 ? ((double)edges_mm[num_bins] - (double)edges_mm[0]) / num_bins : 0.0;
@@ -138,10 +138,10 @@ static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
     return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins) : info->tof_bin_mm;
 }
 
-/* True if an event of two crystals has time of flight. Threads: may be shared. */
+/* Returns true if an event of two crystals has time of flight. Threads: may be shared. */
 LR_API bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2]);
 
-/* A list-mode file, and how it is to be read. Zero fields are defaults. */
+/* A list-mode file, and settings for reading it. Zero fields are defaults. */
 typedef struct lr_events_source {
     const char *path;
     lr_events_format format; /* 0 = as lr_events_recognise says */
@@ -156,19 +156,19 @@ typedef struct lr_events_source {
     bool until_damage;
     int threads; /* 0 = all processors; the events are the same for any number */
     /* Called before each piece of events is passed to the sink. If it returns true, the piece is left out: its events
-     * are not counted and, if the format allows it, not decoded. Each reading of a file has the same pieces. Not called
-     * with until_damage. NULL = no piece is left out. */
+     * are not counted and, if the format allows it, not decoded. Every time a file is read, the pieces are the same.
+     * Not called with until_damage. NULL = no piece is left out. */
     bool (*skips)(void *user);
-    void *user; /* of skips */
+    void *user; /* argument for `skips` */
     const lr_log *log;
-    const lr_progress *progress; /* progress of reading, which it can stop; NULL = none */
+    const lr_progress *progress; /* progress of reading; can stop the reading; NULL = none */
 } lr_events_source;
 
-/* Reads a file from start to end and passes its events to the sink. The file need not fit memory. Events with crystals
- * that the scanner lacks are counted, reported in a warning and left out; a file with no other events is an error.
- * Other contents (corrections, further energy bins, motion) are ignored with a warning. sink NULL: only the part of the
- * file before the events is read. info: overwritten; may be NULL; call lr_events_info_finish in any case. errors: as in
- * lr/io.h; the status that the sink returns; LR_CANCELLED. */
+/* Reads a file from start to end and passes its events to the sink. The file may be larger than memory. Events with
+ * crystals that the scanner lacks are counted, reported in a warning and left out; a file with no other events is an
+ * error. Other data in the file (corrections, further energy bins, motion) are ignored with a warning. sink NULL: only
+ * the part of the file before the events is read. info: overwritten; may be NULL; call lr_events_info_finish even after
+ * an error. errors: as in lr/io.h; the status that the sink returns; LR_CANCELLED. */
 LR_SIZED(lr_events_source, lr_status, lr_events_read,
          (const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info), (source, sink, info));
 
@@ -184,7 +184,8 @@ typedef struct lr_event_list {
 /* Reads all events of a source into memory. errors: NULL, logged, with the status of lr_events_read. */
 LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read, (const lr_events_source *source), (source));
 
-/* Like lr_event_list_read, but readers of some formats also check if all events are in coincidence (are_joined). */
+/* Reads all events like lr_event_list_read. For some formats, the reader also checks if all events are in coincidence
+ * (are_joined). */
 LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read_joined,
          (const lr_events_source *source, const lr_lors *lors), (source, lors));
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
@@ -203,7 +204,7 @@ typedef struct lr_event_span {
  * events with a LOR. */
 LR_API int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
 
-/* Number of events with a LOR; quicker than finding the LORs. */
+/* Counts the events that have a LOR; quicker than finding the LORs. */
 LR_API int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span);
 
 /* Copies the weight of each event. weights: [count]. */
@@ -211,9 +212,9 @@ LR_API void lr_events_weights(const lr_event_span *span, float *weights);
 
 /* Corrections of the events of a list. */
 typedef struct lr_event_corrections {
-    int64_t count;     /* events, in the order of the list's file */
+    int64_t count;     /* number of events, in the order of the list's file */
     float *factors;    /* owned [count] efficiency times attenuation factor of the event's LOR */
-    float *additive;   /* owned [count] expected randoms and scatters of its LOR, per mm of tof_mm */
+    float *additive;   /* owned [count] expected randoms and scatters of the event's LOR, per mm of tof_mm */
     lr_lor_data *lors; /* owned, dense: efficiency times attenuation factor of every LOR; 0 = not measured */
 } lr_event_corrections;
 
@@ -227,7 +228,7 @@ LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* 
  * the order of events stays. Averaged over seeds, a quantity that is linear in the events has the value of the original
  * list. The sum of N weights of 1 has the variance N. The draws depend only on the seed and the event's index.
  * info.counts becomes that of the replicate, except for the counts of events left out in reading.
- * errors: LR_FAILED if memory runs out, LR_BAD_INPUT for a negative weight; the list is as before. */
+ * errors: LR_FAILED if memory runs out, LR_BAD_INPUT for a negative weight; the list is then unchanged. */
 LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
 /* Prompts and delayeds of an acquisition: sparse data, owned by the caller; NULL after an error. */
@@ -248,7 +249,7 @@ LR_SIZED(lr_events_source, lr_status, lr_events_bin,
  * sink returns. */
 LR_API lr_status lr_events_from_columns(const lr_event_columns *columns, const lr_event_sink *sink, const lr_log *log);
 
-/* Like lr_events_bin, but for events in columns. Events out of coincidence are counted and left out.
+/* Sums events in columns per LOR, like lr_events_bin. Events out of coincidence are counted and left out.
  * errors: as lr_events_from_columns; LR_BAD_INPUT for a crystal that the scanner lacks. */
 LR_API lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *lors, lr_prompts_delayeds *data,
                                        const lr_log *log);
@@ -342,10 +343,10 @@ LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (
  * symmetric. */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
-/* Completes the file and renames it to its path; frees the writer in any case. */
+/* Completes the file and renames it to its path. Frees the writer, even after an error. */
 LR_API lr_status lr_events_writer_finish(lr_events_writer *writer);
 
-/* Abandons and removes the file. NULL is allowed. */
+/* Removes the unfinished file and frees the writer. NULL is allowed. */
 LR_API void lr_events_writer_abandon(lr_events_writer *writer);
 
 /* Counts and corrections of a CASToR histogram. */

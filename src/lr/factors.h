@@ -22,17 +22,18 @@ typedef struct lr_crystal_product {
     const lr_lors *lors;
     const float *values; /* [num_crystals] */
     double scale;
-    const lr_log *log; /* receives the sentence about a lack of memory; NULL = none */
+    const lr_log *log; /* receives the error if memory runs out; NULL = none */
 } lr_crystal_product;
 
-/* The factors of LORs by this product, which must outlive the source. */
+/* A source of these products, as factors of LORs. The struct must outlive the source. */
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
 /* Sum over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if tilted modules are
  * combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
-/* A source of the values of LOR data; LORs that sparse data lack have 0. The data must outlive the source. */
+/* A source of the values of LOR data. LORs that are not in sparse data have the value 0. The data must outlive the
+ * source. */
 LR_API lr_lor_source lr_lor_data_source(const lr_lor_data *data);
 
 /* Units of an attenuation map. */
@@ -54,9 +55,10 @@ typedef struct lr_mu_map_params {
 /* Converts a map to 1/mm at 511 keV, in place, and logs its original unit. Hounsfield units H are converted by the two
  * straight lines of Carney et al., Method for transforming CT images for attenuation correction in PET/CT imaging, Med.
  * Phys. 33 (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) + 4.71e-2
- * above; 0 below -1000. Warns of maps that are 0, ten times too small or too large, or far off the axis.
+ * above; 0 below -1000. Warns about maps that are 0, ten times too small or too large, or far off the axis.
  * errors: LR_BAD_INPUT for values above 0.3/mm (lead has 0.18), which are probably Hounsfield units; for Hounsfield
- * units that hardly differ; and for a map that does not overlap the scanner's bore. The map is then unchanged. */
+ * units that are nearly equal everywhere; and for a map that does not overlap the scanner's bore. The map is then
+ * unchanged. */
 LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr_mu_map_params *params), (mu, params));
 
 /* The survival exp(-integral of mu) of both photons along the line of a LOR, which joins the centres of the two
@@ -78,7 +80,7 @@ typedef struct lr_attenuation_params {
 LR_SIZED(lr_attenuation_params, lr_attenuation *, lr_attenuation_create, (const lr_attenuation_params *params),
          (params));
 LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allowed */
-/* The factors of LORs by attenuation. The object must outlive the source. */
+/* A source of these survivals, as factors of LORs. The object must outlive the source. */
 LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 
 /* The product of up to eight sources. A source with get == NULL counts as 1. Plain data; must outlive the source made
@@ -86,18 +88,18 @@ LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 typedef struct lr_source_product {
     lr_lor_source sources[8];
     int num_sources;
-    const lr_log *log; /* receives the sentence about a lack of memory; NULL = none */
+    const lr_log *log; /* receives the error if memory runs out; NULL = none */
 } lr_source_product;
 
-/* The products as one source. The struct must outlive it. */
+/* The products as one source. The struct must outlive the source. */
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 
 /* Expected randoms from delayed coincidences by fan sums. D_c is the number of delayeds with an end in crystal c. If
- * counts are low, D is averaged over groups of crystals: crystals of equal p in all modules of a ring, or these groups
- * joined over crystal rings, or all crystals. The smallest groups with at least 50 ends on average are used. The
- * expected randoms of a LOR in coincidence are r_ij = scale * v_i * v_j. The values v are found such that the fan sums
- * of r are D; v is proportional to D if the fans of all crystals have equal sums (docs/method/common.md, "Expected
- * randoms"). scale makes the sum of r equal to the number of delayeds. */
+ * counts are low, D is averaged over groups of crystals. A group has the crystals with the same p in all modules of a
+ * ring, or those in all crystal rings, or all crystals. The smallest groups that have at least 50 ends on average are
+ * used. The expected randoms of a LOR in coincidence are r_ij = scale * v_i * v_j. The values v are found such that the
+ * fan sums of r are D; v is proportional to D if the fans of all crystals have equal sums (docs/method/common.md,
+ * "Expected randoms"). scale makes the sum of r equal to the number of delayeds. */
 typedef struct lr_randoms {
     float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;
@@ -110,8 +112,8 @@ typedef struct lr_randoms {
  * errors: NULL, logged; no delayeds at all is an error. */
 LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log);
 
-/* Like lr_randoms_estimate, but from given D_c, so that event lists need no array over all LORs. ends: [num_crystals],
- * D_c from the delayeds in coincidence. errors: also for ends that are negative or not finite. */
+/* Estimates randoms like lr_randoms_estimate, but from given D_c. Event lists then need no array over all LORs. ends:
+ * [num_crystals], D_c from the delayeds in coincidence. errors: also for ends that are negative or not finite. */
 LR_API lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log);
 LR_API void lr_randoms_destroy(lr_randoms *randoms); /* NULL is allowed */
 

@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* Forecast of the size of a computation with an operator. It is accurate to about 10 % if rows are similar. Fields that
- * do not apply are zero. */
+/* Forecast of the size of a computation with an operator. If rows are similar, it is accurate to about 10 %. Fields
+ * without a meaning for this computation are zero. */
 typedef struct lr_forecast {
     double rows;          /* number of rows expected */
     double elements;      /* elements of all rows */
     double kept_elements; /* elements that are at least `threshold` times the largest of their row */
-    double memory_bytes;  /* memory the call uses, in addition to the caller's arrays */
+    double memory_bytes;  /* memory that the call uses, in addition to the caller's arrays */
 } lr_forecast;
 
 /* The rows to compute: the rows of `choice` as in lr_operator_rows_part; with by_lor, the LORs of choice.part as in

@@ -29,7 +29,7 @@ typedef struct lr_image {
 /* A grid of this size, centred on the scanner. */
 LR_API lr_grid lr_grid_centred(const int size[3], const double voxel_mm[3]);
 
-/* Checks that sizes are positive, finite and at most 2^31 voxels; logs what is wrong. */
+/* Checks that sizes are positive, finite and at most 2^31 voxels. Otherwise logs an error. */
 LR_API lr_status lr_grid_check(const lr_grid *grid, const lr_log *log);
 
 /* nx * ny * nz. */

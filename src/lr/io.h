@@ -54,8 +54,8 @@ typedef enum lr_file_kind {
     LR_FILE_SESSION  /* a session of the viewer */
 } lr_file_kind;
 
-/* Guesses the kind of a file from the ending of its name and its first bytes, or from the ending alone if it cannot
- * be read. The readers check whether the file is complete. */
+/* Guesses the kind of a file from the ending of its name and its first bytes, or from the ending alone if it cannot be
+ * read. The readers check if the file is complete. */
 LR_API lr_file_kind lr_file_kind_of(const char *path);
 
 /* --- scanners --- */
@@ -78,7 +78,7 @@ LR_API lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, c
 /* Names of the built-in presets, NULL at the end. */
 LR_API const char *const *lr_scanner_presets(void);
 
-/* --- images: the format by the name's ending, else by how the file begins ---
+/* --- images: the format is given by the name's ending, else by the first bytes of the file ---
  *
  *     .nii .nii.gz   NIfTI-1, our frame = RAS+ millimetres
  *     .hv  + .v      Interfile as STIR has it
@@ -86,16 +86,16 @@ LR_API const char *const *lr_scanner_presets(void);
  *     .mhd + .raw, .mha   MetaImage (ITK): LPS
  *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
  *
- * Writers write float32. Readers accept other number types and byte orders, and bring axes into the order and
- * direction of our frame. They refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite
- * values (docs/formats/images.md). Readers need at most 4 bytes of memory per byte of voxels in the file, and some
- * MiB. For compressed NIfTI the limit is 4 bytes per expanded byte, or 64 bytes per byte of the file. */
+ * Writers write float32. Readers accept other number types and byte orders, and bring axes into the order and direction
+ * of our frame. They refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite values
+ * (docs/formats/images.md). Readers need at most 4 bytes of memory per byte of voxels in the file, and some MiB. For
+ * compressed NIfTI the limit is 4 bytes per expanded byte, or 64 bytes per byte of the file. */
 
 /* Reads an image that has a grid. errors: NULL, logged. */
 LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 
-/* lr_image_read that also accepts .npy arrays. An array has no grid, so its voxels are placed on `grid`. Other
- * formats ignore `grid`. grid NULL: .npy arrays are refused. */
+/* Reads an image like lr_image_read, but also accepts .npy arrays. An array has no grid, so its voxels are placed on
+ * `grid`. Other formats ignore `grid`. grid NULL: .npy arrays are refused. */
 LR_API lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log);
 
 /* Number of volumes in a file: the length of the fourth axis of a NIfTI file; 1 for other images; 0 if the file is
@@ -104,7 +104,8 @@ LR_API int lr_image_num_frames(const char *path);
 
 /* Reads one volume of a file; frame 1 is the first. errors: NULL, logged; also for a frame that does not exist. */
 LR_API lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log);
-/* lr_image_read_frame for large files. `progress` can stop it; the result is then NULL, without a message. */
+/* Reads a volume like lr_image_read_frame. `progress` can stop the reading; the result is then NULL, without a
+ * message. */
 LR_API lr_image *lr_image_read_watched(const char *path, int frame, const lr_progress *progress, const lr_log *log);
 
 /* Reads the grid only. */
@@ -119,7 +120,7 @@ LR_API lr_status lr_image_write(const char *path, const lr_image *image, const l
 /* Writes a text as a file. */
 LR_API lr_status lr_text_write(const char *path, const char *text, const lr_log *log);
 
-/* --- LOR data: HDF5, or STIR's projection data where the name ends in .hs --- */
+/* --- LOR data: HDF5, or STIR's projection data if the name ends in .hs --- */
 
 /* Writes LOR data. HDF5 keeps data dense or sparse, with /scanner and the numbering of LORs. .hs is a header with a
  * second file (.s) of float32 bins, of span 1 without mashing, for scanners of full rings. LORs between crystals at
@@ -131,17 +132,17 @@ LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const 
  * mashed views) are spread evenly over the pairs in coincidence, with a warning. Reading .hs needs 28 bytes per LOR
  * with counts, or 4 bytes per LOR of the scanner if at least a sixth have counts. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
-/* lr_lor_data_read for large files. `progress` can stop it; the result is then NULL, without a message. */
+/* Reads LOR data like lr_lor_data_read. `progress` can stop the reading; the result is then NULL, without a message. */
 LR_API lr_lor_data *lr_lor_data_read_watched(const char *path, const lr_lors *lors, const lr_progress *progress,
                                              const lr_log *log);
 
 /* Receives the values of a file in order, in pieces. some->index is NULL for dense data; `first` is the number of
- * values before this piece. The arrays live during the call. A status other than LR_OK ends the reading with that
+ * values before this piece. The arrays exist only during the call. A status other than LR_OK ends the reading with that
  * status. */
 typedef struct lr_lor_data_sink {
     lr_status (*take)(void *user, const lr_lor_data *some, int64_t first);
     void *user;
-    const lr_progress *progress; /* progress of reading, which it can stop; NULL = none */
+    const lr_progress *progress; /* progress of reading; can stop the reading; NULL = none */
 } lr_lor_data_sink;
 
 /* Reads LOR data piece by piece. HDF5: at most 2^18 values are in memory; .hs: all values. errors: as
@@ -183,7 +184,7 @@ typedef enum lr_matrix_format {
  * another run can continue them (`resumes`); docs/formats/matrix.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
-/* Input arrays that the elements depend on and the other parameters do not contain, such as maps and factors. */
+/* An input array, such as a map or factors, that elements depend on and that is in no other parameter. */
 typedef struct lr_matrix_input {
     const char *name;  /* name used in messages: "attenuation map" */
     const void *bytes; /* numbers without gaps between them */
@@ -256,16 +257,16 @@ typedef struct lr_matrix_written {
 LR_SIZED(lr_matrix_writer_params, lr_matrix_writer *, lr_matrix_writer_create, (const lr_matrix_writer_params *params),
          (params));
 
-/* Counts so far. Right after creation, `rows` is the number of leading rows that an earlier run has written; the
- * caller skips these rows. It is 0 unless the writer resumes. */
+/* Counts so far. Right after creation, `rows` is the number of leading rows that an earlier run has written; the caller
+ * skips these rows. `rows` is 0 unless the writer resumes. */
 LR_API lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer);
 
 /* The sink that writes rows, for lr_operator_rows, lr_operator_rows_part, lr_operator_lor_rows and
  * lr_operator_point_rows. */
 LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
 
-/* Completes the file and renames it to its path; frees the writer in any case. After a failure, saved rows are kept
- * as in lr_matrix_writer_abandon. */
+/* Completes the file and renames it to its path. Frees the writer, even after an error. After a failure, saved rows are
+ * kept as in lr_matrix_writer_abandon. */
 LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
 
 /* Abandons the file after a failure. The writer saves rows every 15 seconds; saved rows are kept in PATH.part for a
@@ -293,12 +294,12 @@ typedef struct lr_matrix_file_info {
     const int64_t *voxels;        /* [num_rows], or NULL */
     const double (*points_mm)[3]; /* [num_rows], or NULL */
     lr_selection part;            /* LORs whose elements are in the file; all fields zero: all LORs */
-    lr_mode mode;                 /* auto where it is not known */
+    lr_mode mode;                 /* auto = not known */
     int rays, samples[3], mu_steps;
     double threshold, dropped_sum, sum; /* sum: of all elements, before they were rounded */
     int64_t dropped_elements;
     const char *backend, *description, *factors; /* "" = not known; factors: "none" = no factors */
-    const char *share; /* known for npz, too: describes which part of which matrix the file is; "" = a whole matrix */
+    const char *share; /* name of the part and of its matrix, known for npz, too; "" = the file is a whole matrix */
 } lr_matrix_file_info;
 
 /* errors: NULL, logged: LR_BAD_INPUT for a file that is missing, damaged or no matrix, and for arrays of
@@ -328,10 +329,11 @@ typedef struct lr_matrix_join_params {
     const lr_log *log;
 } lr_matrix_join_params;
 
-/* Writes the file that a single run of all rows would have written; its arrays are equal bit for bit. Only `sum` and
- * `dropped_sum` are added up in another order. written: may be NULL. errors: LR_USAGE for formats that cannot be
- * combined; LR_BAD_INPUT for a file that is no part, parts of different matrices (the message names the difference), a
- * part that is missing or given twice, and damaged files; LR_FAILED; LR_CANCELLED. No files remain after an error. */
+/* Writes the file that a single run of all rows would have written, with the same bits in its arrays. Only `sum` and
+ * `dropped_sum` may differ by rounding, because they are added up in another order. written: may be NULL. errors:
+ * LR_USAGE for formats that cannot be combined; LR_BAD_INPUT for a file that is no part, parts of different matrices
+ * (the message names the difference), a part that is missing or given twice, and damaged files; LR_FAILED;
+ * LR_CANCELLED. No files remain after an error. */
 LR_SIZED(lr_matrix_join_params, lr_status, lr_matrix_join,
          (const lr_matrix_join_params *params, lr_matrix_written *written), (params, written));
 
@@ -367,9 +369,9 @@ typedef struct lr_checkpoint {
     lr_grid grid;
     int num_images;        /* 1 = an image; 2 = an image and its ML-EM image; or one guess per rank */
     int64_t num_values;    /* count of each: voxels, or coefficients of blobs */
-    float *images;         /* [num_images][num_values] finite, >= 0; owned by what was read */
-    int iterations;        /* iterations that made them */
-    int ranks;             /* number of ranks that made them */
+    float *images;         /* [num_images][num_values] finite, >= 0; owned if lr_checkpoint_read has made them */
+    int iterations;        /* number of iterations that made the images */
+    int ranks;             /* number of ranks that made the images */
     int frame;             /* list-mode frame, from 1; 0 = there are none */
     int guess_iterations;  /* iterations of guesses since they were last composed */
     int local_iterations;  /* distributed ML-EM: most iterations before the next exchange */

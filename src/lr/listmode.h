@@ -49,13 +49,13 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
 
 /* --- list mode --- */
 
-/* List mode: one value per event instead of one per LOR, with time of flight if the events have it. Source: Cui,
- * Pratx, Prevrhal, Levin: Fully 3D list-mode time-of-flight PET image reconstruction on GPUs using CUDA (Med. Phys.
- * 38, 2011), "the paper" below; equations and deviations are in docs/method/listmode.md.
+/* List mode: one value per event instead of one per LOR, with time of flight if the events have it. Source: Cui, Pratx,
+ * Prevrhal, Levin: Fully 3D list-mode time-of-flight PET image reconstruction on GPUs using CUDA (Med. Phys. 38, 2011),
+ * called "the paper" below. Equations, and differences from the paper, are in docs/method/listmode.md.
  *
  * The line of an event is the segment between the centres of its crystals on the detection plane
- * (lr_scanner_hit_centre). It is followed slice by slice. Slices are orthogonal to the grid axis closest to the
- * line's direction, the predominant direction. The element of event e and voxel v is
+ * (lr_scanner_hit_centre). It is followed slice by slice. Slices are orthogonal to the grid axis closest to the line's
+ * direction, the predominant direction. The element of event e and voxel v is
  *
  *     A(e, v) = T(e, slice of v) * K(e, v)
  *
@@ -136,23 +136,23 @@ typedef struct lr_lines {
 typedef struct lr_listmode_params {
     const lr_lors *lors; /* required if there are no lines; the operator uses its scanner */
     const lr_grid *grid; /* required; copied */
-    /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are
-     * ignored, so prompts and delayeds are treated alike */
+    /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are ignored, so that
+     * delayeds count like prompts */
     const lr_event *events;
     int64_t count;                   /* number of events, positive; columns and lines have their own */
     const lr_event_columns *columns; /* columns of events, instead of `events`; copied */
     /* lines of response instead of events, for the kernels tube and line, or for blobs. With lines, lors,
      * sensitivity_lines and seed are not used, and info and factors must be NULL */
     const lr_lines *lines;
-    /* tells which events have time of flight, and gives the resolution for each kind of crystals; if it has no
+    /* says which events have time of flight, and gives the resolution for each kind of crystals; if it has no
      * resolution, the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no
      * time of flight */
     const lr_events_info *info;
     /* [num_ranges + 1] ascending from 0 to count: range r has the events ranges[r] .. ranges[r + 1] - 1, fewer than
      * 2^31. Copied. NULL = ranges of nearly equal size */
     const int64_t *ranges;
-    /* 0 = 1. Events are sorted within each range, so projections of whole ranges are quickest. Use one range for each
-     * subset of each frame */
+    /* 0 = 1. Events are sorted within each range, so projections of whole ranges are fastest. There should be one range
+     * for each subset of each frame */
     int num_ranges;
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;
@@ -171,9 +171,9 @@ typedef struct lr_listmode_params {
      * 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
     int64_t sensitivity_lines;
     uint64_t seed;                           /* seed of the sample of LORs, if not all are used */
-    lr_operator *sensitivity_of;             /* list-mode operator with the same LORs, grid, kernel, factors, lines and
-                                              * seed, whose sensitivity is used here. It computes the sensitivity if it
-                                              * has not done so. Outlives this one; NULL = none */
+    lr_operator *sensitivity_of;             /* a list-mode operator with the same LORs, grid, kernel, factors, lines
+                                              * and seed. Its sensitivity is used here, and is computed first if
+                                              * necessary. It must outlive this operator; NULL = none */
     int sensitivity_part, sensitivity_parts; /* part of the sensitivity that this operator computes, if several
                                                 operators divide it: line number `sensitivity_part`, and every
                                                 sensitivity_parts-th line after it. The sum over all parts, from 0 on,
@@ -219,13 +219,13 @@ typedef struct lr_listmode_info {
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
-    double partition_seconds, sort_seconds; /* times of partitioning and sorting the events, by the device's clock if
-                                               the device did it */
+    double partition_seconds, sort_seconds; /* times for partitioning and sorting the events, by the device's clock if
+                                             * the device did this */
     int64_t sensitivity_lines;              /* number of LORs in the sensitivity; 0 = not computed yet */
     /* root mean square over voxels of the standard error, relative to the mean sensitivity; 0 = all LORs were used */
     double sensitivity_error;
     double sensitivity_worst; /* largest standard error of a voxel, relative to the voxel's value */
-    int64_t sensitivity_left; /* number of voxels set to 0 because too few LORs that cross them could be sampled */
+    int64_t sensitivity_left; /* number of voxels set to 0, because too few LORs that cross them could be sampled */
 } lr_listmode_info;
 
 /* The facts live as long as the operator. NULL for operators of other families. */

@@ -54,8 +54,8 @@ typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LO
 
 /* Receiver of messages.
  *
- * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for errors: it is then the
- *        status of the failing function, which a constructor cannot return.
+ * write: called with one complete sentence, no newline at its end. status: for an error, the status of
+ *        the function that failed, even if this is a constructor; otherwise LR_OK.
  * threads: `write` may be called from any thread of the library, one call at a time per operator.
  * A NULL `lr_log *` is valid everywhere and silent. */
 typedef struct lr_log {
@@ -63,7 +63,7 @@ typedef struct lr_log {
     void *user;
 } lr_log;
 
-/* Receiver of reports of long work, which can stop it.
+/* Receiver of progress reports of long work. It can stop the work.
  *
  * report: called from the thread that started the work. what: name of the current step, in lower case without full stop
  *         ("rendering the matrix"); progress: 0 <= done <= total. If it returns false, the work stops with
@@ -77,8 +77,8 @@ typedef struct lr_progress {
 /* The words for a status: "done", "failed", "usage", "bad input", "no device", "cancelled". */
 LR_API const char *lr_status_name(lr_status status);
 
-/* The sentence of the last error in a call of this thread. It is also kept if the call had no log, and if one of the
- * library's own threads failed. It is meaningful only directly after a call has failed, because a successful call may
+/* The sentence of the last error in a call of this thread. It is kept even if the call had no log, or if the error was
+ * in a thread of the library. It has a meaning only directly after a call has failed, because a successful call may
  * have tried something that failed. After a call that a progress callback has stopped, the status is LR_CANCELLED. The
  * text lives until the thread's next failure.
  * status: receives the status, LR_OK if nothing has failed yet; may be NULL. Returns "" if nothing has failed yet. */

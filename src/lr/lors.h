@@ -60,11 +60,11 @@ typedef struct lr_selection {
 /* Lists the LORs of a scanner. errors: NULL if no pair of modules is in coincidence, or if the tables of pairs would
  * take more than a quarter of the machine's memory. lr_lors_count finds the sizes without these tables. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
-/* lr_lors_create for scanners of very many modules. `progress` can stop it; the result is then NULL, without a
- * message. */
+/* Lists LORs like lr_lors_create, for scanners with very many modules. `progress` can stop the call; the result is then
+ * NULL, without a message. */
 LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress, const lr_log *log);
-/* Makes a layout of some module pairs of `all`, listed in part->pairs. LORs of other pairs are not in coincidence in
- * it. The scanner must outlive the result; `all` need not. Not for histo-images.
+/* Makes a layout of some module pairs of `all`, listed in part->pairs. In this layout, LORs of other pairs are not in
+ * coincidence. The scanner must outlive the result; `all` need not. Not for histo-images.
  * errors: NULL, logged: LR_USAGE for no pairs, or a list that is not ascending; LR_FAILED. */
 LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log);
 /* Destroying NULL is allowed. */
@@ -94,7 +94,7 @@ LR_API lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor);
  * histo-images. */
 LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2]);
 
-/* True if this LOR is in coincidence. */
+/* Returns true if this LOR is in coincidence. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 
 /* The part to which a LOR belongs, 0 .. interleave - 1, if LORs are divided into parts by their angle. Crystal
@@ -116,7 +116,7 @@ typedef struct lr_lor_data {
     float *values;  /* [count] */
 } lr_lor_data;
 
-/* Zeroed dense data for all LORs, or NULL. */
+/* Creates dense data of zeros for all LORs. errors: NULL, logged, if memory runs out. */
 LR_API lr_lor_data *lr_lor_data_create(const lr_lors *lors, const lr_log *log);
 
 /* Counts how often each LOR occurs in `events` (LOR numbers, any order; negative ones are
@@ -141,8 +141,8 @@ typedef struct lr_lor_span {
 } lr_lor_span;
 
 /* One number per LOR, computed on demand, so that no array over all LORs (some 10^8) is needed. `get` fills
- * values[span->count]. It is called only from the thread that owns the operator, and may start other threads.
- * Makers: lr/factors.h. */
+ * values[span->count]. It is called only from the thread that owns the operator, and may start other threads. Functions
+ * that make sources are in lr/factors.h. */
 typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
     void *user; /* get == NULL: no source */
@@ -159,7 +159,7 @@ LR_API lr_status lr_lor_span_crystals(const lr_lors *lors, const lr_lor_span *sp
 LR_API lr_status lr_lor_span_ends(const lr_lors *lors, const lr_lor_span *span, double (*ends_mm)[2][3],
                                   const lr_log *log);
 
-/* lr_lors_number for `count` pairs of crystals. numbers: [count]. All processors are used. */
+/* Finds LORs like lr_lors_number, for `count` pairs of crystals. numbers: [count]. All processors are used. */
 LR_API void lr_lors_numbers(const lr_lors *lors, const int32_t (*crystals)[2], int64_t count, int64_t *numbers);
 
 /* Number of values of a selection, including the values of interleaved LORs that are not selected. selection NULL: all

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORaster renders PET system matrices. This header brings in the whole library; each of the
- * headers below also stands alone, in C11 and C++17. */
+ * LORaster renders PET system matrices. This header includes the whole library. Each of the headers below can also be
+ * included alone, in C11 and C++17. */
 #ifndef LR_LR_H
 #define LR_LR_H
 

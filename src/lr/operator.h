@@ -26,21 +26,21 @@ typedef enum lr_mode {
     /* exact if the requested backend supports it and photons do not penetrate crystals or layers; else sampled */
     LR_MODE_AUTO = 0,
     LR_MODE_SAMPLED, /* rays x rays lines over each primary crystal's face */
-    LR_MODE_EXACT    /* solid angle of the clipped overlap */
+    LR_MODE_EXACT    /* solid angle in which a sample point sees both crystals, computed exactly */
 } lr_mode;
 
-/* The choice between keeping the matrix, computed once, and computing it in each projection. */
+/* The choice between a matrix that is computed once and kept, and elements that are computed in each projection. */
 typedef enum lr_store {
     /* keep the matrix if that saves time (`projections` below) and it is estimated to fit max_memory_bytes. A kept
      * element is a float32, with a relative error of 6e-8 */
     LR_STORE_AUTO = 0,
-    LR_STORE_YES, /* keep it; fail when it does not fit */
-    LR_STORE_NO   /* compute it anew in every projection */
+    LR_STORE_YES, /* keep the matrix; an error if it does not fit */
+    LR_STORE_NO   /* compute the elements in every projection */
 } lr_store;
 
 /* Zero fields are defaults. Pointers need to live as long as the operator, except log strings. */
 typedef struct lr_operator_params {
-    const lr_lors *lors; /* required; names the scanner */
+    const lr_lors *lors; /* required; the scanner's LORs */
     const lr_grid *grid; /* required; copied */
     /* "cpu", "raster", "compute", "native", NULL or "auto". Auto takes the first of these that supports the params and
      * finds a device: `compute` on a graphics processor, `native`, `compute` on a software renderer, `cpu`. A list such
@@ -53,8 +53,8 @@ typedef struct lr_operator_params {
     int mu_steps;                 /* K, samples of mu along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* factors (efficiencies, attenuation) that multiply the rows of LORs; NULL = 1. The
                                      struct is copied; its `user` must outlive the operator */
-    bool deterministic;           /* the same bits in every run, also in cases in which backend compute adds in any
-                                     order */
+    bool deterministic;           /* gives the same bits in every run, even where backend compute would otherwise add in
+                                     any order */
     /* true: crystals stop photons along their depth, not on the detection plane. Needs sampled mode and a backend other
      * than raster. Uses the scanner's attenuation, or that of LYSO with a warning. Always on for scanners with layers,
      * except if layers_alone is set */
@@ -86,9 +86,9 @@ typedef struct lr_operator_info {
     const char *backend; /* "cpu", "raster", "compute" or "native" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     bool is_gpu;         /* the device is a graphics processor */
-    /* reason why backends were skipped; NULL = none was. For a list of backends: the reasons why entries before
-     * `backend` could not be created (not logged). For auto: the reason why an available graphics processor is not used
-     * (also logged as a warning). */
+    /* reason why backends were skipped; NULL = no backend was skipped. For a list of backends: the reasons why entries
+     * before `backend` could not be created (not logged). For auto: the reason why an available graphics processor is
+     * not used (also logged as a warning). */
     const char *passed_over;
     lr_mode mode;     /* sampled or exact */
     bool penetration; /* crystals stop photons along their depth */
@@ -98,20 +98,20 @@ typedef struct lr_operator_info {
                              sensitivity is that of all LORs */
     bool of_lines;        /* true if the events are lines (lr_lines), whose sensitivity is A^T 1; of_events is then
                              true, too */
-    int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
+    int64_t num_elements; /* non-zeros of the stored matrix; 0 if it is not stored */
     int64_t memory_bytes; /* memory of the stored matrix */
     int rays;
     int samples[3];
     int mu_steps;
-    int threads;              /* largest number of threads it uses */
+    int threads;              /* largest number of threads that the operator uses */
     int64_t max_memory_bytes; /* limit that was requested; 0 = none */
-    double build_seconds;     /* creation, the stored matrix included */
+    double build_seconds;     /* time of creation, including the stored matrix */
     const lr_lors *lors;      /* the caller's, as given in the params */
     const lr_grid *grid;      /* grid of images; the operator's copy */
 } lr_operator_info;
 
-/* Builds an operator; with store, generates the matrix.
- * errors: NULL; the reason has gone to the log, with its status. */
+/* Builds an operator. If the matrix is to be stored, generates it.
+ * errors: NULL; the log has the reason, with its status. */
 LR_SIZED(lr_operator_params, lr_operator *, lr_operator_create, (const lr_operator_params *params), (params));
 
 /* Destroying NULL is allowed. */
@@ -125,19 +125,19 @@ LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
  * their `user` must outlive the calls. Must not be called during another call of the operator. */
 LR_API void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_progress *progress);
 
-/* Starts building the GPU programs for forward and back projection and for the sensitivity, in parallel. A graphics
- * driver can take some seconds for each the first time on a machine. Without this call, each program is built when
+/* Starts building the GPU programs for forward and back projection and for the sensitivity, in parallel. The first time
+ * on a machine, a graphics driver can take some seconds for each program. Without this call, each program is built when
  * it is first used. of_lists: true if projections select single LORs (lr_selection.lors).
  * errors: LR_FAILED for a program that the driver refuses immediately. */
 LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 
 /* Default points per axis, used for `samples` = 0. With these points, a voxel's sensitivity differs from the true mean
- * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). The
- * number along an axis is the smallest even one with a small enough spacing. The spacing must be at most 0.85 times the
- * scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of 1/60 of the
- * radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels
- * lies on the axis. More points along z are used if aligned crystal rings would give slices on the axis an error above
- * 1.2 %, or 4.5 % with a single point. */
+ * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). Along
+ * an axis, the number of points is the smallest even number with a small enough spacing. The spacing must be at most
+ * 0.85 times the scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of
+ * 1/60 of the radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column
+ * of voxels lies on the axis. More points along z are used if aligned crystal rings would give slices on the axis an
+ * error above 1.2 %, or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
@@ -178,7 +178,7 @@ LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, 
 LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
 /* Sensitivity, image = A^T 1. The sensitivity of all LORs is computed once and kept, at the operator's place if it has
- * one. The sensitivity of a part is the divisor of an OSEM subset. LORs out of coincidence have A = 0 and add nothing.
+ * one. OSEM divides by the sensitivity of a part in each subset. LORs out of coincidence have A = 0 and add nothing.
  * Backends that pick a part from all LORs (lr_operator_forward) allocate an array of all LORs. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
@@ -191,16 +191,16 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
  * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
-/* The place at which the operator computes; NULL = the host. Vectors created at this place need not be copied. The
- * place lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
+/* The place where the operator computes; NULL = the host. Vectors created at this place need not be copied. The place
+ * lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
  * device: backend raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
  * "Tilted pairs"), that is without mu-map, without modules in front of others and without `deterministic`; compute and
  * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix have none. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds of the last projection by the device's clock, without transfers to the host; 0 if not measured. The call
- * waits for that projection: lr_operator_forward and lr_operator_back may return before vectors at the operator's
- * place are complete. */
+ * waits until this projection is finished, because lr_operator_forward and lr_operator_back may return before vectors
+ * at the operator's place are complete. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
 /* Time of all passes of one kind in a projection. */
@@ -214,8 +214,8 @@ enum { LR_MOST_DEVICE_PASSES = 4 };
  * backend raster measures passes; other backends return 0. */
 LR_API int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes);
 
-/* One row of the matrix: the probabilities of one voxel, or one point, for each LOR. lor is sorted and without
- * repeats, probability > 0. The library owns the arrays; they live during the call. */
+/* One row of the matrix: the probabilities of one voxel, or one point, for each LOR. lor is sorted and without repeats,
+ * probability > 0. The library owns the arrays, which exist only during the call. */
 typedef struct lr_row {
     int64_t row; /* voxel's row in the grid, or index of the point */
     int64_t count;
@@ -232,7 +232,7 @@ typedef struct lr_row_sink {
 /* Rows of voxels begin <= row < end, each the mean over its sample points. */
 LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink);
 
-/* A choice of rows and LORs. Zero fields: no row, every LOR. */
+/* A choice of rows and LORs. All fields zero: no rows, and all LORs. */
 typedef struct lr_row_choice {
     int64_t begin, end;       /* voxels begin <= row < end; unused if `voxels` is set */
     const int64_t *voxels;    /* these voxels instead, ascending and without repeats */
@@ -246,7 +246,7 @@ typedef struct lr_row_choice {
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
 /* Counts the elements of the chosen rows, so that memory for them can be allocated once. counts: [rows of the choice],
- * in its order. The counts are exact. The work is that of computing the rows, except if the matrix is stored.
+ * in its order. The counts are exact. Counting takes as long as computing the rows, unless the matrix is stored.
  * lr_operator_forecast_rows (lr/forecast.h) estimates the sum of the counts from a sample. */
 LR_API lr_status lr_operator_count_rows(lr_operator *op, const lr_row_choice *choice, int64_t *counts);
 
@@ -266,7 +266,7 @@ LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_m
 /* One pixel of a correspondence image: one line through the point and the primary module. */
 typedef struct lr_pixel {
     float module; /* first module that the line hits on the other side of the point, or -1 */
-    float r, s;   /* crystal on it; -1 where module is -1 */
+    float r, s;   /* its crystal; -1 if module is -1 */
     /* probability carried by the line; 0 in a gap, out of coincidence, or if `module` is the primary of the two
      * modules */
     float weight;
@@ -287,14 +287,14 @@ LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], 
 /* Result of lr_row_compare. Ratios to a reference that is zero are NaN. */
 typedef struct lr_row_error {
     int64_t num_elements;   /* non-zeros of the reference */
-    double sum;             /* of the reference */
+    double sum;             /* sum of the reference */
     double largest;         /* largest element of the reference */
     double relative_l2;     /* |row - reference| / |reference|, over elements */
     double sum_error;       /* (sum of row - sum) / sum: the error of the sensitivity */
     double largest_error;   /* largest |row - reference| of an element / largest */
-    int64_t num_missed;     /* non-zeros of the reference that the row lacks */
-    double missed_weight;   /* their share of `sum` */
-    int64_t num_unexpected; /* non-zeros of the row that the reference lacks */
+    int64_t num_missed;     /* non-zeros of the reference that are not in the row */
+    double missed_weight;   /* fraction of `sum` in these elements */
+    int64_t num_unexpected; /* non-zeros of the row that are not in the reference */
 } lr_row_error;
 
 /* Compares two rows of the same point or voxel; lr_row.row is ignored. */

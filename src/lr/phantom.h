@@ -18,8 +18,9 @@ extern "C" {
  *            lattices spaced by twice their diameter. Needs a radius of 9.6 mm.
  * "spheres": a cylinder of activity 0.25 along the whole grid; in its middle plane six spheres of
  *            activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
- *            60 degrees apart, the smallest on +x; their diameters are to the cylinder's as 10, 13,
- *            17, 22, 28 and 37 mm to 228.8 mm. Parts beyond the grid are not drawn.
+ *            60 degrees apart, the smallest on +x. If the cylinder has a diameter of 228.8 mm, those of
+ *            the spheres are 10, 13, 17, 22, 28 and 37 mm; they grow in proportion to the cylinder.
+ *            Parts beyond the grid are not drawn.
  * "six-spheres": a cylinder along the whole grid and, in its middle plane, six equal spheres of
  *            activity 1, 60 degrees apart from +x; with a radius of 175 mm the spheres have a
  *            diameter of 10 mm and lie 75 mm from the axis, as in paper 1 of lr/direct.h.
@@ -36,7 +37,7 @@ typedef struct lr_phantom_params {
     const lr_log *log;
     const lr_progress *progress;
     const double *at_mm; /* [3] place of "line" (x and y) and "point", in the scanner's frame */
-    double value;        /* every voxel is multiplied by it, for a mu-map of water by 0.0096; 0 = 1 */
+    double value;        /* factor for every voxel, such as 0.0096 for a mu-map of water; 0 = 1 */
 } lr_phantom_params;
 
 /* Draws a phantom. errors: NULL, logged, for an unknown name or a phantom that does not fit; LR_CANCELLED. */

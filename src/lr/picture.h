@@ -48,13 +48,13 @@ typedef struct lr_text_style {
     int size_px; /* size of the letters (an em), up to 4,096; 0 = 13 */
     int most_px; /* largest width; longer text is cut and ends with an ellipsis; 0 = up to the picture's edge */
     bool bold;
-    bool upwards; /* text is turned a quarter turn to the left and reads from below */
+    bool upwards; /* the text is rotated by 90 degrees and reads upwards */
 } lr_text_style;
 
 /* Writes one line of UTF-8 in DejaVu Sans. corner: the top left corner of the text, after the turn if it reads upwards.
  * Control characters show as blanks, and bytes that are not UTF-8 as '?'. Nothing is written if not even the ellipsis
- * fits. Only the first 1,023 bytes are written. If memory runs out, the text is left out; the functions below that make
- * whole pictures log one warning of this per process. */
+ * fits. Only the first 1,023 bytes are written. If memory runs out, the text is left out; functions below that make
+ * whole pictures then log a warning, once per process. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
 /* The width in pixels of a whole text, and the height in pixels of any line. */
@@ -122,12 +122,12 @@ typedef enum lr_correspondence_view {
 
 /* Parameters of lr_picture_correspondence. Zero fields are defaults. */
 typedef struct lr_correspondence_params {
-    const lr_pixel *pixels; /* as lr_operator_picture fills them */
+    const lr_pixel *pixels; /* pixels from lr_operator_picture */
     const lr_scanner *scanner;
     int module; /* the primary module, which the picture shows */
     int rays;   /* R of the pixels */
     lr_correspondence_view view;
-    double high;       /* weight at the end of the map; 0 = the largest */
+    double high;       /* weight at the end of the colour map; 0 = the largest weight */
     int zoom;          /* screen pixels per pixel, at least 1; 0 = such that the longer side has about 256 */
     bool crystal_grid; /* thin lines between the primary's crystals, if crystals are at least 4 screen pixels wide */
     bool labelled;     /* axes in mm at the left and below, and a legend of the false colours or a colour bar at the
@@ -144,14 +144,14 @@ LR_SIZED(lr_correspondence_params, lr_picture *, lr_picture_correspondence, (con
 
 /* Rows of one point, restricted to one primary module. */
 typedef struct lr_comparison_params {
-    const lr_pixel *pixels; /* pixels of the point with the primary, as lr_operator_picture fills them; they give the
-                               position of each element on the primary's crystals */
+    const lr_pixel *pixels; /* pixels of the point with the primary, from lr_operator_picture; they give the position of
+                               each element on the primary's crystals */
     int pixel_rays;         /* R of the pixels: number of pixels per crystal and axis */
     const lr_lors *lors;
     int module; /* the primary */
     const lr_row *exact;
     const lr_row *sampled; /* [num_sampled] */
-    const int *rays;       /* [num_sampled], the R of each */
+    const int *rays;       /* [num_sampled] R of each row */
     int num_sampled;
     const char *title;    /* NULL = none */
     const char *subtitle; /* NULL = none */
@@ -181,14 +181,14 @@ typedef struct lr_slice_params {
     const lr_image *image;
     lr_plane plane;
     double position_mm;   /* position along the plane's normal; the nearest slice is shown */
-    double pixels_per_mm; /* 0 = such that the longer side has about 256 pixels. A whole number of pixels per voxel if a
-                             voxel has at least one */
+    double pixels_per_mm; /* 0 = the longer side has about 256 pixels, and voxels of at least one pixel have a whole
+                             number of pixels */
     double low, high;     /* ends of the colour map; both 0: from 0, or the least value if negative, to the slice's
                              largest value */
     lr_colour_map colours;
     bool axes;        /* axes in mm at the left and below */
-    bool scale_bar;   /* a bar of 1, 2 or 5 times a power of ten mm under the slice */
-    bool colour_bar;  /* a colour bar at its right */
+    bool scale_bar;   /* a scale bar under the slice; its length in mm is 1, 2 or 5 times a power of ten */
+    bool colour_bar;  /* a colour bar at the right of the slice */
     const char *unit; /* unit on the colour bar */
     const lr_log *log;
 } lr_slice_params;
@@ -208,7 +208,7 @@ typedef struct lr_diagnosis_params {
 
 /* A new picture with a white background. It shows the modules' boxes from +z along the axis (x to the right, y upwards)
  * and from the side (z to the right, y upwards), with axes in mm. The field of view is a circle labelled with its
- * diameter, and the grid is a rectangle. Modules that a suspicion names are red and numbered. A legend and the findings
+ * diameter, and the grid is a rectangle. Modules with probable errors are red and numbered. A legend and the findings
  * are below. errors: NULL, logged. */
 LR_SIZED(lr_diagnosis_params, lr_picture *, lr_picture_diagnosis, (const lr_diagnosis_params *params), (params));
 

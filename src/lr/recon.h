@@ -98,9 +98,9 @@ typedef struct lr_recon_params {
     const lr_vector *additive; /* b >= 0, [num_lors]; with data_lors it may have values for these LORs only; NULL =
                                   none, or additive_source */
     lr_lor_source additive_source; /* b >= 0, used if additive is NULL; get == NULL = none */
-    /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. It is
-     * required if the additive term has values for data_lors only. With dense data it is used only in list mode
-     * (lr/listmode.h), because the additive terms of events do not add up to this sum */
+    /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. A
+     * value is required if the additive term has values for data_lors only. With dense data it is used only in list
+     * mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
     double additive_sum;
     const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
                                  explains the counts minus the additive term */
@@ -136,11 +136,11 @@ typedef struct lr_recon_params {
     const lr_progress *progress;
 } lr_recon_params;
 
-/* Updates the image with one subset of LORs after another. Each subset has its own sensitivity. The subsets are
- * chosen so that each sees the object evenly (lr_osem_interleave).
+/* Updates the image with one subset of LORs after another. Each subset has its own sensitivity. The subsets are chosen
+ * so that each sees the object evenly (lr_osem_interleave).
  *
- * A subset leaves voxels that it does not see unchanged. A subset is skipped with a warning if it has no counts, or
- * if the estimate is 0 on all its LORs with counts.
+ * A subset leaves voxels that it does not see unchanged. A subset is skipped with a warning if it has no counts, or if
+ * the estimate is 0 on all its LORs with counts.
  *
  * Images are at the operator's place if they fit half of its memory, or the operator's max_memory_bytes; otherwise they
  * are on the host. With dense data, the same applies to measured and estimated values. Vectors at the operator's place
@@ -151,7 +151,7 @@ typedef struct lr_recon_params {
  *
  * Dense data and additive terms in float32 at the operator's place are used without a copy if the LORs of a subset are
  * consecutive; otherwise a subset's values are gathered at this place. Vectors in float64, or at the place of another
- * device, are first copied to the operator's place, once; lr_vector_copy tells which of these copies pass through the
+ * device, are first copied to the operator's place, once; lr_vector_copy says which of these copies pass through the
  * host. Sparse data, and data for operators without a place (lr_operator_place), are copied to the host once.
  * Sensitivities and the start image are computed at the operator's place. Two kinds of sensitivities pass through the
  * host: that of a scanner's events, once for each operator, and those for RAMLA's own_steps.
@@ -305,9 +305,10 @@ typedef struct lr_mlem_params {
 LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_vector *image), (params, image));
 
 /* Finds the number of parts into which LORs must be divided by their angle (lr_lors_turn) so that subsets see the
- * object evenly. It is a divisor of the number of subsets; 1 = whole module pairs suffice, as they always do for
- * histo-images. It is computed from lines through points between the modules, and logged. docs/method/common.md,
- * "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */
+ * object evenly. The number of parts is a divisor of the number of subsets. 1 = subsets can have whole module pairs, as
+ * always for histo-images. The number is computed from lines through points between the modules, and logged.
+ * docs/method/common.md, "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs
+ * out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
 /* Assigns whole module pairs to subsets: subset_of[lors->num_pairs], 0 .. subsets-1. The result is the same in every
@@ -316,11 +317,12 @@ LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *inter
  * for fewer than 1 or more than num_pairs subsets; LR_FAILED if memory runs out. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log);
 
-/* The order in which subsets are visited: subset order[n] is the n-th, [subsets]. Each subset is far from the subsets
- * visited before it, as Herman and Meyer recommend (Algebraic reconstruction techniques can be made computationally
- * efficient, IEEE Trans. Med. Imag. 12, 1993). The step from subset to subset is the golden section of their number,
- * rounded to the nearest step that visits every subset. The order in their paper, by prime factors, has two drawbacks:
- * a prime number of subsets is visited in sequence, and all subsets of even angles come before the odd ones. */
+/* The order in which subsets are visited. order: [subsets]; subset order[n] is the n-th. Each subset is far from the
+ * subsets visited before it, as Herman and Meyer recommend (Algebraic reconstruction techniques can be made
+ * computationally efficient, IEEE Trans. Med. Imag. 12, 1993). The step from subset to subset is the golden section of
+ * their number, rounded to the nearest step that visits every subset. The order in their paper, by prime factors, has
+ * two drawbacks: a prime number of subsets is visited in sequence, and all subsets of even angles come before the odd
+ * ones. */
 LR_API void lr_osem_visits(int subsets, int32_t *order);
 
 #ifdef __cplusplus

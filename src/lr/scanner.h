@@ -56,20 +56,19 @@ typedef struct lr_layer {
     double mu_per_mm;    /* attenuation of its crystals */
 } lr_layer;
 
-/* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence when every rule that
- * is on holds; see lr_lors. */
+/* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence if it obeys all rules
+ * that are on; see lr_lors. */
 typedef struct lr_coincidence {
     double field_of_view_mm;     /* diameter of the field of view: the line through the crystals' centres must pass the
                                     z axis within half of it */
-    int min_module_difference;   /* least difference of the modules' positions around the ring */
+    int min_module_difference;   /* smallest difference of the modules' positions around the ring */
     bool limits_ring_difference; /* true if the next field is used */
     int max_ring_difference;     /* largest difference of crystal rings */
 } lr_coincidence;
 
-/* Plain data, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and
- * never changed afterwards. Invariants: at least two modules, unit orthogonal axes, positive sizes,
- * face <= pitch, inward normals, no two modules' front faces or crystal boxes overlapping by more
- * than 1e-6 mm. */
+/* A scanner, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and never changed afterwards.
+ * It has at least two modules, unit orthogonal axes, positive sizes, face <= pitch and inward normals. Front faces or
+ * crystal boxes of two modules overlap by at most 1e-6 mm. */
 typedef struct lr_scanner {
     char *name;
     int num_modules;

@@ -23,14 +23,14 @@ typedef enum lr_place_kind {
     LR_PLACE_CUDA      /* memory of a CUDA device */
 } lr_place_kind;
 
-/* A place at which vectors are stored: the host's memory, or that of an OpenGL or CUDA device. A place has holders:
- * callers, vectors and operators that use it; it is freed after the last one (lr_place_close). Threads: one at a time
- * at an OpenGL or CUDA place.
+/* A place at which vectors are stored: the host's memory, or that of an OpenGL or CUDA device. A place has holders,
+ * which are the callers, vectors and operators that use it. It is freed when the last holder is gone (lr_place_close).
+ * Threads: one at a time at an OpenGL or CUDA place.
  *
  * A CUDA place queues all work on one stream, in the order of the calls. Some calls return only after the stream has
- * finished all queued work: copies from or to the host, sums, lr_vector_destroy of a vector that the library
- * allocated, and the last lr_place_close. All other calls return once their work is queued. Every call leaves the
- * thread's current CUDA device as it was. */
+ * finished all queued work: copies from or to the host, sums, lr_vector_destroy of a vector that the library allocated,
+ * and the last lr_place_close. All other calls return once their work is queued. Every call leaves the thread's current
+ * CUDA device as it was. */
 typedef struct lr_place lr_place;
 
 /* Zero fields are defaults. */
@@ -73,10 +73,10 @@ LR_API lr_place *lr_place_keep(lr_place *place);
 LR_API void lr_place_close(lr_place *place);
 
 /* Reserves the place's device for the calling thread until lr_place_release. Calls can be nested: each needs one
- * lr_place_release, and the last one frees the device. Use them around a sequence of projections and operations.
- * Otherwise each of these acquires and releases an OpenGL context, which waits for the device and takes about 50 us.
- * Other threads cannot use the place while it is reserved. For the host and NULL, both calls do nothing. errors:
- * LR_NO_DEVICE if the context cannot be acquired, LR_FAILED. */
+ * lr_place_release, and the last release frees the device. Both calls belong around a sequence of projections and
+ * operations. Without them, each projection or operation acquires and releases an OpenGL context, which waits for the
+ * device and takes about 50 us. Other threads cannot use the place while it is reserved. For the host and NULL, both
+ * calls do nothing. errors: LR_NO_DEVICE if the context cannot be acquired, LR_FAILED. */
 LR_API lr_status lr_place_hold(lr_place *place);
 LR_API void lr_place_release(lr_place *place);
 
@@ -96,11 +96,11 @@ typedef struct lr_vector {
     int64_t count;
     lr_precision precision;
     void *values;               /* host: [count] float or double; device: NULL */
-    int64_t begin;              /* device: index of its first number in the storage */
+    int64_t begin;              /* device: index of the vector's first number in the storage */
     lr_place *place;            /* NULL = the host, all processors */
     struct lr_storage *storage; /* memory that the library allocated, or the caller's device memory; NULL = the caller's
                                    array on the host */
-    bool is_part;               /* true if it is a part of another vector (lr_vector_part), and valid only as long as
+    bool is_part;               /* true if this is a part of another vector (lr_vector_part), and valid only as long as
                                    that vector */
 } lr_vector;
 
@@ -151,19 +151,19 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
 LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_cuda,
          (const lr_vector_params *params, void *memory, lr_vector *vector), (params, memory, vector));
 
-/* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
+/* A buffer of the context with which an OpenGL place shares objects (lr_place_params.shared). */
 typedef struct lr_vector_gl_buffer {
     unsigned buffer; /* name of the buffer, which must exist as long as the vector */
     void *after;     /* GLsync, flushed by the caller; NULL = none. The device waits for it before it uses the vector.
                         The library deletes it and sets the field to NULL */
 } lr_vector_gl_buffer;
 
-/* Makes a vector at an OpenGL place (params->place) from the first params->count numbers of the buffer. The caller
- * owns the buffer but must not use it from this call on. To use it again, call lr_place_fence after the last use of
- * the vector and wait for that fence. To give the buffer back to the library, destroy the vector and wrap the buffer
- * again. The caller deletes the buffer after lr_vector_destroy. On failure *vector is zero and the caller keeps
- * buffer->after. errors: LR_USAGE for a name that is no buffer, a buffer that is too short, or a place that shares
- * no objects; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
+/* Makes a vector at an OpenGL place (params->place) from the first params->count numbers of the buffer. The caller owns
+ * the buffer but must not use it from this call on. Before the caller uses the buffer again, it calls lr_place_fence
+ * after the last use of the vector, and waits for this fence. To give the buffer back to the library, destroy the
+ * vector and wrap the buffer again. The caller deletes the buffer after lr_vector_destroy. On failure *vector is zero
+ * and the caller keeps buffer->after. errors: LR_USAGE for a name that is no buffer, a buffer that is too short, or a
+ * place that shares no objects; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_gl,
          (const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector), (params, buffer, vector));
 
@@ -173,8 +173,8 @@ LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_gl,
  * */
 LR_API lr_status lr_place_fence(lr_place *place, void **done);
 
-/* Numbers begin .. begin + count - 1 of a vector, without a copy. The part is valid as long as the vector. A range
- * beyond the vector is clipped. */
+/* Numbers begin .. begin + count - 1 of a vector, without a copy. The part is valid as long as the vector. A range that
+ * is too long is cut. */
 LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t count);
 
 /* Copies between any two places and precisions; double is rounded to float. A copy between the host and a device

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The interface of backends. It is the only header of this folder that backends include. */
+ * The interface of backends: the only header of this folder that backends include. */
 #ifndef LR_OPERATOR_BACKEND_H
 #define LR_OPERATOR_BACKEND_H
 
@@ -11,7 +11,7 @@
 #include <lr/recon.h>
 #include <stdio.h>
 
-/* Parameters of a backend. The facade has checked them and replaced all defaults. The pointers outlive the backend. */
+/* Parameters of a backend, checked by the facade, with all defaults filled in. All pointers outlive the backend. */
 struct lr_backend_params {
     const lr_scanner *scanner;
     const lr_lors *lors;
@@ -25,7 +25,7 @@ struct lr_backend_params {
     int device;
     const lr_shared_context *shared; /* or NULL */
     bool deterministic, penetration;
-    int64_t max_memory_bytes; /* 0 = as reported by the device */
+    int64_t max_memory_bytes; /* 0 = memory that the device reports */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -41,15 +41,15 @@ static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *p
 
 /* --- whole updates --- */
 
-/* The needs of a reconstruction that consists of whole updates. */
+/* Requirements of a reconstruction that consists of whole updates. */
 struct lr_update_plan {
     int num_subsets;
     lr_recon_algorithm algorithm;
     bool has_additive, has_factors;
 };
 
-/* The measured data of one subset, in single precision and in the order of the part. Each vector is on the host or at
- * the backend's place. */
+/* The measured data of one subset, in single precision and in the order of the part's LORs. Each vector is on the host
+ * or at the backend's place. */
 struct lr_update_data {
     const lr_selection *part; /* selection of module pairs; NULL = all LORs */
     const lr_vector *measured;
@@ -62,12 +62,12 @@ struct lr_update {
     double lambda; /* step length, for RAMLA only */
 };
 
-/* Functions of a backend that computes whole updates of an image, without waiting for the device within an iteration.
- * The backend owns the image and the data, and may store them in any layout. Vectors passed to the functions are on the
- * host or at the backend's place, in single precision. Images are [num_voxels]. */
+/* Functions of a backend that computes whole updates of an image. Within an iteration they do not wait for the device.
+ * The image and the data belong to the backend, which may store them in any layout. Vectors passed to the functions are
+ * on the host or at the backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
-    /* Begins updates by this plan and drops all data that were loaded before. If the device cannot hold the plan's
-     * data, *has_room is false and the result is LR_OK. */
+    /* Begins updates by this plan and drops all earlier data. If the device has no room for the data, *has_room is
+     * false and the result is LR_OK. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
     lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
     lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of the loaded data */
@@ -96,9 +96,10 @@ struct lr_backend_fns {
     bool computes_in_double;
     bool has_parts;
     bool is_never_kept;    /* LR_STORE_AUTO never stores this backend's matrix */
-    bool lists_by_all;     /* with has_parts: lists of single LORs are no parts; the facade picks their values from
-                            * those of all LORs */
-    int voxel_bytes;       /* most bytes per voxel that a projection needs, including its copy of the image */
+    bool lists_by_all;     /* with has_parts: true if a list of single LORs cannot be a part; the facade then takes
+                            * their values from the values of all LORs */
+    int voxel_bytes;       /* largest number of bytes per voxel that a projection needs, including the backend's copy of
+                            * the image */
     bool projects_by_rows; /* every projection computes whole rows, so that a part takes as long as all LORs */
     bool ones_by_angle;    /* back with `in` NULL also takes an interleaved part, if all kinds of rows have the
                             * angles of a part (lr_turn_shift); it skips LORs outside the part */
@@ -110,15 +111,15 @@ struct lr_backend_fns {
     lr_status (*blank)(void *self, const lr_selection *part, lr_vector *values);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
-    double (*device_seconds)(void *self); /* time of the last projection, s; may wait for it */
-    double (*device_clock)(void *self);   /* time of all projections so far, s; may wait for the last one; NULL = not
+    double (*device_seconds)(void *self); /* time of the last projection, s; may wait for its end */
+    double (*device_clock)(void *self);   /* total time of projections, s; may wait for the last one; NULL = not
                                            * known */
-    /* lr_operator_device_passes; NULL = not distinguished */
+    /* lr_operator_device_passes. NULL = the backend does not distinguish passes. */
     int (*device_passes)(void *self, lr_device_pass *passes);
     /* Starts to build the programs of `project` and a sensitivity, so that they are built in parallel before
      * their first calls. lists: true if parts will be lists of single LORs, and sensitivities will be of all LORs. */
     lr_status (*prepare)(void *self, bool lists);
-    /* Builds the programs of `picture`, so that a driver that cannot build them is noticed before the first picture. */
+    /* Builds the programs of `picture`. If a driver cannot build them, this is known before the first picture. */
     lr_status (*prepare_picture)(void *self);
     const struct lr_backend_updates *updates;
     /* lr_direct_device_attributes; NULL = not known */
@@ -132,7 +133,7 @@ struct lr_backend_fns {
 struct lr_backend {
     const struct lr_backend_fns *fns;
     void *self;
-    lr_place *place; /* the backend's own place, if it takes vectors there as well as on the host; NULL = none */
+    lr_place *place; /* a place of the backend where it takes vectors, as it does on the host; NULL = none */
     char device[160];
     bool is_gpu;      /* the device is a graphics processor */
     bool is_emulated; /* the device is a renderer in software */
@@ -148,8 +149,8 @@ static inline void lr_backend_on_host(struct lr_backend *backend, const struct l
              kernels != NULL ? ", " : "", kernels != NULL ? kernels : "");
 }
 
-/* Constructors, one for each backend. A constructor that fails logs the reason. It changes at most backend->is_gpu:
- * true if a graphics processor was found, but cannot do this work. */
+/* The constructors of backends. If a constructor fails, it logs the reason. Of *backend it then changes at most is_gpu,
+ * which becomes true if a graphics processor was found but cannot do this work. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);

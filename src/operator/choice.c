@@ -14,7 +14,7 @@
 
 /* --- the table --- */
 
-/* Constructors of the backends in plugins. Each constructor loads its plugin. */
+/* Constructors of backends that are in plugins. Each one loads its plugin. */
 #define FROM_PLUGIN(name, plugin, member, params_struct)                                                               \
     static lr_status name(const struct params_struct *params, struct lr_backend *backend)                              \
     {                                                                                                                  \
@@ -34,7 +34,7 @@ static lr_status arrange_by_cuda(struct lr_listmode_events *events, const struct
     return cuda != NULL ? cuda->arrange(events, params) : LR_NO_DEVICE;
 }
 
-/* The backends of all families. "auto" tries the backends of a family in this order. */
+/* The backends of all families. "auto" tries those of one family in this order. */
 static const struct lr_backend_choice backends[] = {
     {.name = "compute", .place = LR_PLACE_GL, .has_exact = true, .has_penetration = true, .create = create_compute},
     {.name = "native", .has_exact = true, .has_penetration = true, .create = lr_native_backend_create},
@@ -71,7 +71,7 @@ static bool fits(const struct lr_backend_choice *choice, const struct wish *wish
            (!wish->hiding || choice->has_hiding);
 }
 
-/* Writes the names of the backends that fit as "NAME, NAME"; "" if no backend fits. */
+/* Writes the names of all fitting backends as "NAME, NAME", or "" if none fits. */
 static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text, size_t size)
 {
     text[0] = '\0';
@@ -80,7 +80,7 @@ static void list_names(const struct lr_choices *choices, const struct wish *wish
             lr_names_add(text, size, choices->list[k].name);
 }
 
-/* Finds a backend by its name. errors: NULL, logged, if no backend has this name. */
+/* Finds a backend by its name. Returns NULL, and logs an error, if no backend has this name. */
 static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name,
                                                    const lr_log *log)
 {
@@ -109,7 +109,7 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
     if (choice == NULL) return LR_USAGE;
     if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
     if (!fits(choice, &wish)) {
-        /* Reports the property that the backend lacks, and the backends that have it. */
+        /* The error names the property that the backend lacks, and the backends that have it. */
         char names[128];
         list_names(choices, &wish, names, sizeof(names));
         if (wish.hiding) {
@@ -148,20 +148,20 @@ static void note_passed_over(struct lr_operator *op, const char *name)
              name, reason);
 }
 
-/* The state of "auto", which tries several backends, one after the other. */
+/* The state of "auto" while it tries backends one after the other. */
 struct search {
     const struct lr_choices *choices;
     struct wish wish;
-    bool is_refused;     /* true if a backend has the required properties but cannot run here */
-    bool is_gpu_refused; /* true if one of these backends has found a graphics processor */
-    char why[1200];      /* reason why the most recent backend was not taken */
+    bool is_refused;     /* true if some backend has the required properties but cannot run on this machine */
+    bool is_gpu_refused; /* true if such a backend has found a graphics processor */
+    char why[1200];      /* reason why the last tried backend was not taken */
     /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
-    bool has_asked, has_hardware; /* OpenGL has been asked for hardware; it has hardware */
+    bool has_asked, has_hardware; /* OpenGL was asked if it has hardware; its answer */
 };
 
-/* Takes a backend. The log names it, and gives the reason why earlier backends were not taken. */
+/* Takes a backend. The log names it, and says why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {
@@ -174,8 +174,8 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     return LR_OK;
 }
 
-/* Tries only the references, or only all other backends. LR_NO_DEVICE = no backend was taken, but search->emulated may
- * be a backend on a software renderer. */
+/* Tries either the references or all other backends. LR_NO_DEVICE = no backend was taken; search->emulated may then be
+ * a backend on a software renderer. */
 static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
 {
     for (int k = 0; k < search->choices->count; k++) {
@@ -199,14 +199,14 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
         op->log_filter.holds_refusals = true;
         const lr_status status = create(op, search->choices, choice, &backend);
         op->log_filter.holds_refusals = false;
-        if (status == LR_USAGE && choice->family != LR_CORRESPONDENCE) /* another backend would ignore a wish of the
-                                                                        * caller */
+        if (status == LR_USAGE && choice->family != LR_CORRESPONDENCE) /* the caller's parameters are wrong, and another
+                                                                        * backend would ignore them */
             return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status == LR_NO_DEVICE || status == LR_USAGE) {
             snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
             if (choice->needs_hardware || (backend.is_gpu && op->passed_over[0] == '\0'))
                 note_passed_over(op, choice->name);
-            if (choice->place == LR_PLACE_CUDA) { /* most machines have no CUDA */
+            if (choice->place == LR_PLACE_CUDA) { /* not worth a message, because most machines have no CUDA */
                 lr_debug(op->params.log, "%s", search->why);
             } else {
                 search->is_refused = true;
@@ -255,8 +255,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     }
     if (strchr(name, ',') == NULL) return create_named(op, name, choices);
 
-    /* Takes the first backend of the list that can be created. If none can be created, the errors of the last one are
-     * logged. */
+    /* Takes the first backend of the list that can be created. If none can, the log has the errors of the last one. */
     lr_status status = LR_USAGE;
     char one[NAME_ROOM], first_reason[sizeof(op->log_filter.reason)] = "";
     for (const char *rest = name; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
@@ -272,7 +271,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         op->log_filter.reason[0] = '\0';
         op->log_filter.holds_errors = rest != NULL || choices->stops_at_errors;
         status = create_named(op, one, choices);
-        /* A caller that names several backends will draw pictures, so the backend must be able to draw. */
+        /* Only callers that will draw pictures name several backends. The backend must be able to draw. */
         if (status == LR_OK && rest != NULL && op->backend.fns->prepare_picture != NULL) {
             status = op->backend.fns->prepare_picture(op->backend.self);
             if (status != LR_OK) drop(&op->backend);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The OpenGL devices of this machine, in a file of its own, so that test programs can link another answer
+ * The OpenGL devices of this machine. This is a file of its own, so that a test program can replace it
  * (tests/direct/choose.c). */
 #include "base/log.h"
 #include "operator/facade.h"
@@ -29,7 +29,7 @@ bool lr_gl_is_hardware(int device, const lr_log *log)
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
         if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* Only entries whose name begins in this way are hardware that EGL has found. */
+        /* EGL has found hardware only if the entry's name begins in this way. */
         const bool is_refused_hardware =
             !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
         refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;

@@ -13,7 +13,7 @@
 
 struct lr_stored_factors {
     bool is_all;
-    lr_selection selection; /* owns its lists */
+    lr_selection selection; /* its lists are owned */
     lr_vector factors;
 };
 
@@ -53,7 +53,7 @@ void lr_factor_store_finish(struct lr_factor_store *store)
 
 /* --- scaling --- */
 
-/* The largest number of factors that one call of the source returns. */
+/* The largest number of factors that the source gives in one call. */
 #define SPAN_LORS ((int64_t)1 << 19)
 
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)
@@ -116,7 +116,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     const lr_log *log = op->params.log;
     if (!lr_has_factors(op) || values->count == 0) return LR_OK;
 
-    /* Looks for stored factors of the selection, at the place of the values and in their precision. */
+    /* Stored factors can be used again if they have the same selection, place and precision. */
     for (int k = 0; k < store->count; k++) {
         const lr_vector *factors = &store->list[k].factors;
         const bool is_host = factors->values != NULL, is_for_host = values->values != NULL;

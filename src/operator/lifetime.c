@@ -79,7 +79,7 @@ void lr_operator_destroy(lr_operator *op)
     struct lr_direct_family *direct = op->direct;
     struct lr_listmode_family *listmode = op->listmode;
     lr_psf_finish(&op->psf);
-    /* Factors and the sensitivity are at the backend's place, so they must be freed before the backend. */
+    /* Factors and the sensitivity are at the backend's place, so they are freed before the backend. */
     lr_factor_store_finish(&op->factor_store);
     lr_vector_destroy(&op->sensitivity);
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);

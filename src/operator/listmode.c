@@ -21,20 +21,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- images of blobs. Each of the two grids of blobs has a backend of tubes, whose function is a blob's footprint. A
- * projection is the sum of the projections of both grids (docs/method/listmode.md, "Blobs") --- */
+/* --- images of blobs. Each of the two grids of blobs has a backend of tubes whose profile is the footprint of a blob.
+ * Projections of the two grids are added (docs/method/listmode.md, "Blobs") --- */
 
 /* The number of entries of a footprint table. */
 enum { ENTRIES = 2001 };
 
 struct blobs_backend {
-    struct lr_backend_fns fns; /* functions of this file, and properties of the inner backends */
+    struct lr_backend_fns fns; /* functions of this file, with properties of the inner backends */
     struct lr_backend inner[2];
-    int64_t each; /* number of coefficients of a grid */
+    int64_t each; /* number of coefficients of one grid */
     const lr_log *log;
-    const lr_progress *progress; /* the caller's; NULL = none */
+    const lr_progress *progress; /* the caller's progress; NULL = none */
     lr_progress halves;          /* receives the reports of the inner backends */
-    int half;                    /* number of the grid that is being projected */
+    int half;                    /* the grid whose projection is running */
 };
 
 /* --- progress --- */
@@ -103,7 +103,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
     for (int g = 0; g < 2; g++) {
         const int64_t first = g * self->each, end = first + self->each;
         struct lr_rows of_grid = *wanted;
-        of_grid.blocks = NULL; /* blocks have other row numbers, so they cannot be passed on */
+        of_grid.blocks = NULL; /* rows have other numbers in blocks, so blocks cannot be passed on */
         struct shifted shifted = {sink, wanted->grid != NULL ? first : 0};
         const lr_row_sink inner_sink = {take_shifted, &shifted};
         if (wanted->grid != NULL) {
@@ -118,7 +118,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- life --- */
 
-/* The second backend is destroyed first, because it may use the first one's programs. */
+/* The second backend may use programs of the first one, so it is destroyed first. */
 static void destroy(void *user)
 {
     struct blobs_backend *self = user;
@@ -138,7 +138,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     self->halves = (lr_progress){report_half, self};
     self->each = lr_grid_num_voxels(&family->model.grid);
 
-    /* The backends of both grids use memory at the same time, so each may use half of it. */
+    /* The backends of both grids exist at the same time, so each may use half of the memory. */
     struct lr_listmode_backend_params of_grid = *params;
     const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
     const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
@@ -146,8 +146,8 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* The backend shares compiled programs with an earlier backend: with that of the same grid of an operator that
-         * was opened before, or else with that of the first grid, whose kernel is the same. */
+        /* A backend can share compiled programs with an earlier backend. This is the backend of the same grid in an
+         * earlier operator or, for the second grid, the backend of the first grid, which has the same kernel. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
@@ -175,7 +175,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
 
 /* --- the family --- */
 
-/* The smallest number of lines for a sensitivity if the caller gives no number. */
+/* The default for the smallest number of lines of a sensitivity. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
@@ -183,7 +183,8 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
 {
     if (family->choice->arrange != NULL && !events->is_arranged && events->held == NULL) {
         struct lr_listmode_backend_params arranging = *backend_params;
-        arranging.shares_events = family->info.blobs.radius_mm > 0; /* one backend for each grid */
+        arranging.shares_events = family->info.blobs.radius_mm > 0; /* two backends, one for each grid, share the
+                                                                       events */
         LR_TRY(family->choice->arrange(events, &arranging));
     }
     return events->held != NULL ? LR_OK : lr_listmode_events_arrange(events, params);
@@ -244,8 +245,8 @@ static lr_status take_lines(struct given *given)
                         "event_factors in place of factors");
     }
 
-    /* Vectors on the host and in the right precision are used without a copy; other vectors are copied. Ends may be
-     * floats or doubles. Centres and resolutions are floats. */
+    /* Vectors that are on the host and in the right precision are not copied, all others are. Ends are floats or
+     * doubles; centres and resolutions are floats. */
     const lr_vector *from[LINE_VECTORS] = {lines->start_mm, lines->end_mm, lines->tof_mm,
                                            has_own ? lines->tof_resolutions_ps : NULL};
     static const char *const names[LINE_VECTORS] = {"starts of lines", "ends of lines", "centres of time of flight",
@@ -271,7 +272,8 @@ static lr_status take_lines(struct given *given)
     return LR_OK;
 }
 
-/* Copies and checks the parameters. The caller frees copied vectors (is_copy) even after an error. */
+/* Checks the parameters, and copies vectors where necessary. The caller frees the copies (is_copy) even after an
+ * error. */
 static lr_status take_params(struct given *given, const lr_listmode_params *asked)
 {
     *given = (struct given){.params = *asked};
@@ -322,7 +324,7 @@ static lr_status take_params(struct given *given, const lr_listmode_params *aske
 
 /* --- factors of events --- */
 
-/* The LOR of an event, and the number of the event. */
+/* The LOR of an event, and the event's number. */
 struct numbered {
     int64_t lor, event;
 };
@@ -346,7 +348,7 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Gets the factors of events. It is an lr_lor_source in which event numbers replace LOR numbers. */
+/* Gets the factors of events. This is an lr_lor_source, in which LOR numbers are event numbers. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
@@ -361,7 +363,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
     LR_TRY(lr_grid_check(params->grid, params->log));
     lr_listmode_params complete = *params;
     if (params->blobs == NULL) {
-        /* The exact kernel takes the default sample points of the family correspondence. */
+        /* The exact kernel has the same default sample points as the family correspondence. */
         int usual[3] = {1, 1, 1};
         if (params->kernel == LR_LISTMODE_EXACT && params->lors != NULL)
             lr_operator_default_samples(params->lors->scanner, params->grid, usual);
@@ -369,7 +371,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
         return lr_listmode_model_init(&family->model, &complete);
     }
 
-    /* Each grid has a model of tubes with the footprint of a blob, if there are blobs. */
+    /* If the image consists of blobs, each grid has a model of tubes with a blob's footprint. */
     lr_grid grids[2];
     lr_blobs *blobs = &family->info.blobs;
     *blobs = *params->blobs;
@@ -392,7 +394,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
 
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
-/* Looks up the factor of each event's LOR. errors: also if a LOR is not in coincidence. */
+/* Finds the factor of each event's LOR. errors: those of the source; also if a LOR is not in coincidence. */
 static lr_status look_up_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     const int64_t count = params->count;
@@ -420,7 +422,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     if (status == LR_OK && spare == NULL) status = LR_FAILED;
     if (status != LR_OK) goto done;
 
-    /* A source of factors takes ascending LORs without repeats. */
+    /* A source of factors needs LORs in ascending order without repeats. */
     if (lr_radix_sort(numbered, spare, sizeof(*spare), count, params->lors->count + 1)) {
         struct numbered *const sorted = spare;
         spare = numbered;
@@ -451,7 +453,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (has_source) family->factors = *params->factors;
-    if (has_source || params->blobs != NULL) /* factors are looked up by crystals */
+    if (has_source || params->blobs != NULL) /* both need the crystals of an event */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
     if (params->event_factors != NULL) {
         family->event_factors =
@@ -471,8 +473,8 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     }
     if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
 
-    /* The tubes of the paper have Gaussian weights of peak 1. Blobs need Gaussians of integral 1, so each event gets a
-     * factor for this. */
+    /* The paper's tubes are Gaussians with peak 1. Blobs need Gaussians with integral 1, which is the factor of each
+     * event. */
     const bool has_factors = family->event_factors != NULL;
     if (!has_factors) {
         family->event_factors =
@@ -494,8 +496,8 @@ struct opening {
     struct lr_listmode_backend_params backend;
 };
 
-/* Arranges the events for a backend and opens the backend. If this fails, the next choice opens its own place, and
- * arranges the caller's events again. */
+/* Arranges the events for a backend and opens it. If this fails, the next choice starts again with its own place and
+ * the caller's events. */
 static lr_status open_choice(struct lr_operator *op, const void *user, const struct lr_backend_choice *choice,
                              struct lr_backend *backend)
 {
@@ -563,7 +565,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     choices.open = open_choice;
     choices.user = &opening;
     op->grid = family->model.grid;
-    if (params->blobs != NULL) op->grid.size[2] *= 2; /* coefficients of the first grid, then of the second grid */
+    if (params->blobs != NULL) op->grid.size[2] *= 2; /* coefficients of the first grid, then of the second */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode. A sample of the LORs in coincidence, or all of them, is projected back by the kernel of
- * the events. Parts of the image that few LORs cross get a denser sample (docs/method/listmode.md, "Sensitivity"). */
+ * The sensitivity of list mode. The events' kernel projects back a sample of the LORs in coincidence, or all of them.
+ * Where few LORs cross the image, the sample is denser (docs/method/listmode.md, "Sensitivity"). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs stored as events. numbers: the numbers of the LORs, if factors are looked up by them; otherwise NULL. */
+/* LORs stored as events. numbers: LOR numbers, needed to look up factors; otherwise NULL. */
 struct drawn_lines {
     lr_event *events;
     int64_t *numbers;
@@ -33,50 +33,51 @@ struct line_batch {
     int group;
     int64_t first, end; /* range in the group */
     struct lr_listmode_sample sample;
-    bool is_drawn;             /* true if `packed` has the LORs; false if the device will draw them */
+    bool is_drawn;             /* true if `packed` has the LORs; false if the device will draw them at random */
     struct drawn_lines packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
-    lr_status status; /* status from making `lines` */
+    lr_status status; /* status of making `lines` */
 };
 
-/* A sample of LORs, which are called lines here. Lines are numbered. Consecutive lines belong to different groups.
- * Groups are projected one after the other, and the scatter of their sums gives the error. */
+/* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups.
+ * Each group is projected separately. The scatter of the groups' sums gives the error. */
 struct line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
     const lr_lors *lors;                     /* LORs from which lines are drawn */
-    const struct lr_listmode_region *region; /* only lines near the region are used; NULL = all lines */
-    double reach_mm;                         /* largest distance from the region */
+    const struct lr_listmode_region *region; /* only lines near this region are used; NULL = all lines */
+    double reach_mm;                         /* largest distance of such a line from the region */
     uint64_t seed;
     int64_t num_lines;
     double stride; /* LORs per line */
     int num_groups;
     bool has_scatter;
     double *total;                /* [num_voxels] */
-    double *group, *squares;      /* [num_voxels]: sum of the current group; sum of the squares of the groups' sums;
-                                   * NULL without scatter */
-    int64_t at_once;              /* most lines of a batch */
-    struct drawn_lines drawn;     /* [at_once]: lines as drawn by the threads, with gaps */
-    struct line_batch batches[2]; /* the current batch and the next batch, in turn */
+    double *group, *squares;      /* [num_voxels]: sum of the current group; squares of all groups' sums, added up; both
+                                     NULL without scatter */
+    int64_t at_once;              /* largest number of lines of a batch */
+    struct drawn_lines drawn;     /* [at_once]: lines as threads have drawn them, with gaps between the threads'
+                                     blocks */
+    struct line_batch batches[2]; /* the current and the next batch, in turn */
     float *factors;               /* [at_once]: factors of the LORs; NULL = all are 1 */
     lr_vector image;              /* image in the backend's precision */
-    bool by_device;               /* true if the device draws the LORs, as long as it has enough memory */
+    bool by_device;               /* true if the device draws the lines; false once it has had too little memory */
 };
 
-/* The number of LORs of a batch. A backend is opened for each batch; on a graphics processor this takes as long as
- * projecting a million LORs. On processors, batches are smaller, so that they can be stopped sooner. */
+/* The number of LORs of a batch. Each batch opens a backend, which on a graphics processor takes as long as projecting
+ * a million LORs. On processors, batches are smaller, so that the user can stop sooner. */
 enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
-/* The numbers of lines and of voxels that a thread takes at one time. */
+/* The numbers of lines and of voxels that a thread takes at a time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
-/* The work of drawing a batch's lines, which several threads do block by block. */
+/* The drawing of a batch's lines: threads take one block of lines after another. */
 struct lines {
     struct line_sum *sum;
     const struct line_batch *batch;
     struct {
-        /* number of used lines of the block; index of the block's first used line among all used lines */
+        /* number of used lines of each block; index of the block's first used line among those of all blocks */
         int64_t count, place;
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
@@ -113,14 +114,14 @@ static void pack_block(void *user, int64_t begin, int64_t end, int worker)
     if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, count * sizeof(*to->numbers));
 }
 
-/* Draws the LORs of a batch that are in coincidence and near the region. Returns their number. */
+/* Draws those LORs of a batch that are in coincidence and near the region, and returns their number. */
 static int64_t gather(struct line_batch *batch)
 {
     struct lines lines = {.sum = batch->sum, .batch = batch};
     const int64_t count = batch->sample.count;
     lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
     batch->is_drawn = true;
-    /* Joins the used lines of all blocks in one list. */
+    /* The used lines of all blocks are joined in one list. */
     int64_t sum = 0;
     for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
         lines.blocks[begin / LINES_OF_BLOCK].place = sum;
@@ -149,11 +150,11 @@ static lr_status open_lines(struct line_batch *batch, const lr_log *log)
     return batch->status;
 }
 
-/* Makes the lines of a batch. It may run in a separate thread, so it does not log. */
+/* Makes the lines of a batch. This may run in a second thread, so there is no log. */
 static void prepare(void *user)
 {
     struct line_batch *batch = user;
-    /* If the sensitivity is computed in parts, each part takes every step-th line. */
+    /* If the sensitivity is computed in several parts, each part takes every step-th line. */
     const struct line_sum *sum = batch->sum;
     const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
     const int64_t first = part + (batch->first - part + step - 1) / step * step;
@@ -189,15 +190,15 @@ static void end_group(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Projects a prepared batch, adds it, and frees its lines, which line_sum_close does after an error. The device draws
- * and stores the lines if it has enough memory. Otherwise the host does. */
+/* Projects a prepared batch, adds it to the sums and frees its lines. After an error line_sum_close frees them. If the
+ * device has enough memory, it draws and stores the lines, otherwise the host does. */
 static lr_status add_batch(struct line_batch *batch)
 {
     struct line_sum *sum = batch->sum;
     const struct lr_listmode_family *family = sum->family;
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
-    /* If the lines could not be opened before, they are opened again with a log, which receives the error. */
+    /* Lines that could not be opened are opened once more with a log, so that the error is logged. */
     LR_TRY(batch->status == LR_OK ? LR_OK : open_lines(batch, log));
     const lr_lor_source *source = &family->factors;
     const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
@@ -241,7 +242,7 @@ static lr_status add_batch(struct line_batch *batch)
     return status;
 }
 
-/* Sets up the batch that follows `before`; NULL = the first batch. Returns false if no batches are left. */
+/* Sets up the batch after `before`, or the first batch if `before` is NULL. Returns false if no batch is left. */
 static bool next_batch(struct line_batch *batch, const struct line_batch *before)
 {
     const struct line_sum *sum = batch->sum;
@@ -259,8 +260,8 @@ static bool next_batch(struct line_batch *batch, const struct line_batch *before
     return batch->group < groups && batch->first < lines;
 }
 
-/* Projects all lines back. sum->total becomes the sum over all groups, and sum->squares the sum of the squares of the
- * groups' sums. errors: LR_CANCELLED; errors of backends. */
+/* Projects all lines back. sum->total becomes the sum over all groups, and sum->squares the sum of the squared sums of
+ * the groups. errors: LR_CANCELLED; errors of backends. */
 static lr_status line_sum_run(struct line_sum *sum)
 {
     struct line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
@@ -274,18 +275,19 @@ static lr_status line_sum_run(struct line_sum *sum)
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         if (status == LR_OK) {
-            if (!batch->is_drawn && !sum->by_device) { /* batches share one array, so no second thread draws */
+            if (!batch->is_drawn && !sum->by_device) { /* all batches draw into one array, so no second thread may
+                                                          draw */
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
-            /* The processors prepare the next batch while a device projects this one. This is also done with software
-             * devices, so that tests cover it. */
+            /* The processors prepare the next batch while a device projects this one, even if the device is software,
+             * so that tests run this code. */
             struct lr_background preparing = {0};
             const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
             if (is_beside) lr_background_start(&preparing, prepare, next);
             status = add_batch(batch);
             lr_background_wait(&preparing);
-            /* Once the device has had too little memory to draw a batch, the processors draw all later batches. */
+            /* If a device has had too little memory to draw a batch, the processors draw all later ones. */
             sum->by_device = sum->by_device && !batch->is_drawn;
             if (goes_on && !is_beside && status == LR_OK) prepare(next);
         }
@@ -300,7 +302,7 @@ static lr_status line_sum_run(struct line_sum *sum)
     return status;
 }
 
-/* The variance of a voxel's total, estimated from how much the totals of the groups differ. */
+/* The variance of a voxel's total, estimated from the scatter of the groups' sums. */
 static double line_sum_variance(const struct line_sum *sum, int64_t v)
 {
     const double groups = sum->num_groups;
@@ -317,7 +319,7 @@ static bool open_drawn(struct drawn_lines *drawn, const struct line_sum *sum)
     return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
 }
 
-/* Opens a sum. The caller has set op, family, lors, seed, num_lines, num_groups and has_scatter, and closes the sum
+/* Opens a sum. The caller sets op, family, lors, seed, num_lines, num_groups and has_scatter before, and closes the sum
  * even after an error. */
 static lr_status line_sum_open(struct line_sum *sum)
 {
@@ -326,8 +328,8 @@ static lr_status line_sum_open(struct line_sum *sum)
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
-    /* If there are factors, the host draws, because factors are looked up by LOR number. It also draws for blobs,
-     * because their two grids cannot share the events of a device. */
+    /* The host draws lines if factors are looked up by their LOR numbers, and for blobs, because the backends of the
+     * two grids cannot share events on a device. */
     sum->by_device = sum->family->choice->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;
@@ -365,52 +367,51 @@ static void line_sum_close(struct line_sum *sum)
 
 /* --- levels of voxels, and pieces of the image --- */
 
-/* Levels of voxels. Voxels of level 0 use only the lines that are drawn for all voxels. Each further level has twice as
- * many lines as the level before, drawn from the LORs near its voxels. The last two levels use all LORs near their
- * voxels. The very last level has the voxels that no line of the guide crossed. (The guide is a first sample of lines
- * that sets the levels.) */
+/* Levels of voxels. A first sample of lines, the guide, sets the level of each voxel. Level 0 needs only the lines that
+ * are drawn for all voxels. Each further level has twice as many lines, drawn from the LORs near its voxels. The last
+ * two levels use all LORs near their voxels; the last one is for voxels that no line of the guide crossed. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* The largest number of lines of the guide, and its number of groups, whose scatter gives the error. */
+/* The largest number of lines of the guide. The number of its groups, whose scatter gives the error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
-/* TILE: edge of a square of a slice in which the scatter of groups is averaged. AROUND: distance around a voxel within
- * which its sensitivity is averaged, because few lines of the guide cross a voxel. STEEP: if a voxel's own sensitivity
- * is below the mean by this factor, as at the border of the field of view, it is used instead of the mean. */
+/* TILE: edge of the squares in a slice over which the scatter of groups is averaged. AROUND: each voxel's sensitivity
+ * is averaged over neighbours up to this distance, because few lines of the guide cross a voxel. STEEP: if a voxel's
+ * own sensitivity is lower than this mean by this factor, as at the border of the field of view, it replaces the
+ * mean. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
-/* The number of LORs whose distance to a level's voxels can be tested in the time that the projection of one LOR
- * takes. */
+/* The number of LORs whose distance from a level's voxels can be tested while one LOR is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* most_error: largest relative standard error of a voxel. aim: planned error as a fraction of most_error, because the
- * guide estimates errors only roughly. usual_error: error of the mean voxel if the caller gives no number of lines.
- * most_lines: largest number of lines in this case. */
+/* most_error: largest relative standard error of a voxel. aim: fraction of most_error for which lines are planned,
+ * because the errors by the guide are rough. Defaults if the caller gives no number of lines: usual_error, the error of
+ * the mean voxel, and most_lines, the largest number of lines. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
-/* The smallest stride of a level, in LORs per line. A level with a shorter stride would save no time over a level with
- * all LORs. */
+/* The smallest stride of a level, in LORs per line. With a smaller stride, a level saves no time over a level with all
+ * LORs. */
 static const double worth_drawing = 1.5;
 
-/* The largest number of lines of further levels: part_for_levels times the number of lines that are drawn for all
- * voxels, but at least least_for_levels, which takes little time. */
+/* Limit for the number of lines in further levels: part_for_levels times the number of lines for all voxels, or
+ * least_for_levels, which take little time, if that is more. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
-/* The voxels of one level in one half of the image, and the box of the grid that contains them. Slices with many voxels
- * of the level, such as those at the ends of the scanner, are in one piece. Slices with few, such as those that have
- * only voxels in the image's corners, are in another piece. A level of blobs has one piece. */
+/* The voxels of one level in one half of the image, with the box of the grid around them. A level may have two pieces
+ * in each half: slices with many voxels of the level (as at the ends of the scanner), and slices with few (as where
+ * only corners of the image have this level). With blobs, a level is one piece. */
 struct piece {
     int level;
     bool is_unmet;         /* true if no line of the guide crossed a voxel of the piece */
-    int first[3], last[3]; /* last: end of the range, one past the last voxel */
-    int64_t count;         /* voxels of the level */
-    double visits;         /* fraction of the whole sensitivity that is in the box; the cost of a LOR in the box is
-                            * the same fraction of its cost in the image */
+    int first[3], last[3]; /* ends of the range; last is one beyond the last voxel */
+    int64_t count;         /* number of the level's voxels */
+    double visits;         /* fraction of the whole sensitivity that is in the box; the time for a LOR in the box, as a
+                              fraction of its time in the image */
 };
 
-/* PIECES: largest number of pieces of a level. MANY: a slice has many voxels of a level if their fraction is at least 1
- * / MANY. */
+/* PIECES: largest number of pieces of a level. MANY: a slice has many voxels of a level if at least 1 / MANY of its
+ * voxels have this level. */
 enum { PIECES = 4, MANY = 8 };
 
 struct plan {
@@ -421,12 +422,13 @@ struct plan {
     double limit;          /* limit of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* [num_pieces], sorted by cost per voxel, cheapest first; pieces that no line of the guide crossed are last */
+    /* [num_pieces], sorted by cost per voxel, cheapest first; the pieces that no line of the guide crossed are at the
+     * end */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };
 
-/* The relative standard error of a voxel. Its square is proportional to stride - 1, because a sample of all LORs has no
+/* The relative standard error of a voxel. It is proportional to sqrt(stride - 1): stride 1 means all LORs, and thus no
  * error. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
@@ -439,8 +441,8 @@ struct grading {
     int tiles[2]; /* number of tiles of a slice along x and y */
 };
 
-/* Finds the relative variance of each voxel: the contribution of one line to the voxel, divided by the voxel's value.
- * The contribution is taken to be the same for all voxels of a tile. */
+/* Finds the relative variance of each voxel: the contribution of one line divided by the voxel's value. All voxels of a
+ * tile are assumed to have the same contribution per line. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
@@ -478,7 +480,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The largest distance between a LOR's elements and its line. */
+/* The largest distance between a LOR's line and its elements. */
 static double reach_of(const struct lr_listmode_model *model)
 {
     const double *edge = model->grid.voxel_mm;
@@ -496,8 +498,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* Lists the pieces. The cost of a piece is the fraction of the whole sensitivity in its box, widened by the reach of
- * LORs. */
+/* Lists the pieces. The cost of a piece is the fraction of the whole sensitivity in its box, after the box has been
+ * widened by the reach of a LOR. */
 static void find_pieces(struct plan *plan, const struct line_sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -557,9 +559,9 @@ static lr_status open_plan(struct plan *plan)
     plan->variance = lr_alloc(op->info.num_voxels, sizeof(float), "errors of voxels", log);
     if (plan->variance == NULL) return LR_FAILED;
 
-    /* The operator for the lines of the guide runs on the processor, so that levels do not depend on the backend. Tubes
-     * replace an exact kernel, because they are faster. */
-    lr_event line = {.weight = 1}; /* an operator needs an event */
+    /* An operator on the processor projects the guide, so that levels do not depend on the backend. It has tubes
+     * instead of an exact kernel, because they are faster. */
+    lr_event line = {.weight = 1}; /* an operator needs at least one event */
     lr_lors_crystals(family->lors, 0, line.crystals);
     const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
     struct lr_operator *guide = lr_listmode_create(
@@ -593,7 +595,7 @@ static lr_status open_plan(struct plan *plan)
         const int64_t tiles = (int64_t)grading.tiles[0] * grading.tiles[1] * op->grid.size[2];
         lr_parallel_for(op->params.threads, tiles, 1, grade_tiles, &grading);
 
-        /* The standard error of the mean voxel, divided by the mean sensitivity and by sqrt(stride - 1). */
+        /* The standard error of the mean voxel, relative to the mean sensitivity, and divided by sqrt(stride - 1). */
         double variance = 0.0, total = 0.0;
         for (int64_t v = 0; v < sum.image.count; v++) {
             variance += line_sum_variance(&sum, v);
@@ -602,7 +604,7 @@ static lr_status open_plan(struct plan *plan)
         const double mean_error =
             total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
 
-        /* Sets the number of lines that are drawn for all voxels, and the largest allowed error. */
+        /* The number of lines for all voxels and the largest allowed error follow. */
         const double all = (double)family->lors->count;
         if (family->lines_are_usual) {
             const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));
@@ -617,7 +619,7 @@ static lr_status open_plan(struct plan *plan)
         plan->num_levels = 0;
         for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2; at /= LINES_PER_LEVEL)
             plan->strides[plan->num_levels++] = at;
-        plan->num_levels += plan->num_levels == 0; /* all voxels have level 0, whatever its stride */
+        plan->num_levels += plan->num_levels == 0; /* with any stride, level 0 exists */
         plan->strides[0] = stride;
         plan->strides[plan->num_levels++] = 1.0;
         plan->strides[plan->num_levels++] = 1.0;
@@ -639,9 +641,9 @@ struct ball {
     double centre[3], radius_mm;
 };
 
-/* Finds the pairs of modules whose lines may pass near the region. Consider the line between the centres of two
- * modules' balls. Any line between crystals of these modules is no farther from it than the radius of the balls. *lors:
- * the caller destroys it; NULL with LR_OK = there are no such pairs. */
+/* Finds the pairs of modules whose lines may pass near the region. A line between two crystals of a pair is never
+ * farther from the line between the centres of their balls than the radius of the balls. *lors: the caller destroys it;
+ * NULL with LR_OK = there are no such pairs. */
 static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
@@ -685,11 +687,12 @@ static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
 
 struct result {
     float *values; /* [num_voxels] */
-    int64_t left;  /* number of voxels set to 0, because too few LORs cross them */
+    int64_t left;  /* number of voxels that became 0, because too few LORs cross them */
     double lines;  /* number of lines of further levels */
 };
 
-/* Writes the voxels of a level into the result. sum: lines of a box of the image whose first voxel is `first`. */
+/* Writes the voxels of a level into the result. sum: the sum over lines in a box of the image, which begins at voxel
+ * `first`. */
 static void put_level(const struct line_sum *sum, const struct plan *plan, int level, const int first[3],
                       struct result *result)
 {
@@ -702,7 +705,7 @@ static void put_level(const struct line_sum *sum, const struct plan *plan, int l
     }
 }
 
-/* Projects the piece's box as a separate image, with its own backends of the same kind as the operator's backend. */
+/* Projects the piece's box as an image of its own. The backends are of the same kind as the operator's. */
 static lr_status run_piece(struct plan *plan, const struct piece *piece, struct result *result)
 {
     const int level = piece->level;
@@ -730,7 +733,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const double takes =
         piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
-        /* The piece would take too long, so the level's voxels in its box become 0. */
+        /* The piece would take too long. In its box, the level's voxels become 0. */
         const int *size = plan->op->grid.size;
         result->left += piece->count;
         for (int z = piece->first[2]; z < piece->last[2]; z++) {

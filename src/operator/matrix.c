@@ -18,11 +18,11 @@
 
 enum {
     MAX_RANGES = 256,
-    ELEMENTS_PER_SEGMENT = 8, /* wanted mean number of elements of a row in a range */
-    SPREAD = 4,               /* LORs of the longest range / LORs of an average range */
+    ELEMENTS_PER_SEGMENT = 8, /* intended mean number of elements of a row in a range */
+    SPREAD = 4,               /* largest length of a range, in units of the mean length */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    SHARE_ROWS = 16, /* rows that a thread takes at one time */
+    SHARE_ROWS = 16, /* number of rows that a thread takes at a time */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -32,7 +32,7 @@ static int compare_lors(const void *a, const void *b)
     return lr_order_whole(left, right);
 }
 
-/* Adds ranges of at most `longest` LORs until `end` is reached. */
+/* Adds ranges of at most `longest` LORs up to LOR `end`. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
     int64_t begin = matrix->range_begin[matrix->num_ranges];
@@ -80,7 +80,7 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
     staging->value = lr_alloc(CHUNK_ELEMENTS, sizeof(*staging->value), "rows of the matrix", log);
     if (staging->row_begin == NULL || staging->lor == NULL || staging->value == NULL) goto failed;
 
-    /* Ranges end at quantiles of the sample. No range is longer than `longest`. */
+    /* Ranges end at quantiles of the sample, or earlier if they would be longer than `longest`. */
     if (sample->num_elements > 0) {
         qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
         for (int g = 1; g < wanted; g++) add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
@@ -203,7 +203,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 
     uint32_t *lor = staging->lor + staging->num_elements;
     float *value = staging->value + staging->num_elements;
-    int64_t count = 0; /* number of elements that a float can represent */
+    int64_t count = 0; /* number of elements that a float can hold */
     for (int64_t k = 0; k < row->count; k++) {
         lor[k] = (uint32_t)row->lor[k];
         value[k] = (float)row->probability[k];
@@ -227,10 +227,10 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows of a block that threads append to the staged rows. */
+/* The rows of a block that threads copy to the staged rows. */
 struct staging_rows {
     struct lr_matrix_staging *staging;
-    const struct lr_packed_element *elements; /* elements of the first of these rows */
+    const struct lr_packed_element *elements; /* elements of the first row */
     atomic_bool has_zeros;
 };
 
@@ -264,7 +264,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
     struct staging_rows rows = {.staging = staging, .elements = block->elements};
     const lr_row_sink one_by_one = {append_one, matrix};
     for (int64_t first = 0, num; first < block->num_rows; first += num) {
-        /* Assigns positions to the rows for which there is room. */
+        /* Rows get positions as long as there is room. */
         int64_t *row_begin = staging->row_begin + staging->num_rows;
         int64_t num_elements = 0;
         for (num = 0; first + num < block->num_rows && staging->num_rows + num < staging->row_capacity; num++) {
@@ -277,7 +277,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
         lr_parallel_for(matrix->threads, num, SHARE_ROWS, stage_rows, &rows);
         const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
         num = num == 0 ? 1 : num;
-        if (is_one) { /* rows are appended one by one if room ran out, or if zeros must be dropped */
+        if (is_one) { /* rows are appended one by one if there is no room, or if zeros must be dropped */
             const struct lr_row_block part = {
                 .rows = block->rows + first, .num_rows = num, .elements = rows.elements, .threads = block->threads};
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
@@ -324,12 +324,13 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
 
 /* --- projections --- */
 
-/* The largest memory of the partial sums in a back-projection, bytes. Chunks are taken in panels for this limit. */
+/* Limit for the memory of the partial sums of a back-projection, bytes. Groups of chunks, called panels, are small
+ * enough for this limit. */
 #define PARTIAL_BYTES ((int64_t)64 << 20)
 
 enum { ROWS_PER_SHARE = 512 };
 
-/* The selected LORs of one range. */
+/* Returns a walk over the selected LORs of one range. */
 static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64_t range,
                                            const struct lr_stored_lors *part)
 {
@@ -405,7 +406,7 @@ struct back {
     double *partial;                 /* [num_ranges][num_rows of the panel] */
     int64_t first_chunk, last_chunk; /* the panel: chunks first_chunk <= c < last_chunk */
     int64_t first_row, num_rows;     /* rows of the panel */
-    double *windows;                 /* [workers][longest_range]: data of the current range; for parts only */
+    double *windows;                 /* [workers][longest_range]: data of the current range; only for parts */
 };
 
 static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, const float *data, double *sums)
@@ -418,7 +419,7 @@ static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, 
     }
 }
 
-/* data: values of LORs, beginning with LOR `begin`. */
+/* data: values of LORs, from LOR `begin` on. */
 static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, const double *data, uint32_t begin,
                             double *sums)
 {
@@ -444,7 +445,7 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
                 memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
                 continue;
             }
-            /* Copies the data of the range. LORs outside the selection get 0. */
+            /* The data of the range are copied. LORs outside the selection get 0. */
             memset(window, 0, (size_t)(matrix->range_begin[g + 1] - first) * sizeof(*window));
             do {
                 const lr_lor_span *span = &walk.span;
@@ -479,7 +480,7 @@ static void add_partial(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Chooses the panel: chunks from first_chunk on with at most `most` rows in total, but at least one chunk. Panels
+/* Chooses the panel: as many chunks from first_chunk on as have at most `most` rows together, and at least one. Panels
  * depend only on the matrix. */
 static void choose_panel(struct back *back, int64_t most)
 {
@@ -524,11 +525,11 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_
     return status;
 }
 
-/* ---- a backend that stores the matrix of another one ---- */
+/* ---- a backend that stores another backend's matrix ---- */
 
 enum { SAMPLE_ROWS = 48 };
 
-/* The smallest number of projections for which LR_STORE_AUTO stores a matrix on processors (lr_stored_pays). */
+/* LR_STORE_AUTO stores a matrix on processors from this number of projections on (lr_stored_pays). */
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
 
@@ -536,7 +537,7 @@ struct stored {
     struct lr_backend inner;
     const struct lr_backend_params *params;
     struct lr_matrix matrix;
-    struct lr_backend_fns fns; /* functions of this file, with the inner backend's name */
+    struct lr_backend_fns fns; /* functions of this file, with the name of the inner backend */
 };
 
 static lr_status stored_project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
@@ -612,7 +613,7 @@ struct generation {
     bool too_large;
 };
 
-/* Stops if the matrix has grown beyond the limit. last_row: the last row appended so far. */
+/* Stops if the matrix has become larger than the limit. last_row: the row appended last. */
 static lr_status judge(struct generation *generation, int64_t last_row)
 {
     if (generation->matrix->memory_bytes > lr_stored_memory_limit(generation->params)) {
@@ -637,7 +638,7 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
-/* Reports that the matrix is not stored, as an error if it is required, otherwise as information. what: ends with "...
+/* Reports that the matrix is not stored: an error if it is required, information if not. what: text that ends with "...
  * needs". */
 static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
                          int64_t bytes)
@@ -656,7 +657,7 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     return LR_OK;
 }
 
-/* Makes a matrix whose ranges balance the sample, and replaces the backend by a backend with this matrix. */
+/* Makes a matrix whose ranges are balanced for the sample, and replaces the backend by one that has this matrix. */
 static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
                       const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {
@@ -669,7 +670,8 @@ static lr_status fill(struct lr_backend *backend, const struct lr_backend_params
                                     .progress_filter = wish->progress_filter,
                                     .num_rows = lr_grid_num_voxels(params->grid)};
     lr_status status;
-    /* The memory of all rows, if they resemble the sample, with the last staging memory. */
+    /* The estimate is the memory of all rows, if they are like those of the sample, plus staging memory for the last
+     * rows. */
     const double share = sample->num_rows > 0 ? (double)generation.num_rows / (double)sample->num_rows : 0.0;
     const double elements = (double)sample->num_elements * share;
     const double staged = elements < CHUNK_ELEMENTS ? elements : CHUNK_ELEMENTS;
@@ -745,7 +747,7 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
 
     struct sampling sampling = {.log = params->log};
     wish->progress_filter->is_silent = true;
-    /* The sample is all rows of a small grid, or some evenly spread rows of a larger grid. */
+    /* A small grid is sampled completely, a larger grid at some evenly spread rows. */
     const int64_t num_rows = lr_grid_num_voxels(params->grid);
     const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
     const lr_row_sink sink = {take_sample, &sampling};

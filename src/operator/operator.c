@@ -20,7 +20,7 @@ lr_operator *lr_operator_create_among(const lr_operator_params *params, const st
     if (params->factors != NULL) op->factors = *params->factors;
     if (lr_choose_backend(op, params->backend, &(struct lr_choices){.list = choices, .count = num_choices}) != LR_OK)
         goto failed;
-    /* The setting `rays` is for lines, which only sampled mode has. */
+    /* The setting `rays` belongs to lines, which exist only in sampled mode. */
     if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
         lr_warn(op->params.log,
                 "rays = %d is not used: solid angles are computed exactly unless mode sampled is asked for",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections. Vectors are copied to the backend's place and precision, inputs are checked for numbers that are not
- * finite, and factors are applied. If the backend cannot project parts, the values of a part are picked from the values
+ * Projections. Vectors are brought to the place and precision of the backend, inputs are checked for numbers that are
+ * not finite, and factors are applied. If the backend cannot project parts, a part's values are taken from the values
  * of all LORs. */
 #include "operator/facade.h"
 
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A forward or back-projection with an operator, of the LORs of a part, or of all LORs (part NULL). */
+/* A forward or back-projection with the LORs of a part; part NULL = all LORs. */
 struct projection {
     struct lr_operator *op;
     const lr_selection *part;
@@ -26,11 +26,10 @@ struct projection {
 
 /* --- memory --- */
 
-/* Memory below which projections are not checked. */
+/* Projections that need less memory than this are not checked. */
 #define LARGE_BYTES 1e9
 
-/* The fraction of the free memory that projections may take. Other programs may take more memory during a
- * projection. */
+/* The fraction of the free memory that a projection may need. The rest is left to other programs. */
 #define FREE_SHARE 0.9
 
 lr_status lr_project_check_room(const struct lr_operator *op)
@@ -53,7 +52,7 @@ static int64_t find_not_finite(const lr_vector *vector)
 {
     const float *floats = vector->values;
     const double *doubles = vector->values;
-    int wrong = 0; /* the loops have no branch, so that the compiler can vectorise them */
+    int wrong = 0; /* set without a branch, so that the compiler can vectorise the loops */
     if (vector->precision == LR_FLOAT64)
         for (int64_t k = 0; k < vector->count; k++) wrong |= !isfinite(doubles[k]);
     else
@@ -69,7 +68,7 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
     if (in->values != NULL) {
         wrong = find_not_finite(in);
     } else {
-        /* Numbers on a device are copied to the host only if one of them is not finite. */
+        /* A device's numbers are copied to the host only if one of them is not finite. */
         lr_vector_sums sums;
         LR_TRY(lr_vector_add_up(in, NULL, &sums));
         if (sums.not_finite == 0) return LR_OK;
@@ -103,7 +102,7 @@ static bool is_by_all(const struct projection *p)
     return p->part != NULL && (!fns->has_parts || (fns->lists_by_all && p->part->lors != NULL));
 }
 
-/* Copies values between an array for the LORs of a part and an array for all LORs. */
+/* Copies values between an array of the part's LORs and an array of all LORs. */
 static void pick(const struct projection *p, const lr_vector *all, const lr_vector *values)
 {
     struct lr_selection_walk walk = {.lors = p->op->params.lors, .selection = p->part};
@@ -120,9 +119,9 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
 
 /* --- projections --- */
 
-/* Projects without factors. Vectors must be in a form that the backend takes. If the backend can project parts, it gets
- * the part. Otherwise it projects all LORs, with 0 outside the part, and the part's values are picked. Back-projection
- * with `in` NULL: 1 for each LOR of a part. */
+/* Projects without factors. The backend must be able to take the vectors as they are. If it can project parts, it gets
+ * the part; `in` NULL then stands for 1 for each LOR. Otherwise it projects all LORs. In a forward projection, the
+ * part's values are copied from those of all LORs. In a back-projection, LORs outside the part have the value 0. */
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
@@ -142,9 +141,9 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 /* Flags of stage(). CHANGED: the vector will be changed. ON_THE_HOST: the vector must be on the host. */
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
-/* Sets *staged to the vector itself, or to a new vector if the vector will be changed or if the backend cannot take it
- * as it is. The new vector is on the host if the vector is, or if the backend has no place of its own. Otherwise it is
- * at the backend's place; numbers of CUDA are then copied to OpenGL's buffers without passing through the host. */
+/* Sets *staged to the vector itself if the backend can take it as it is and its numbers will not be changed, otherwise
+ * to a new vector. The new vector is on the host if `vector` is, or if the backend has no place of its own. Otherwise
+ * it is at the backend's place, and numbers of CUDA are copied to OpenGL's buffers without passing through the host. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     lr_place *place = vector->values == NULL && (how & ON_THE_HOST) == 0 ? op->backend.place : NULL;
@@ -176,12 +175,12 @@ static lr_status check_vector(const struct lr_operator *op, const lr_vector *vec
     return LR_OK;
 }
 
-/* Projects what the caller gives, with factors and without the resolution in image space. */
+/* Projects the caller's vectors, with factors but without the resolution in image space. */
 static lr_status project(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
-    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks the values of the part */
+    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host copies the values of the part */
     const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
@@ -261,8 +260,8 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
 
 /* --- sensitivities A^T n, computed in windows of LORs, so that no array holds the factors of all LORs --- */
 
-/* The largest number of factors of a window, although a window has at least one module pair. Windows are larger for
- * backends that take as long for a window as for all LORs. */
+/* The largest number of factors of a window. A window has at least one module pair, even if that has more. Windows are
+ * larger for backends that need the same time for a window as for all LORs. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
@@ -275,7 +274,7 @@ lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector 
     return LR_OK;
 }
 
-/* Sets the values of the part's LORs to 1, and those of LORs interleaved with them to 0. Then multiplies by the
+/* Sets the values of the part's LORs to 1, and those of LORs interleaved with them to 0, then multiplies by the
  * factors. place: place of the values; NULL = the host. */
 static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_place *place, lr_vector *values)
 {
@@ -297,8 +296,8 @@ static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_
     return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
-/* Computes the sensitivity of a part in windows of its LORs, because an array of all factors may not fit into memory.
- * image: on the host or at the backend's place. */
+/* Computes the sensitivity of a part in windows of its LORs, because memory may not have room for all factors. image:
+ * on the host or at the backend's place. */
 static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const struct lr_backend_fns *fns = op->backend.fns;
@@ -316,7 +315,8 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     lr_vector total = {0};
     lr_status status = lr_vector_create(&wide, &total);
     for (int64_t begin = 0; status == LR_OK && begin < end;) {
-        /* A window has entries of the part with at most `most` LORs in total, but at least one entry. */
+        /* Entries of the part are added to the window as long as it has at most `most` LORs. It has at least one
+         * entry. */
         lr_selection window = {0};
         if (part->lors != NULL) {
             window.lors = part->lors + begin;
@@ -352,7 +352,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     return status;
 }
 
-/* Computes A^T n of a part, or of all LORs (part NULL). image: [num_voxels]; changed only on success. */
+/* Computes A^T n for a part; part NULL = all LORs. image: [num_voxels]; changed only if the call succeeds. */
 static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
@@ -362,7 +362,7 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     LR_TRY(lr_project_check_room(op));
     LR_TRY(stage(op, image, CHANGED, &inner));
     lr_status status = LR_OK;
-    if (part == NULL && op->backend.fns->has_parts) { /* all LORs, as a part with every module pair */
+    if (part == NULL && op->backend.fns->has_parts) { /* all LORs are passed as a part with every module pair */
         pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
         for (int64_t k = 0; pairs != NULL && k < num_pairs; k++) pairs[k] = (int32_t)k;
         all = (lr_selection){.pairs = pairs, .num_pairs = num_pairs};
@@ -387,8 +387,8 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* Makes op->sensitivity, A^T n of all LORs, if it is still empty: copies it from the operator that the caller of a
- * list-mode operator named, whose sensitivity is the same, or computes it. */
+/* Makes op->sensitivity, A^T n of all LORs, if it is empty. If the caller of a list-mode operator has named another
+ * operator, its sensitivity is the same and is copied. Otherwise the sensitivity is computed. */
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
     struct lr_listmode_family *listmode = op->info.of_lines ? NULL : op->listmode;
@@ -407,8 +407,8 @@ static lr_status keep_sensitivity(struct lr_operator *op)
     } else if (listmode == NULL) {
         status = compute_sensitivity(op, NULL, &made);
     } else if (status != LR_CANCELLED && listmode->lors != NULL) {
-        /* The operator computes its own sensitivity. It also does so if the copy failed, for example because the device
-         * of the other operator was lost. */
+        /* The operator computes its sensitivity itself. This also happens if the copy failed, for example because the
+         * other operator's device was lost. */
         lr_vector host = {0};
         status = lr_vector_create(
             &(lr_vector_params){.count = made.count, .name = "the sensitivity", .log = op->params.log}, &host);
@@ -435,13 +435,12 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
     const int64_t count = lr_selection_count(op->params.lors, part);
     if (op->listmode != NULL && !op->info.of_lines) {
-        /* An operator may copy its sensitivity from an operator of lines, whose sensitivity is then computed here
-         * first. */
+        /* The operator may copy its sensitivity from an operator of lines, which must compute it first. */
         lr_operator *from = op->listmode->sensitivity_of;
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
         LR_TRY(keep_sensitivity(op));
-        /* A part has its share of the sensitivity of all LORs. */
+        /* The sensitivity of a part is a fraction of that of all LORs: its number of LORs divided by all. */
         lr_vector scaled;
         LR_TRY(lr_make_sensitivity(op, &scaled));
         lr_status status = lr_vector_fill(&scaled, (double)count / (double)op->info.num_lors);
@@ -467,7 +466,7 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
     bool has_room = false;
     whole.has_factors = lr_has_factors(op);
     *backend = NULL;
-    if (op->psf.is_on) /* the resolution is applied in each projection, so that whole updates are not possible */
+    if (op->psf.is_on) /* each projection applies the resolution, so whole updates are impossible */
         return LR_OK;
     if (updates != NULL) LR_TRY(updates->open(op->backend.self, &whole, &has_room));
     *backend = has_room ? &op->backend : NULL;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The number of standard deviations at which the Gaussian is cut. A fraction of 6e-5 is outside. */
+/* The number of standard deviations where the Gaussian is cut. A fraction of 6e-5 is beyond. */
 static const double cut = 4.0;
 
 /* --- the kernel --- */
@@ -38,7 +38,7 @@ lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
         const double sigma = fwhm_mm[axis] / sqrt(8.0 * log(2.0));
         psf->size[axis] = op->grid.size[axis];
         if (sigma > 0.0) {
-            /* Integral of the Gaussian over each voxel. The integrals sum to 1. */
+            /* The weights are integrals of the Gaussian over each voxel, and sum to 1. */
             const double sigma_voxels = sigma / op->grid.voxel_mm[axis];
             double *weights = psf->weights[axis], sum = 0.0;
             const double scale = 1.0 / (sigma_voxels * sqrt(2.0));
@@ -68,7 +68,7 @@ lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vecto
 {
     *blurred = image;
     if (!psf->is_on) return LR_OK;
-    /* Makes scratch images at the image's place and in its precision. */
+    /* Scratch images are at the image's place and in its precision. */
     for (int k = 0; k < 2; k++) {
         lr_vector *scratch = &psf->scratch[k];
         const bool is_there =

@@ -20,7 +20,7 @@
 
 static const char *const what = "computing matrix rows";
 
-/* A sink that counts rows for the progress report and passes them on to the caller's sink. */
+/* A sink that counts rows for the progress report, then passes them to the caller's sink. */
 struct counted_sink {
     const lr_row_sink *sink;
     const struct lr_row_block_sink *blocks; /* the caller's function for blocks; NULL = none */
@@ -45,7 +45,8 @@ static lr_status take_and_count(void *user, const lr_row *row)
     return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
-/* A sink that selects elements of each row, multiplies them by their factors, and passes them on to another sink. */
+/* A sink that drops some elements of each row, multiplies the others by their factors, and passes the row to another
+ * sink. */
 struct altered_sink {
     const struct lr_operator *op;
     const lr_selection *part; /* NULL: all LORs */
@@ -66,7 +67,7 @@ static lr_status take_and_alter(void *user, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++)
         if (lr_selection_find(&finder, row->lor[k]) >= 0) lr_owned_row_put(out, row->lor[k], row->probability[k]);
 
-    /* Drops elements that a factor has made 0. */
+    /* Elements are dropped if a factor has made them 0. */
     const lr_lor_span span = {.numbers = out->lor, .count = out->count};
     if (lr_has_factors(altered->op) && span.count > 0) {
         LR_TRY(lr_grow(&altered->factors, &altered->room, span.count,
@@ -82,8 +83,8 @@ static lr_status take_and_alter(void *user, const lr_row *row)
     return altered->sink->take(altered->sink->user, &view);
 }
 
-/* Passes rows to the sink, with only the elements of the part (NULL = all LORs), multiplied by their factors. Reports
- * no progress. rows: checked, not empty, without pairs. part: checked. */
+/* Passes rows to the sink, with only the elements of the part (NULL = all LORs), multiplied by their factors. Progress
+ * is not reported. rows: checked, not empty, without pairs. part: checked. */
 static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
                           const lr_row_sink *sink)
 {
@@ -94,7 +95,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
         wanted.pairs = part->pairs;
         wanted.num_pairs = part->num_pairs;
     } else if (part != NULL) {
-        /* The module pairs of single LORs. */
+        /* The backend needs the module pairs of single LORs. */
         pairs = lr_alloc(part->num_lors + 1, sizeof(*pairs), "module pairs", op->params.log);
         if (pairs == NULL) return LR_FAILED;
         const lr_lors *lors = op->params.lors;
@@ -108,7 +109,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
         wanted.num_pairs = num_pairs;
     }
 
-    /* The backend's rows go directly to the sink if no elements must be dropped or multiplied. */
+    /* If no element is dropped or multiplied, the backend's rows go directly to the sink. */
     const struct lr_backend *backend = &op->backend;
     const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
     struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
@@ -163,10 +164,10 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
     return LR_OK;
 }
 
-/* Begins a progress report for `total` rows. */
+/* Begins a progress report over `total` rows. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
-    /* The text of the report before the first row is done. */
+    /* The report has this text until the first row is finished. */
     op->progress_filter.what = what;
     op->progress_filter.done = 0.0;
     op->progress_filter.total = (double)total;
@@ -257,13 +258,13 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }
 
-/* --- the matrix by rows of LORs. Voxel rows of a block of LORs are collected, then transposed by a counting sort. If a
- * block needs more memory than there is, it drops its last LORs, and the next block begins with them --- */
+/* --- the matrix by rows of LORs. For a block of LORs, the rows of all voxels are collected, then transposed by a
+ * counting sort. If a block needs too much memory, its last LORs are moved to the next block --- */
 
-/* ELEMENT_BYTES: memory of an element while elements are collected and transposed. LOR_BYTES: memory of a LOR. */
+/* ELEMENT_BYTES: memory of an element until it has been transposed. LOR_BYTES: memory of a LOR. */
 enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 
-/* The number of rows of the sample that determines the size of the first block. */
+/* The number of sampled rows that determines the size of the first block. */
 enum { SAMPLE_ROWS = 24 };
 
 /* The fraction of the memory that is planned for a block. */
@@ -284,7 +285,7 @@ struct block {
 
 /* --- collecting --- */
 
-/* Doubles the arrays. If they would exceed the memory limit, drops LORs from the end of the block until there is enough
+/* Doubles the arrays. If this would exceed the memory limit, drops LORs from the end of the block until there is enough
  * room. */
 static lr_status make_room(struct block *block)
 {
@@ -450,7 +451,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     struct block block = {.op = op, .part = part, .end = total, .total = total, .num_voxels = (double)num_voxels};
     if (total == 0) return LR_OK;
 
-    /* The mean number of elements per LOR of the selection, from a sample of rows. */
+    /* The mean number of elements per LOR of the selection is found from a sample of rows. */
     const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
     int64_t elements = 0;
     const lr_row_sink counter = {count_elements, &elements};
@@ -465,9 +466,9 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     const int64_t memory = lr_stored_memory_limit(&op->params);
     const lr_row_sink collector = {collect, &block};
     for (; block.begin < total; block.begin = block.end) {
-        /* The number of LORs that are expected to fit. */
+        /* The number of LORs that should fit into memory. */
         const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
-        const double most = fitting < 4e9 ? fitting : 4e9; /* positions have 32 bits */
+        const double most = fitting < 4e9 ? fitting : 4e9; /* positions are 32-bit numbers */
         const double left = (double)(total - block.begin);
         const int64_t length = most >= left ? total - block.begin : most > 1.0 ? (int64_t)most : 1;
 
@@ -491,13 +492,13 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
 /* --- forecasts: memory and the number of elements, estimated from a sample of rows. The clock only limits the sample:
  * no time is forecast --- */
 
-/* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES places, or after MOST_SECONDS if it has SOME_PLACES. A
- * place is a position in the choice at which some consecutive rows are computed. */
+/* A sample is taken at places: positions in the choice at which some consecutive rows are computed. The sample ends
+ * after ENOUGH_SECONDS if it has ENOUGH_PLACES places, or after MOST_SECONDS if it has SOME_PLACES. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* The time of one place. Consecutive rows are computed together there, as many as take about PLACE_SECONDS. */
+/* The time for one place. The number of its rows is chosen so that they take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
@@ -521,7 +522,7 @@ static lr_status count(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Computes rows at a place: at most `most` rows that are consecutive in the grid. */
+/* Computes at most `most` consecutive rows at a place. */
 static lr_status run_place(struct sample *sample, int64_t place, int64_t most, int64_t *num)
 {
     const lr_row_choice *choice = &sample->work->choice;
@@ -552,13 +553,12 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     struct sample sample = {.op = op, .work = &whole, .num_rows = num_rows};
     if (num_rows == 0) return LR_OK;
 
-    /* The first row is not counted, because it includes the time to compile shaders and allocate memory. */
+    /* The first row does not count, because its time includes compiling shaders and allocating memory. */
     int64_t num = 1, most = 1, taken = 0;
     const int64_t longest = num_rows / LEAST_STRETCHES + 1 < MOST_ROWS ? num_rows / LEAST_STRETCHES + 1 : MOST_ROWS;
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
-    /* The sample ends at the latest when it has as many rows as are wanted, so that it takes no longer than the rows
-     * would. */
+    /* A sample never has more rows than the caller wants, so that the forecast takes no longer than the rows. */
     double mean = 0.0, mean_above = 0.0; /* elements of a row, summed over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
@@ -580,7 +580,7 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     forecast->rows = rows;
     forecast->elements = rows * mean / sample.places;
     forecast->kept_elements = rows * mean_above / sample.places;
-    if (work->by_lor) { /* rows of all voxels are computed and transposed in memory */
+    if (work->by_lor) { /* all voxels' rows are computed and transposed in memory */
         const double lors = (double)lr_selection_count(op->params.lors, work->choice.part);
         forecast->rows = lors;
         forecast->kept_elements = forecast->elements;
@@ -602,7 +602,7 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
         return LR_OK;
     }
 
-    /* The memory of the matrix is included if the matrix will be stored. */
+    /* If the matrix will be stored, its memory is included. */
     const double known = op->params.deterministic ? 0.0 : projections;
     const bool is_stored = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
     if (!is_stored || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;

@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The distance from a plane beyond which a sample point counts as outside. */
+/* A sample point is outside a plane if it is farther than this beyond it. */
 #define TOLERANCE_MM 1e-9
 
 /* The largest difference between two unit vectors that count as the same direction. */
 #define SAME_DIRECTION 1e-6
 
-/* The distance from a detection plane within which single precision is not enough. */
+/* Nearer than this to a detection plane, single precision is not enough. */
 #define NEAR_MM 0.3
 
-struct half_space { /* all modules are where the product of direction and x is at most the limit */
+struct half_space { /* all modules are where the scalar product of direction and position is at most the limit */
     double direction[3];
     double limit_mm;
 };
@@ -54,15 +54,15 @@ static void add_side(struct hull *hull, const lr_scanner *scanner, const double 
     side->limit_mm = limit_mm;
 }
 
-/* The number of voxels, on the line along x through `start_mm`, that are on the inner side of every plane. Each plane
- * leaves an interval of the line. */
+/* Counts the voxels that are on the inner side of all planes, on the line along x through `start_mm`. Each plane cuts
+ * an interval from the line. */
 static int64_t count_line(const struct hull *hull, const lr_grid *grid, const int samples[3], const double start_mm[3])
 {
     double first = 0.0, last = grid->size[0] - 1.0;
     for (int64_t k = 0; k < hull->num_sides && first <= last; k++) {
         const struct half_space *side = &hull->sides[k];
-        double reach = 0.0; /* largest distance from a voxel's centre to its sample points, in the direction of the
-                             * plane */
+        double reach = 0.0; /* largest distance between a voxel's centre and its sample points, along the plane's
+                             * normal */
         for (int n = 0; n < 3; n++) {
             const double half = 0.5 * grid->voxel_mm[n] * (samples[n] - 1) / samples[n];
             reach += fabs(side->direction[n]) * half;
@@ -128,7 +128,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
                 "time and memory",
                 (long long)(total - inside), (long long)total);
     }
-    /* A grid that has several voxels and is smaller than a tenth of a crystal must have the wrong unit. */
+    /* If a grid has several voxels and is smaller than a tenth of a crystal, its unit must be wrong. */
     double widest_mm = 0.0, pitch_mm = HUGE_VAL;
     for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
     for (int m = 0; m < scanner->num_modules; m++)
@@ -145,7 +145,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
 /* --- points on detection planes --- */
 
-/* Warns and returns true if the point is too near the module's rectangle. */
+/* If the point is too near the module's rectangle, warns and returns true. */
 static bool warn_if_near(const lr_scanner *scanner, int index, const double point_mm[3], const lr_log *log)
 {
     const lr_module *module = &scanner->modules[index];
@@ -179,7 +179,7 @@ void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_s
             const lr_module *module = &scanner->modules[m];
             const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
                                 0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-            /* The sample points along the axis that may be near the module. */
+            /* Only these sample points along the axis can be near the module. */
             const double step = grid->voxel_mm[k] / samples[k];
             const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
             const double last = (double)grid->size[k] * samples[k] - 1;
@@ -213,10 +213,10 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 
 #define MAX_SAMPLES 1000000
 
-/* The amount by which a ratio is lowered before it is rounded up, so that 10 mm / 2 mm gives 5 in spite of rounding. */
+/* A ratio is lowered by this amount before it is rounded up. Thus 10 mm / 2 mm gives 5 in spite of rounding errors. */
 #define ROUNDING 1e-9
 
-/* The attenuation above which the unit is probably wrong, 1/mm. At 511 keV bone has 0.017/mm and titanium 0.04/mm.
+/* Attenuation above this value probably has a wrong unit, 1/mm. At 511 keV bone has 0.017/mm and titanium 0.04/mm.
  * Water has 0.0096/mm, which is 0.096 if given in 1/cm. */
 #define IMPLAUSIBLE_MU 0.05
 
@@ -263,7 +263,8 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
         for (int j = i + 1; j < scanner->num_modules; j++) {
             lr_scanner_detection_centre(scanner, j, other);
             vec_sub(centre, other, difference);
-            double at_most = vec_length(difference); /* plus half of each module's diagonal */
+            double at_most = vec_length(difference); /* a bound: the distance of the centres plus half of each module's
+                                                      * diagonal */
             at_most += lr_module_radius_mm(&scanner->modules[i]);
             at_most += lr_module_radius_mm(&scanner->modules[j]);
             const bool may_be_longer = at_most > longest_mm;
@@ -283,32 +284,33 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
 
 /* --- sample points by default: docs/method/correspondence.md, "Sample points" --- */
 
-/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points, or half a crystal pitch if this is
- * larger. most_single: edge of the largest voxel for which one point is enough if no voxel is on the axis. */
+/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points (or half a crystal pitch if this is
+ * larger). most_single: largest voxel edge for which one sample point is enough, provided that no voxel is on the
+ * axis. */
 static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
 
-/* The largest spacing of sample points in units of the crystal pitch: across the axis (two values), along it. */
+/* The largest spacing of sample points in units of the crystal pitch: two values across the axis, one along it. */
 static const double most_pitches[3] = {0.85, 0.85, 1.0};
 
-/* --- sample points along z: gaps between crystal rings stand opposite to gaps, so the sensitivity on the axis changes
+/* --- sample points along z: gaps between crystal rings are opposite to gaps, so the sensitivity on the axis changes
  * from plane to plane --- */
 
-/* Largest relative errors on the axis. most_slice_error: of the points of a slice. most_single_error: of a single
- * point. Next to the axis, errors are at most half as large (Vista), or a tenth with many rings (mMR). */
+/* Largest relative errors on the axis. most_slice_error: with several points per slice. most_single_error: with one
+ * point. Beside the axis errors are smaller: at most half as large (Vista), or a tenth with many rings (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
-/* MOST_SLICES: number of slices next to the middle that are compared. MEAN_POINTS: number of points for the mean of a
- * slice. TRIED: how many even numbers of points are tried. */
+/* MOST_SLICES: number of slices around the middle that are compared. MEAN_POINTS: number of points for the mean of a
+ * slice. TRIED: number of candidates for the number of points. */
 enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
 
-/* Intervals of z that crystals fill, by ascending edges. */
+/* Intervals of z that are filled by crystals, in ascending order. */
 struct row_edges {
     double (*list)[2];
     int count;
 };
 
-/* The mean of the sensitivity over a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is the
- * length of the set of t for which there are crystals both at z + t and at z - t. */
+/* The mean sensitivity of a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is the length of
+ * all t for which crystals exist both at z + t and at z - t. */
 static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
 {
     double mean = 0.0;
@@ -329,11 +331,11 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
     return mean / points;
 }
 
-/* Finds the number of points along z: `fewest`, or else the smallest even number above it for which the error of slices
- * is small enough. If the error is too large for all numbers that are tried, the best of them is taken. */
+/* Finds the number of points along z. The candidates are `fewest` and the even numbers above it. The first one with a
+ * small enough error is taken; if there is none, the one with the smallest error. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
-    /* The crystal rings of the upright modules of the front layer; none if memory runs out. */
+    /* The list has the crystal rings of upright modules in the front layer. It is empty if memory runs out. */
     struct row_edges rows = {NULL, 0};
     int most = 0;
     for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];
@@ -350,7 +352,7 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
     if (rows.count > 0) qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
     const int num_listed = rows.count;
     rows.count = num_listed > 0;
-    for (int k = 1; k < num_listed; k++) { /* intervals that meet are joined */
+    for (int k = 1; k < num_listed; k++) { /* intervals that touch are joined */
         double *last = rows.list[rows.count - 1];
         if (rows.list[k][0] > last[1])
             memcpy(rows.list[rows.count++], rows.list[k], sizeof(*rows.list));
@@ -361,7 +363,7 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
-        /* Finds the largest relative error of slices on the axis for this number of points along z. */
+        /* The largest relative error of slices on the axis, for this number of points along z. */
         const double size_mm = grid->voxel_mm[2];
         const double middle = -grid->origin_mm[2] / size_mm;
         const int last = grid->size[2] - 1;
@@ -388,8 +390,8 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
 
 void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
 {
-    /* The distance of the nearest module from the axis. For flat detectors with their centre on the axis, the distance
-     * from the origin is used instead. */
+    /* The radius is the smallest distance of a module from the axis. A flat detector whose centre is on the axis counts
+     * by its distance from the origin. */
     double radius_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
@@ -402,11 +404,11 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
     for (int i = 0; i < scanner->num_modules; i++)
         for (int n = 0; n < 3; n++) pitch_mm[n] = fmin(pitch_mm[n], scanner->modules[i].pitch_mm[n == 2]);
 
-    /* One point is enough if voxels are so small that the sensitivity hardly changes within a voxel. No voxel may be on
-     * the axis, because gaps are opposite to gaps there. */
+    /* One point is enough if voxels are so small that the sensitivity hardly changes within a voxel. This is not so on
+     * the axis, where gaps are opposite to gaps. */
     bool single = true;
     for (int j = 0; j < 3; j++) {
-        /* The distance between the axis and the nearest voxel centre, in voxels. */
+        /* The distance from the axis to the nearest voxel centre, in voxels. */
         const double first = grid->origin_mm[j] / grid->voxel_mm[j];
         const double nearest = fmin(fmax(round(-first), 0.0), grid->size[j] - 1.0);
         single = single && grid->voxel_mm[j] <= most_single * radius_mm && (j == 2 || fabs(first + nearest) > 0.45);
@@ -418,7 +420,7 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) /* with more points, the mean over a slice is accurate anyway */
+    if (samples[2] < MEAN_POINTS / 4) /* with more points, the mean of a slice is accurate anyway */
         samples[2] = settle_slices(scanner, grid, samples[2]);
 }
 
@@ -468,7 +470,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .scanner = scanner,
         .lors = params->lors,
         .grid = grid,
-        /* Every backend computes penetration along lines, that is, in sampled mode. */
+        /* All backends compute penetration along lines, that is, in sampled mode. */
         .mode = penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode,
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),

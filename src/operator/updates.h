@@ -7,17 +7,17 @@
 
 #include "operator/backend.h"
 
-/* Opens the operator's backend for whole updates. *backend is NULL if the backend has no whole updates or no room for
- * the data, or if the operator has a resolution in image space. plan: the caller sets all members except has_factors,
- * which the operator sets. The caller closes *backend. */
+/* Opens the operator's backend for whole updates. The caller closes *backend, which is NULL if the backend cannot do
+ * whole updates, has no room for the data, or if the operator has a resolution in image space. plan: the caller sets
+ * all members except has_factors. */
 lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, const struct lr_backend **backend);
 
 /* Loads a subset with the operator's factors. data->factors is not read.
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
-/* A projection in a loop, of the LORs of a part, or of all LORs (part NULL). is_finite: true if the input is known to
- * be finite. If false, it is checked first, and the host waits for the device. */
+/* A projection in a loop, with the LORs of a part; part NULL = all LORs. is_finite: true if all numbers of the input
+ * are known to be finite. If false, they are checked first, and the host waits for the device. */
 struct lr_projection {
     lr_operator *op;
     const lr_selection *part;
@@ -28,13 +28,12 @@ struct lr_projection {
 lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image, lr_vector *values);
 lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
 
-/* Sets the values of LORs that are interleaved with the part's LORs, but not in the part, to 0. Values are in the
- * part's order and in single precision. They stay on the host or at the operator's place. */
+/* Sets values to 0 if their LORs are interleaved with the part's LORs but not in the part. Values are in the part's
+ * order and in single precision, and stay on the host or at the operator's place. */
 lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector *values);
 
-/* Sets *seconds to the device time of all projections since the operator was made, by the device's clock. The call
- * waits for projections in progress. Returns false if the backend knows only the time of its last projection
- * (lr_operator_device_seconds). */
+/* Sets *seconds to the total device time of projections since the operator was made. Waits for projections that are not
+ * finished. Returns false if the backend knows only the time of its last projection (lr_operator_device_seconds). */
 bool lr_updates_device_clock(const lr_operator *op, double *seconds);
 
 #endif

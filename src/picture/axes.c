@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Ticks at round values, axes with them, arrays drawn as maps, and colour bars. */
+ * Ticks at round values; axes with ticks; arrays drawn as maps; colour bars. */
 #include "picture/axes.h"
 
 #include "picture/font.h"
@@ -13,13 +13,13 @@
 
 enum { most_decimals = 12 };
 
-/* If rounding moves a round value beyond the end of an axis by up to this fraction of a step, the value still gets a
- * tick. */
+/* A round value beyond the end of an axis still gets a tick if it is at most this fraction of a step outside, because
+ * rounding can move it there. */
 static const double tolerance = 1e-9;
 
 /* --- ticks --- */
 
-/* The least 1, 2 or 5 times a power of ten that is not below the value. */
+/* Returns the smallest number that is 1, 2 or 5 times a power of ten and not below the value. */
 static double round_step(double value)
 {
     const double power = pow(10.0, floor(log10(value)));
@@ -32,8 +32,8 @@ static double count_ticks(double low, double high, double step)
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
 }
 
-/* The power of ten that labels share if the largest has more than five digits before the point, or is below 0.01;
- * otherwise 0. */
+/* Returns the power of ten that all labels share. It is 0 unless the largest label has more than five digits before the
+ * point or is below 0.01. */
 static int common_power(double low, double high)
 {
     const double largest = fmax(fabs(low), fabs(high));
@@ -41,7 +41,7 @@ static int common_power(double low, double high)
     return is_short || !isfinite(largest) ? 0 : (int)floor(log10(largest) + tolerance);
 }
 
-/* Returns the number of decimals that labels need to differ. A single tick gets enough decimals for two digits. */
+/* Returns the number of decimals with which all labels differ. The label of a single tick has two digits. */
 static int decimals_of(const struct lr_ticks *ticks)
 {
     const double finest = ticks->step > 0.0 ? ticks->step : fabs(ticks->first) / 100.0;
@@ -137,7 +137,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
     return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
 }
 
-/* The ticks of the horizontal axis, few enough that their labels do not overlap. */
+/* The ticks of the horizontal axis, so few that their labels do not overlap. */
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;
@@ -149,7 +149,7 @@ static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_st
     return ticks;
 }
 
-/* The ticks of the vertical axis. There is one tick in the middle if two labels would overlap. */
+/* The ticks of the vertical axis. If the labels of two ticks would overlap, there is one tick in the middle. */
 static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
 {
     const struct lr_axis *axis = &axes->up;
@@ -160,7 +160,7 @@ static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
     return lr_ticks_unscaled(&scaled);
 }
 
-/* Pixels from the low end of an axis of `size` pixels to a value. */
+/* The number of pixels from the low end of an axis to a value; `size` is the length of the axis in pixels. */
 static int pixels_to(const struct lr_axis *axis, int size, double value)
 {
     const double span = axis->high - axis->low;
@@ -208,7 +208,7 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
     };
     margins.left = lr_larger(margins.left + (axes->up.name != NULL ? line : 0), half);
     margins.bottom += axes->across.name != NULL ? line : 0;
-    /* Names may be longer than their axes. */
+    /* A name may be longer than its axis, and then needs wider margins. */
     const int lacks[2] = {
         lr_font_width_within(axes->across.name, &style, INT32_MAX) - axes->size[0] - margins.left,
         lr_font_width_within(axes->up.name, &style, INT32_MAX) - axes->size[1] - margins.bottom,
@@ -218,7 +218,7 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
     return margins;
 }
 
-/* Returns the pixel at which a name begins. The name is centred on its axis, but stays within the margins. */
+/* Returns the pixel where a name begins. The name is centred on its axis, but stays within the margins. */
 static int begin_name(int corner, int size, int width, const int margins[2])
 {
     const int middle = corner + (size - width) / 2;
@@ -294,7 +294,8 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
     full.stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
     full.stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
     if (params->low == 0.0 && params->high == 0.0) {
-        /* The colours reach from the least finite value to the largest, or from 0 to 1 if no value is finite. */
+        /* The colours show the range from the smallest to the largest finite value, or from 0 to 1 if no value is
+         * finite. */
         double low = INFINITY, high = -INFINITY;
         for (int row = 0; row < full.size[1]; row++) {
             for (int column = 0; column < full.size[0]; column++) {
@@ -329,9 +330,10 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
 
 /* --- colour bars --- */
 
-/* A colour bar's sizes, with defaults filled in, and its ticks. */
+/* The sizes and ticks of a colour bar, with defaults filled in. */
 struct bar {
-    int size[2], line, unit_left; /* line: height of a label; unit_left: from the bar's left edge to the unit */
+    int size[2], line, unit_left; /* line: height of a label; unit_left: distance of the unit from the bar's left
+                                     edge */
     lr_text_style style;
     struct lr_ticks ticks;
     struct lr_tick_unit unit;
@@ -368,7 +370,7 @@ void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_param
     }
     lr_picture_frame(picture, corner, bar.size, bar.style.colour);
 
-    /* Labels are next to their ticks. A label that would leave the picture is moved up or down. */
+    /* Labels are beside their ticks, but are moved up or down to stay within the picture. */
     const double span = params->high - params->low;
     const int right = corner[0] + bar.size[0], last = picture->size[1] - bar.line;
     for (int n = 0; n < bar.ticks.count; n++) {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Ticks at round values, for axes and colour bars; axes with ticks and names around a drawing. */
+ * Ticks at round values for axes and colour bars; axes with ticks and names around a drawing. */
 #ifndef LR_PICTURE_AXES_H
 #define LR_PICTURE_AXES_H
 
 #include <lr/picture.h>
 
 struct lr_ticks {
-    double first, step; /* step is 1, 2 or 5 times a power of ten; 0 with a single tick */
+    double first, step; /* step is 1, 2 or 5 times a power of ten; 0 for a single tick */
     int count;          /* at least 1 */
-    int power;          /* labels are values over 10^power; 0 if they are short without it */
+    int power;          /* labels are values divided by 10^power; 0 if they are short without this */
     int decimals;       /* decimals of the labels */
 };
 
-/* Chooses ticks from low to high: at least two, and otherwise at most `most`. A range that is empty or not finite has
- * one tick, at `low`. */
+/* Chooses ticks from low to high: at most `most`, but at least two. If the range is empty or not finite, there is one
+ * tick, at `low`. */
 struct lr_ticks lr_ticks_choose(double low, double high, int most);
 
-/* A copy of the ticks with power = 0, for labels without a power of ten beside them. */
+/* A copy of the ticks with power = 0. Their labels need no power of ten. */
 struct lr_ticks lr_ticks_unscaled(const struct lr_ticks *ticks);
 
 double lr_tick_value(const struct lr_ticks *ticks, int n);
@@ -28,8 +28,8 @@ struct lr_tick_label {
 };
 struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n);
 
-/* The text with the labels' power of ten and unit, such as "10⁻⁵ %"; "" if the power is 0 and the unit is NULL or
- * "". */
+/* A text with the labels' power of ten and unit, such as "10⁻⁵ %"; "" if the power is 0 and there is no unit (NULL or
+ * ""). */
 struct lr_tick_unit {
     char text[128];
 };
@@ -39,10 +39,10 @@ struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 struct lr_axis {
     double low, high; /* values at the left and right edge, or at the lower and upper edge */
     const char *name; /* name with its unit: "x (mm)"; NULL = none */
-    bool counts;      /* ticks at whole numbers only, for example crystals */
+    bool counts;      /* true if ticks must be whole numbers, for example of crystals */
 };
 
-/* The axis along x, y or z from the first to the last voxel's outer edge, in mm. */
+/* The axis along x, y or z in mm, between the outer edges of the first and the last voxel. */
 struct lr_axis lr_grid_axis(const lr_grid *grid, int axis);
 
 /* The axis along u (0) or v (1) of a module's face, in mm from its centre. */
@@ -60,7 +60,7 @@ static inline int lr_larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Pixels that ticks, labels and names need on each side of the area within the axes. */
+/* The numbers of pixels on each side of the area within the axes that ticks, labels and names need. */
 struct lr_margins {
     int left, top, right, bottom;
 };
@@ -68,7 +68,7 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes);
 
 void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes);
 
-/* The pixel column of a value of `across`, and the pixel row of a value of `up`. */
+/* The column of pixels for a value of `across`, and the row of pixels for a value of `up`. */
 int lr_axes_x(const struct lr_axes *axes, double value);
 int lr_axes_y(const struct lr_axes *axes, double value);
 

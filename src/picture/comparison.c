@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A page with sampled and exact elements side by side, and a chart of the errors of sampled rows over R with
- * logarithmic axes. */
+ * A page that compares sampled and exact elements, and a chart with logarithmic axes that shows the errors of sampled
+ * rows against R. */
 #include <lr/picture.h>
 
 #include "base/log.h"
@@ -20,11 +20,11 @@
 
 /* --- a chart of errors over R --- */
 
-/* The relative error per element of R x R samples is about 0.6 / R, and at most 0.8 / R. */
+/* The relative error of an element computed with R x R samples: about 0.6 / R, and at most 0.8 / R. */
 #define SAMPLING_LAW 0.6
 
 struct error_chart {
-    int size[2]; /* size with axes and legend */
+    int size[2]; /* size including axes and legend */
     const int *rays;
     const lr_row_error *errors; /* [count] */
     int count;
@@ -35,13 +35,13 @@ enum { chart_text_px = 16, space = 6, marker_radius = 5, line_length = 36 };
 static const lr_text_style chart_style = {.colour = {38, 38, 38}, .size_px = chart_text_px};
 static const lr_colour chart_ink = {38, 38, 38}, rule = {222, 222, 222}, law_grey = {120, 120, 120};
 
-/* The chart's curves. Colour-blind readers can distinguish their colours, and each has its own marker. */
+/* The chart's curves. Each has a marker of its own, and a colour that colour-blind readers can distinguish. */
 enum curve { CURVE_L2, CURVE_SUM, CURVE_MISSED, NUM_CURVES };
 static const lr_colour curve_colours[NUM_CURVES] = {{0, 90, 160}, {204, 85, 0}, {0, 140, 105}};
 static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|", "weight missed"};
 static const char law_name[] = "law 0.6 / R";
 
-/* The frame of the curves, and its axes in powers of 2 and 10. */
+/* The rectangle of the curves. Its axes show powers of 2 and of 10. */
 struct chart_axes {
     lr_picture *picture;
     int corner[2], size[2];
@@ -90,7 +90,7 @@ static void draw_dashes(lr_picture *picture, const int from[2], const int to[2])
     }
 }
 
-/* Draws a square, a diamond, or a square with a hole, so that curves differ by more than colour. */
+/* Draws a square, a diamond, or a square with a hole, so that curves differ in more than colour. */
 static void draw_marker(lr_picture *picture, const int centre[2], enum curve curve)
 {
     for (int dy = -marker_radius; dy <= marker_radius; dy++) {
@@ -127,8 +127,8 @@ static void draw_curve(const struct chart_axes *axes, const struct error_chart *
 
 static void draw_error_chart(lr_picture *picture, const int corner[2], const struct error_chart *chart)
 {
-    /* The axes begin at the decade of the smallest error, but at most five decades below 100 %, and end at the decade
-     * above the largest error. */
+    /* The vertical axis ends at a power of ten above the largest error. It begins at a power of ten below the smallest
+     * error, but at most five decades below 100 %. */
     double least = 0.1, most = 1.0;
     for (int n = 0; n < chart->count; n++) {
         for (int curve = 0; curve < NUM_CURVES; curve++) {
@@ -158,7 +158,7 @@ static void draw_error_chart(lr_picture *picture, const int corner[2], const str
     axes.size[0] = chart->size[0] - left_room - (3 * space + line_length + widest_name);
     axes.size[1] = chart->size[1] - line / 2 - 2 * (line + space);
 
-    /* Lines at powers of ten and at each R, their labels, and the names of the axes. */
+    /* Lines are drawn at powers of ten and at each R, then labels and the names of the axes. */
     const int left = axes.corner[0], top = axes.corner[1];
     const int right = left + axes.size[0] - 1, bottom = top + axes.size[1] - 1;
     for (int power = axes.lowest; power <= axes.highest; power++) {
@@ -230,7 +230,7 @@ enum {
     bar_width = 18,
     chart_height = 340,
     widest_chart = 1100,
-    widest_line = 1400, /* largest width of title and subtitle, in pixels, for which the page is widened */
+    widest_line = 1400, /* largest width in pixels to which the page is widened for its title and subtitle */
     most_sampled = 64,
     most_pixels = 256 /* per crystal and axis */
 };
@@ -254,14 +254,14 @@ static const char *const notes[num_notes] = {
     "the colour of its element. Dark violet is zero; grey is no LOR in coincidence.",
 };
 
-/* The page in progress. */
+/* The page while it is drawn. */
 struct page {
     const lr_comparison_params *params;
     lr_picture *picture;
     lr_row_error *errors; /* [num_sampled] */
     int64_t num_pixels;
-    int64_t *lors;             /* [num_pixels], the LOR of each pixel of a panel; -1 = none */
-    float *values;             /* [num_pixels], the values that a panel shows */
+    int64_t *lors;             /* [num_pixels] LOR of each pixel of a panel; -1 = none */
+    float *values;             /* [num_pixels] values of a panel */
     double high;               /* weight at the end of the colours */
     int panel[2];              /* size of a panel */
     struct lr_axes axes;       /* axes around a panel */
@@ -301,7 +301,7 @@ static void write_text(const struct page *page, const int corner[2], const char 
     lr_picture_text(page->picture, corner, text, &within);
 }
 
-/* Writes one line of a card: the name of a value, and the value at the right. */
+/* Writes one line of a card: the name of a value on the left, the value on the right. */
 static void write_figure(const struct page *page, int *y, const char *what, const char *value)
 {
     const int width = lr_picture_text_width(value, &plain);
@@ -352,7 +352,7 @@ static void arrange(struct page *page)
         page->x[c] = x + page->margins.left;
         x = page->x[c] + page->panel[0] + gap + gap;
         if (c != COLUMN_SAMPLED) {
-            /* The bar's scale is not known yet, so the widest possible labels are assumed. */
+            /* The scale of the bar is not known yet, so room is left for the widest labels. */
             const lr_bar_params widest = bar_of(page, (enum column)c, c == COLUMN_EXACT ? 1e-4 : 1.2);
             x += lr_picture_bar_width(&widest) + gap;
         }
@@ -380,7 +380,8 @@ static void arrange(struct page *page)
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
 }
 
-/* Draws one sampled row of the page: a card with its errors, and a panel for each column. */
+/* Draws a row of panels for one sampled row of the matrix: a card with its errors, and a panel for each column of the
+ * page. */
 static void draw_row(const struct page *page, int k, int top)
 {
     const lr_comparison_params *params = page->params;
@@ -419,7 +420,7 @@ static void draw_row(const struct page *page, int k, int top)
                                         .high = bar.high,
                                         .colours = bar.colours,
                                         .not_a_number = nothing});
-        /* White lines separate the primary's crystals. */
+        /* White lines separate the crystals of the primary module. */
         for (int x = step; x < size[0] && step >= 6; x += step)
             lr_picture_fill(page->picture, (int[2]){corner[0] + x, top}, (int[2]){1, size[1]}, white);
         for (int down = step; down < size[1] && step >= 6; down += step)

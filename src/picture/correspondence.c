@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Correspondence images in the false colours of Toth, Magdics, Szirmay-Kalos, "Fast System Matrix
- * Generation on a GPU Cluster", figures 8 and 9: indices counted from 1 as red and green. */
+ * Correspondence images in the false colours of Toth, Magdics, Szirmay-Kalos, "Fast System Matrix Generation on a GPU
+ * Cluster", figures 8 and 9. The two indices of a crystal, counted from 1, are shown as red and green. */
 #include "base/order.h"
 #include "picture/pixel_lor.h"
 
@@ -41,7 +41,7 @@ enum { space = 14, patch = 72, swatch = 11, least_bar = 170 };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* The red or green value that shows an index from 0 to count - 1. */
+/* The value of red or green for an index from 0 to count - 1. */
 static uint8_t channel(float index, int count)
 {
     const double value = 255.0 * ((double)index + 1.0) / count;
@@ -51,14 +51,14 @@ static uint8_t channel(float index, int count)
 /* The image without its axes and legend. */
 struct image {
     const lr_correspondence_params *params;
-    int size[2], zoom; /* pixels, and screen pixels along a pixel's edge */
+    int size[2], zoom; /* size in pixels of the image; zoom: screen pixels along the edge of such a pixel */
     double high;       /* weight at the end of the colours */
 };
 
 /* --- axes and legend --- */
 
 struct layout {
-    struct lr_axes axes; /* its corner is the image's in the picture */
+    struct lr_axes axes; /* the corner of these axes is where the image begins in the picture */
     int size[2];         /* size of the picture */
     int legend[2];       /* the legend's top left corner */
     struct lr_axes key;  /* key of the false colours */
@@ -67,7 +67,7 @@ struct layout {
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-/* The axis of a crystal's index. It runs from 0 to 1 if modules have different numbers of crystals. */
+/* The axis of a crystal's index. If modules have different numbers of crystals, it runs from 0 to 1. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};
@@ -200,7 +200,7 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
             }
             lr_axes_draw(picture, key);
         }
-        /* The legend explains that black means no crystal. */
+        /* A black field and its meaning: no crystal. */
         lr_picture_fill(picture, (int[2]){corner[0], below + (line - swatch) / 2}, (int[2]){swatch, swatch}, black);
         lr_picture_text(picture, (int[2]){corner[0] + swatch + 4, below}, "none", &plain);
     }

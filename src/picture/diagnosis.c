@@ -21,7 +21,7 @@ enum {
     WIDTH = 2 * VIEW + MARGIN,    /* width of the page */
     CAPTION = 60,                 /* height of the captions above the views */
     LEGEND = CAPTION + SIDE + 60, /* top edge of the legend */
-    FINDINGS = LEGEND + MARGIN,   /* top edge of the findings */
+    FINDINGS = LEGEND + MARGIN,   /* top edge of the list of findings */
     AIR = 30,                     /* margin around the scanner in a view */
     LINE_GAP = 3,                 /* gap between lines of text */
     MOST_LINES = 60,
@@ -36,7 +36,7 @@ static const lr_text_style plain = {.size_px = lr_font_usual}, small = {.size_px
 /* A view of the scanner along one axis of its frame. */
 struct view {
     lr_picture *picture;
-    int axes[2]; /* axes of the scanner's frame that point to the right and upwards */
+    int axes[2]; /* axes of the scanner's frame that point right and up */
     struct lr_axes frame;
     double scale; /* pixels per mm */
 };
@@ -50,7 +50,7 @@ struct sheet {
 
 /* --- geometry --- */
 
-/* Computes a module's normal that points away from the scanner's axis, because a draft need not have set it. */
+/* Computes a module's normal that points away from the scanner's axis. A draft may not have set it. */
 static void outward_of(const lr_module *module, double outward[3])
 {
     vec_cross(module->u, module->v, outward);
@@ -59,8 +59,7 @@ static void outward_of(const lr_module *module, double outward[3])
         for (int k = 0; k < 3; k++) outward[k] = -outward[k];
 }
 
-/* Computes corner `index` (0 to 7) of a module's box. Bits 0, 1 and 2 of the index choose the far side along u, v and
- * depth. */
+/* Computes corner 0 to 7 of a module's box. Bits 0, 1 and 2 of the index choose the far side along u, v and depth. */
 static void box_corner(const lr_module *module, int index, double corner[3])
 {
     double outward[3];
@@ -76,7 +75,7 @@ static void place(const struct view *view, const double at[3], int pixel[2])
     const struct lr_axes *frame = &view->frame;
     const double right = (at[view->axes[0]] - frame->across.low) * view->scale;
     const double up = (at[view->axes[1]] - frame->up.low) * view->scale;
-    /* Points far outside of the picture are not drawn, but their pixels' numbers must fit an int. */
+    /* Points far outside the picture are not drawn, but the numbers of their pixels must fit into an int. */
     pixel[0] = frame->corner[0] + (int)lround(fmax(-1e5, fmin(1e5, right)));
     pixel[1] = frame->corner[1] + frame->size[1] - (int)lround(fmax(-1e5, fmin(1e5, up)));
 }
@@ -92,7 +91,7 @@ static void draw_edge(const struct view *view, const double a[3], const double b
 static void draw_modules(const struct sheet *sheet, const struct view *view)
 {
     const lr_scanner_params *params = &sheet->params->draft->params;
-    for (int pass = 0; pass < 2; pass++) { /* suspected modules are drawn last, on top */
+    for (int pass = 0; pass < 2; pass++) { /* suspected modules are drawn last, on top of others */
         for (int m = 0; m < params->num_modules; m++) {
             const lr_module *module = &params->modules[m];
             if (sheet->suspected[m] != (pass == 1)) continue;
@@ -122,7 +121,7 @@ static void draw_modules(const struct sheet *sheet, const struct view *view)
     }
 }
 
-/* Writes a text on a white ground over the lines of a view. It is moved up or down to stay within the view. */
+/* Writes a text on white over the lines of a view. It is moved up or down if it would leave the view. */
 static void write_over(const struct view *view, const int middle[2], const char *text, lr_colour colour)
 {
     const lr_text_style style = {.colour = colour, .size_px = lr_font_small};
@@ -138,7 +137,7 @@ static void write_over(const struct view *view, const int middle[2], const char 
 static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
 {
     struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
-    /* Both axes have the same scale, so that the scanner fits with a margin around it. */
+    /* Both axes have the same scale. The scanner fits into the view with a margin around it. */
     static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
     struct lr_axes *frame = &view.frame;
     struct lr_axis *drawn[2] = {&frame->across, &frame->up};
@@ -191,8 +190,8 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     }
 
     if (!side) {
-        /* The diameter of the field of view stands above its circle, or in the middle of the view if the circle is
-         * outside of the view. */
+        /* The diameter of the field of view is written above its circle, or in the middle of the view if the circle is
+         * outside the view. */
         const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
         for (int k = 0; k < ARCS && radius > 0; k++) {
             const double a = 2 * LR_PI * k / ARCS, b = 2 * LR_PI * (k + 1) / ARCS;
@@ -214,7 +213,7 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     }
 }
 
-/* Writes an entry of the legend at x: a line of colour and its meaning. Returns x of the next entry. */
+/* Writes an entry of the legend at x: a coloured line and its meaning. Returns x for the next entry. */
 static int write_entry(lr_picture *picture, int x, const char *text, lr_colour colour)
 {
     const int y = LEGEND, line = lr_picture_text_height(&small);
@@ -225,7 +224,8 @@ static int write_entry(lr_picture *picture, int x, const char *text, lr_colour c
 
 /* --- findings --- */
 
-/* Writes the findings in lines broken at blanks and returns the number of lines. picture NULL: only counts them. */
+/* Writes the findings, broken into lines at blanks, and returns the number of lines. picture NULL: only counts
+ * lines. */
 static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
 {
     int count = 0;

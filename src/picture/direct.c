@@ -30,7 +30,7 @@ struct panel {
     const char *unit;
 };
 
-/* Adds a tile with a map of numbers, its axes and its colour bar. The caption is the sheet's caption for this tile. */
+/* Adds a tile with a map of numbers, its axes and its colour bar. The caption comes from the sheet. */
 static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
     const int *size = panel->size;
@@ -66,8 +66,8 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
     return true;
 }
 
-/* Adds a map of the offsets in x and `up` (1 = y, 2 = z). It counts the offsets along the third axis or, with a kernel,
- * shows the kernel's values in slice z = 0. */
+/* Adds a map of offsets in x and `up` (1 = y, 2 = z). It shows how many offsets there are along the third axis; with a
+ * kernel, it shows the kernel's values in the slice z = 0. */
 static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
 {
     const int *half = sheet->info->half;
@@ -81,7 +81,7 @@ static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
         else if (offsets[i][2] == 0)
             *value += (float)kernel[i];
     }
-    /* The axes run from the most negative offset to the most positive one. */
+    /* The axes run from the lowest to the highest offset. */
     const double *voxel_mm = sheet->info->grid.voxel_mm;
     const double x_mm = (half[0] + 0.5) * voxel_mm[0], up_mm = (half[up] + 0.5) * voxel_mm[up];
     const struct panel panel = {.values = values,

@@ -14,10 +14,10 @@
 
 enum { most_size_px = 4096 };
 
-/* FreeType aligns the heights of letters with pixels, and leaves their widths unchanged. */
+/* FreeType moves the upper and lower edges of letters to pixels, and leaves their widths unchanged. */
 enum { hinting = FT_LOAD_TARGET_LIGHT };
 
-/* Failures are noted here because functions that write text have no log. */
+/* Failures are noted here, because functions that write text have no log. */
 static atomic_bool lacks_memory, has_told;
 
 void lr_font_tell(const lr_log *log)
@@ -30,7 +30,7 @@ void lr_font_tell(const lr_log *log)
 
 struct font {
     FT_Library library;
-    FT_Face face;     /* NULL = no memory: letters have no width and are not drawn; freed with the library */
+    FT_Face face;     /* NULL = no memory; letters then have no width and are not drawn; freed with the library */
     int above, below; /* pixels above and below the base line */
 };
 
@@ -53,7 +53,7 @@ static void open_font(struct font *font, const lr_text_style *style)
 
 /* --- texts --- */
 
-/* Returns the glyph of the text's first character and moves the text past it. The text is clean UTF-8, and not
+/* Returns the glyph of the text's first character, and moves *text to the next one. The text is clean UTF-8 and not
  * empty. */
 static FT_UInt next_glyph(const struct font *font, const char **text)
 {
@@ -65,7 +65,7 @@ static FT_UInt next_glyph(const struct font *font, const char **text)
     return font->face != NULL ? FT_Get_Char_Index(font->face, character) : 0;
 }
 
-/* Returns the distance to the next letter in pixels. */
+/* Returns the distance from this letter to the next one in pixels. */
 static int advance_of(const struct font *font, FT_UInt glyph)
 {
     FT_Fixed advance = 0; /* in units of 1/65536 pixel */
@@ -81,7 +81,7 @@ static int width_of(const struct font *font, const char *text)
     return width;
 }
 
-/* Copies a text of any bytes, up to a length limit, and cleans the copy. */
+/* Copies a text and makes the copy clean UTF-8. The text may have any bytes; the copy has a limited length. */
 static void font_clean(const char *text, struct lr_font_text *clean)
 {
     size_t length = strlen(text);
@@ -94,7 +94,7 @@ static void font_clean(const char *text, struct lr_font_text *clean)
     lr_clean_text(clean->text);
 }
 
-/* Counts the bytes of the text's first characters that together are at most `room` pixels wide. */
+/* Returns the number of bytes of the longest beginning of the text that is at most `room` pixels wide. */
 static size_t fitting_bytes(const struct font *font, const char *text, int room)
 {
     const char *end = text, *next = text;
@@ -120,13 +120,14 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
     open_font(&font, style);
     font_clean(text, &clean);
 
-    /* A text that is wider than its room is cut and ends with an ellipsis; it is empty if that is too wide. */
+    /* A text that is too wide is cut and ends with an ellipsis. If there is no room for the ellipsis, the text is
+     * empty. */
     static const char ellipsis[] = "\xe2\x80\xa6";
     const int room = (int)(asked < 0 ? 0 : asked < INT_MAX ? asked : INT_MAX);
     if (width_of(&font, clean.text) > room) {
         const int left = room - width_of(&font, ellipsis);
         clean.text[sizeof(clean.text) - sizeof(ellipsis)] = '\0';
-        lr_clean_text(clean.text); /* removes a character that was cut in the middle */
+        lr_clean_text(clean.text); /* a character that was cut in the middle is removed */
         size_t fits = fitting_bytes(&font, clean.text, left);
         while (fits > 0 && clean.text[fits - 1] == ' ') fits--;
         clean.text[fits] = '\0';
@@ -135,7 +136,7 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
 
     const uint8_t colour[3] = {style->colour.r, style->colour.g, style->colour.b};
     const int length = width_of(&font, clean.text);
-    int begin = 0; /* pixels from the begin of the text to the letter */
+    int begin = 0; /* pixels from the beginning of the text to the letter */
     for (const char *next = clean.text; *next != '\0';) {
         const FT_UInt glyph = next_glyph(&font, &next);
         const bool is_loaded = font.face != NULL && FT_Load_Glyph(font.face, glyph, hinting | FT_LOAD_RENDER) == 0;
@@ -143,7 +144,7 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
         const FT_GlyphSlot slot = is_loaded ? font.face->glyph : NULL;
         for (int y = 0; is_loaded && y < (int)slot->bitmap.rows; y++) {
             for (int x = 0; x < (int)slot->bitmap.width; x++) {
-                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* covered part of the pixel, of
+                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* covered part of the pixel, 0 to
                                                                                       255 */
                 const int along = begin + slot->bitmap_left + x, down = font.above - slot->bitmap_top + y;
                 const int64_t at[2] = {(int64_t)corner[0] + (upwards ? down : along),
@@ -175,7 +176,7 @@ int lr_font_lines(lr_picture *picture, const int corner[2], const char *text, co
             while (blank > 0 && line.text[blank] != ' ') blank--;
             length = blank > 0 ? blank : length;
         }
-        /* A line has at least one character, which may be wider than the line. */
+        /* A line has at least one character, even if this one is wider than the line. */
         if (length == 0 && line.text[0] != '\0') length = lr_character_bytes((const unsigned char *)line.text);
         line.text[length] = '\0';
         if (picture != NULL)

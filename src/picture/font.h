@@ -8,33 +8,33 @@
 #include <lr/picture.h>
 #include <stddef.h>
 
-/* Sizes of letters in pixels: within a picture, usual text, and a panel's title. */
+/* Sizes of letters in pixels: inside pictures, usual text, and titles of panels. */
 enum { lr_font_small = 12, lr_font_usual = 13, lr_font_title = 19 };
 
-/* A TrueType file, byte for byte; its licence is among its names. */
+/* A TrueType file. Its names include its licence. */
 struct lr_font_file {
     const unsigned char *bytes;
     int count;
 };
 
-/* DejaVu Sans, and its bold face. */
+/* DejaVu Sans, and DejaVu Sans Bold. */
 extern const struct lr_font_file lr_font_files[2];
 
-/* Warns, once in a process, if some text was not written for lack of memory. Every public function that makes a whole
- * picture calls lr_font_tell last. */
+/* Warns, once in a process, if some text could not be written because memory ran out. Every public function that makes
+ * a whole picture calls this at its end. */
 void lr_font_tell(const lr_log *log);
 
-/* Width of a text in pixels, at most `most`; 0 for NULL. */
+/* Width of a text in pixels, cut to `most`; 0 for NULL. */
 int lr_font_width_within(const char *text, const lr_text_style *style, int most);
 
-/* A line of clean UTF-8, without control characters. */
+/* A line of text in clean UTF-8, without control characters. */
 struct lr_font_text {
     char text[1024];
 };
 
-/* Writes a clean text (NULL: nothing) in lines of at most style->most_px pixels, broken at blanks if possible. The
- * first line is at `corner`, and each line is line_px below the line before. Returns the number of lines. picture
- * NULL: only counts them. */
+/* Writes a clean text in lines of at most style->most_px pixels, broken at blanks if possible; NULL = no text. The
+ * first line is at `corner`; each further line is line_px pixels below. Returns the number of lines. picture NULL: only
+ * counts lines. */
 int lr_font_lines(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style, int line_px);
 
 #endif

@@ -17,8 +17,8 @@ static const lr_colour white = {255, 255, 255};
 static const lr_text_style title_style = {.size_px = lr_font_title, .bold = true},
                            subtitle_style = {.size_px = lr_font_small}, caption_style = {0};
 
-/* Replaces the extents of columns or rows by their first pixels. The first one begins at `start`, and neighbours are
- * `between` pixels apart. */
+/* Replaces the widths of columns (or heights of rows) by their first pixels. The first column begins at `start`, and
+ * `between` pixels separate neighbours. */
 static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 {
     int64_t at = start;
@@ -43,7 +43,7 @@ lr_picture *lr_picture_mosaic_sized(size_t given_bytes, const lr_mosaic_params *
     const int line_height = lr_picture_text_height(&subtitle_style) + line_space;
     lr_picture *page = NULL;
 
-    /* The corners of the cells. A column is as wide as its widest picture or caption, and a row is as high as its
+    /* The widths and heights of the cells. A column is as wide as its widest picture or caption, a row as high as its
      * highest picture. */
     int64_t *x = lr_alloc(columns + 1, sizeof(*x), "a panel", params->log);
     int64_t *y = lr_alloc(rows + 1, sizeof(*y), "a panel", params->log);

@@ -54,7 +54,7 @@ static void set_pixel(lr_picture *picture, int64_t x, int64_t y, lr_colour colou
     }
 }
 
-/* Computes the part of [corner, corner + size) that is within [0, limit). */
+/* Computes which part of corner .. corner + size - 1 is within 0 .. limit - 1. */
 static void cut(int corner, int size, int limit, int range[2])
 {
     const int64_t end = (int64_t)corner + size;
@@ -107,7 +107,7 @@ void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture
 
 /* --- colour maps --- */
 
-/* Encodes a linear value in 8 bits by the transfer curve of sRGB (IEC 61966-2-1). */
+/* Encodes a linear value as 8 bits of sRGB (IEC 61966-2-1). */
 static uint8_t encode(double linear)
 {
     if (!(linear > 0.0)) return 0;
@@ -135,15 +135,15 @@ lr_colour lr_colour_of(lr_colour_map map, double t)
     if (map == LR_COLOURS_INVERSE_GREY)
         return (lr_colour){(uint8_t)(255 - grey), (uint8_t)(255 - grey), (uint8_t)(255 - grey)};
     if (map == LR_COLOURS_PERCEPTUAL) {
-        /* The range of lightness and the chroma are chosen so that all colours are within sRGB. */
+        /* Lightness and chroma are limited so that all colours are within sRGB. */
         const double lightness = 0.22 + 0.70 * within;
         const double hue = 5.40 - 3.50 * within;
         const double chroma = 0.103 - 0.11 * within + 0.195 * within * within;
         return from_oklab(lightness, chroma * cos(hue), chroma * sin(hue));
     }
     if (map == LR_COLOURS_DIVERGING) {
-        /* The map runs from blue through near white to red-brown. Colours at the same distance from the middle have the
-         * same lightness. All colours are within sRGB. */
+        /* The map runs from blue through a colour near white to red-brown. Colours at the same distance from the middle
+         * have the same lightness. All colours are within sRGB. */
         const double away = fabs(2.0 * within - 1.0);
         const double hue = within < 0.5 ? 4.45 : 0.785;
         const double chroma = 0.3 * away - 0.175 * away * away;

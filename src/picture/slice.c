@@ -15,9 +15,9 @@ enum { least_bar = 60, power_room = 36 /* space for a power of ten before the un
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* One slice of an image, and its size in the picture. */
+/* One slice of an image, and where it is in the picture. */
 struct view {
-    int across, up; /* the image's axes that point to the right and upwards */
+    int across, up; /* axes of the image that point right and up */
     double pixels_per_mm;
     lr_map_params map;
 };
@@ -33,7 +33,7 @@ static int drawn_pixels(double mm, double pixels_per_mm)
 struct layout {
     int corner[2]; /* corner of the slice */
     int size[2];   /* size of the picture */
-    int strip;     /* top edge of the scale bar's strip */
+    int strip;     /* top edge of the strip with the scale bar */
     double length_mm;
     char length[32];
     struct lr_axes axes;
@@ -72,8 +72,8 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
         layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
-        /* The scale bar is 1, 2 or 5 times a power of ten in mm long, and at most two fifths of the slice. Its text may
-         * be wider than the slice. */
+        /* The length of the scale bar is 1, 2 or 5 times a power of ten in mm, at most two fifths of the slice. Its
+         * text may be wider than the slice. */
         const double most_mm = 0.4 * drawn[0] / view->pixels_per_mm;
         const double power = pow(10.0, floor(log10(most_mm))), digit = most_mm / power;
         layout.length_mm = power * (digit >= 5.0 ? 5.0 : digit >= 2.0 ? 2.0 : 1.0);
@@ -100,7 +100,7 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
     const double place = floor((params->position_mm - grid->origin_mm[normal]) / grid->voxel_mm[normal] + 0.5);
     const int slice = place < 1.0 ? 0 : place >= grid->size[normal] ? grid->size[normal] - 1 : (int)place;
 
-    /* The longer side has about 256 pixels, and a voxel has a whole number of pixels if it has more than one. */
+    /* The longer side has about 256 pixels. If a voxel has more than one pixel, it has a whole number of them. */
     const double across_mm = grid->size[view.across] * grid->voxel_mm[view.across];
     const double up_mm = grid->size[view.up] * grid->voxel_mm[view.up];
     const double scale = usual_side / fmax(across_mm, up_mm);
@@ -119,7 +119,7 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
         view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
     }
     if (params->low == 0.0 && params->high == 0.0) {
-        /* The range reaches from 0, or from the smallest value if it is negative, to the largest value. */
+        /* Colours show the range from the smallest value, or 0 if no value is negative, to the largest value. */
         double low = 0.0, high = -INFINITY;
         for (int row = 0; row < view.map.size[1]; row++) {
             for (int column = 0; column < view.map.size[0]; column++) {

@@ -18,23 +18,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* VALUES_AT_ONCE: most values in a window of pairs, those of all guesses and of the data together. LEAST_AT_ONCE: the
- * limit for one guess is never below this number of values. */
+/* VALUES_AT_ONCE: largest number of values in a window, counted over the projections of all guesses and the data.
+ * LEAST_AT_ONCE: number of LORs that a window may always have. */
 enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };
 
-/* LORs of a guess that are projected together. */
+/* Consecutive LORs of a guess that are projected together. */
 struct window {
     const lr_recon_params *of;
     lr_selection part;
-    bool is_all;          /* true if the window has all pairs of the guess */
-    int64_t first, count; /* LORs, which are consecutive */
+    bool is_all;          /* true if the window has all module pairs of the guess */
+    int64_t first, count; /* range of LORs */
 };
 
 struct compose {
     const lr_compose_params *params;
-    const lr_recon_params *own; /* [num_own] parameters of the guesses that this process makes */
+    const lr_recon_params *own; /* [num_own] parameters of this process's guesses */
     int num_own, first_own;
     lr_comm *comm;
     const lr_log *log;
@@ -43,21 +43,20 @@ struct compose {
     float *guesses;  /* [size][num_voxels] */
     float *start;    /* [num_voxels] image from which a guess iterates */
     float *image;    /* [num_voxels] composed image */
-    float *values;   /* [size][longest] projections of the guesses for a window of pairs */
+    float *values;   /* [size][longest] projections of all guesses for one window */
     float *measured; /* [longest] */
     float *additive; /* [longest] */
     lr_vector *data; /* [num_own][2] measured counts and additive term of each guess on the host, in single precision */
     int32_t *pairs;  /* [largest number of pairs of a guess] */
-    struct window *windows; /* windows of the LORs of all guesses of this process */
+    struct window *windows; /* windows of all guesses of this process */
     int num_windows;
-    int64_t longest;   /* largest count of a window */
+    int64_t longest;   /* number of LORs of the longest window */
     double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
     double *weights;   /* [size] */
     double *residuals; /* [size] */
     double begin_s;
-    int first;           /* iterations made before this call */
-    int done, block_end; /* iterations done before the current guess is iterated, and iterations at the end of its
-                            block */
+    int first;           /* number of iterations before this call */
+    int done, block_end; /* number of iterations when the current block was begun or resumed, and at its end */
     int block_begin;     /* number of iterations at the last composition */
     int last_stored;     /* number of iterations at the last call of `keep` */
     bool has_image;
@@ -70,7 +69,7 @@ static const lr_lors *lors_of(const lr_recon_params *of)
     return lr_operator_get_info(of->op)->lors;
 }
 
-/* Copies dense data, or puts sparse data in their places among zeros. */
+/* Copies dense data, or writes sparse data into an array of zeros. */
 static lr_status read_window(struct compose *compose, const struct window *window)
 {
     const lr_recon_params *of = window->of;
@@ -95,8 +94,8 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     return LR_OK;
 }
 
-/* Projects an image for a window. A window of all pairs is projected without a selection, as iterations do, so that a
- * device compiles no further programs. */
+/* Projects an image for a window. If the window has all pairs, there is no selection. Iterations project in the same
+ * way, so a device needs no further programs. */
 static lr_status project(const struct compose *compose, const struct window *window, const float *image, float *values)
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
@@ -191,7 +190,7 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     }
 
     compose->has_image = true;
-    /* The fit of the composed image, whose negative voxels are 0 now, to the data of all ranks. */
+    /* The composed image has no negative voxels now. Its fit to the data of all ranks is computed. */
     for (int w = 0; w < compose->num_windows; w++) {
         const struct window *window = &compose->windows[w];
         lr_poisson_fit found;
@@ -223,7 +222,7 @@ static bool is_due(const struct compose *compose, int done)
     return every > 0 && done / every > compose->last_stored / every;
 }
 
-/* Passes all guesses to `keep`. Every rank has all guesses here. done: total iterations. */
+/* Passes all guesses to `keep`. Every rank must have all guesses. done: total iterations. */
 static lr_status keep_guesses(struct compose *compose, int done)
 {
     const lr_guesses guesses = {.iterations = done,
@@ -235,8 +234,8 @@ static lr_status keep_guesses(struct compose *compose, int done)
     return compose->params->keep(compose->params->user, &guesses);
 }
 
-/* Passes an iteration of a rank's only guess on to the caller, and stores the guesses if that is due. After the last
- * iteration of a block they are stored after the composition. */
+/* Passes an iteration of this rank's only guess to the caller, and stores the guesses if it is time to do so. After the
+ * last iteration of a block, the guesses are stored later, when they are composed. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;
@@ -310,13 +309,13 @@ static lr_status allocate(struct compose *compose)
     return LR_OK;
 }
 
-/* Makes one composition after another. */
+/* Iterates the guesses and composes them, block by block. */
 static lr_status run(struct compose *compose)
 {
     const int asked = compose->own[0].iterations;
     const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
     const int made = compose->params->guess_iterations, wanted = compose->params->local_iterations;
-    const int each = wanted > 0 ? wanted : all + made; /* iterations of a guess between compositions */
+    const int each = wanted > 0 ? wanted : all + made; /* iterations of a guess in a block */
     compose->first = compose->done = compose->last_stored = compose->own[0].iterations_before;
     compose->block_begin = compose->first - made % each;
     LR_TRY(allocate(compose));
@@ -325,7 +324,7 @@ static lr_status run(struct compose *compose)
     while (compose->done < end) {
         const int next = compose->block_begin + each;
         compose->block_end = next < end ? next : end;
-        /* Each guess of this process is iterated separately, up to the end of the block. */
+        /* Each guess of this process is iterated alone until the end of the block. */
         for (int k = 0; k < compose->num_own; k++) {
             lr_recon_params local = compose->own[k];
             float *own = compose->guesses + (compose->first_own + k) * compose->num_voxels;
@@ -346,8 +345,8 @@ static lr_status run(struct compose *compose)
             LR_TRY(lr_recon(&local, &image));
         }
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses continue from the composed image. If a voxel of this image is 0, a guess keeps its own value, because
-         * updates never change a 0. */
+        /* All guesses continue from the composed image. An update never changes a voxel that is 0, so where the
+         * composed image is 0, each guess keeps its own value. */
         for (int g = 0; g < compose->size; g++) {
             float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)
@@ -415,7 +414,7 @@ lr_status lr_compose_sized(size_t given_bytes, const lr_compose_params *given, l
     LR_TRY(lr_comm_fail(params->comm, check(&compose, image)));
     compose.num_voxels = lr_operator_get_info(compose.own->op)->num_voxels;
     lr_status status = run(&compose);
-    /* The image composed last is also returned if the run was stopped later. */
+    /* A stopped run returns the image that was composed last. */
     if (compose.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         const lr_vector found = lr_vector_of_floats(compose.image, compose.num_voxels);
         const lr_status copied = lr_vector_copy(&found, image);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Likelihood maximised by ranks that exchange images rarely, in the spirit of Cui, Pratx, Meng and Levin,
- * Distributed MLEM, IEEE Trans. Med. Imag. 32 (2013). We did not have their equations: these are our own, derived in
- * docs/method/cluster.md.
- * A rank continues ML-EM with its own data in the place of all data:
- *     z <- z (R + c (r(z) - r(x))) / s,    R = sum over ranks of r(x),    c = all counts / its counts.
- * It starts from the common image x, and r(x) = A^T (y / (A x + b)) of its LORs. At z = x this is ML-EM itself. If x
- * is the maximum, R = s and z does not change. The next x is the mean of the ranks' z, weighted by their counts. If
- * its likelihood is lower, it is replaced by the image of ML-EM. */
+ * Likelihood maximised by ranks that exchange images rarely, in the spirit of Cui, Pratx, Meng and Levin, Distributed
+ * MLEM, IEEE Trans. Med. Imag. 32 (2013). Their equations were not available to us. Our own are derived in
+ * docs/method/cluster.md. Each rank computes this update with its own LORs:
+ *
+ *     z <- z (R + c (r(z) - r(x))) / s, R = sum over ranks of r(x), c = all counts / counts of this rank
+ *
+ * where r(x) = A^T (y / (A x + b)). z starts at x, the image that all ranks share. At z = x the update is ML-EM with
+ * the data of all ranks. If x is the maximum, R = s and z does not change. The next x is the mean of the ranks' z,
+ * weighted by their counts. If the likelihood of the mean is lower, the next x is the image of ML-EM. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -27,11 +28,11 @@ static const double share_of_em = 0.01;
 /* A relative fall of the likelihood that rounding can cause. */
 static const double rounding = 1e-8;
 
-/* Images. */
+/* Indices of images. */
 enum {
     IMAGE = 0,   /* x, equal on all ranks */
-    BEFORE,      /* the previous x, whose likelihood is known to be no higher */
-    OF_EM,       /* the image of ML-EM after BEFORE */
+    BEFORE,      /* the previous x, whose likelihood must not be higher */
+    OF_EM,       /* the image that ML-EM makes of BEFORE */
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */
     RATIOS,      /* R */
@@ -84,8 +85,8 @@ static lr_status back(struct distributed *d, lr_vector *ratios)
     return LR_OK;
 }
 
-/* Finds the fit of IMAGE to all ranks' data. For sparse data and events, LORs without counts are not projected; the sum
- * of all estimates is then the product of sensitivity and image. */
+/* Finds the fit of IMAGE to the data of all ranks. With sparse data and events, only LORs with counts are projected.
+ * The sum of all estimates is then computed as the product of sensitivity and image. */
 static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 {
     lr_vector_sums sums;
@@ -103,8 +104,8 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* Finds the fit of the mean of the ranks' images. If its likelihood is lower than that of the previous image, ML-EM's
- * image replaces it: ML-EM never lowers the likelihood. */
+/* Finds the fit of IMAGE, which is the mean of the ranks' images. If the likelihood fell, IMAGE becomes ML-EM's image,
+ * because ML-EM never lowers the likelihood. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));
@@ -130,7 +131,7 @@ static lr_status iterate_locally(struct distributed *d)
     LR_TRY(forward(d, &images[LOCAL], &fit));
     LR_TRY(back(d, factors));
     LR_TRY(lr_vector_add_scaled(factors, -1.0, &images[OWN_RATIOS]));
-    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* the image is in BEFORE */
+    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* BEFORE has a copy of the image */
     LR_TRY(lr_vector_add_scaled(&images[IMAGE], scale, factors));
     LR_TRY(lr_vector_divide(&images[IMAGE], &images[SENSITIVITY], 1.0));
     /* LOCAL <- LOCAL max(0, IMAGE) */
@@ -242,7 +243,7 @@ static lr_status run(struct distributed *d)
     d->own_counts = d->subsets.own_counts;
 
     LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
-    /* The sensitivity of all ranks' LORs, and the start image. */
+    /* The sensitivity of all ranks' LORs is found, then the start image. */
     lr_vector *sensitivity = &d->images[SENSITIVITY], *seen = &d->images[SEEN], *image = &d->images[IMAGE];
     const lr_distributed_state *from = d->from;
     const lr_vector *initial = from == NULL ? d->params->initial : NULL;
@@ -312,7 +313,7 @@ lr_status lr_recon_distributed_sized(size_t given_bytes, const lr_distributed_pa
                             .place = lr_operator_place(recon.op),
                             .from = params->from,
                             .keep = params->keep,
-                            .local = 1, /* grows by one in each round, as long as the likelihood does not fall */
+                            .local = 1, /* grows by one in each round until the likelihood falls */
                             .most = params->local_iterations > 0 ? params->local_iterations : DEFAULT_LOCAL,
                             .wanted = recon.iterations > 0 ? recon.iterations : DEFAULT_ITERATIONS};
     lr_status status = run(&d);

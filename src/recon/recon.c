@@ -107,7 +107,8 @@ lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double
     const double counts = subsets->counts, least = 0.01;
     double additive = 0.0;
     if (compared->has_additive) {
-        /* Events give no values for all LORs; the caller gives the sum of the additive term, or it is 0. */
+        /* Events are only some of the LORs, so the sum of the additive term over all LORs comes from the caller, or is
+         * 0. */
         const bool of_events = lr_operator_get_info(params->op)->of_events;
         additive = of_events ? params->additive_sum : subsets->additive_counts;
         if (!subsets->is_sparse && subsets->interleave <= 1 && !of_events) {
@@ -148,12 +149,12 @@ struct recon {
     const struct lr_update_rule *rule;
     const lr_operator_info *info;
     bool has_own_steps; /* voxels have different steps */
-    /* The sum of all estimates is computed as the product of the sensitivity and the image. That is needed if some LORs
-     * are not projected, as in sparse data and list mode, or if projected LORs include those of interleaved subsets. */
+    /* True if the sum of all estimates is computed as the product of sensitivity and image. This is needed if some LORs
+     * are not projected (sparse data, list mode), or if LORs of other interleaved subsets are projected, too. */
     bool estimates_by_sensitivity;
     int iterations;
-    double project_s; /* time of projections so far */
-    int iteration;    /* current iteration, from 0, earlier runs included */
+    double project_s; /* total time of projections */
+    int iteration;    /* current iteration, from 0, including earlier runs */
     struct lr_ranks ranks;
     lr_place *host;        /* host place with the operator's number of threads; owned */
     lr_place *place;       /* the place of images */
@@ -162,34 +163,35 @@ struct recon {
     struct lr_compared compared;
     struct lr_penalty penalty; /* penalty of penalised rules */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
-    lr_vector all_sensitivity; /* sensitivity of all events; freed after the start */
-    /* The largest of each voxel's sensitivities in all subsets, and the sensitivity of the current subset. Both
-     * are used if voxels have different steps. They are on the host, equal on all ranks, and freed after the start. */
+    lr_vector all_sensitivity; /* sensitivity of all events; freed when iterations begin */
+    /* `largest` has each voxel's largest sensitivity in any subset, `host_sensitivity` the sensitivity of the current
+     * subset. Both are needed if voxels have different steps. They are on the host, equal on all ranks, and freed when
+     * iterations begin. */
     lr_vector largest, host_sensitivity;
     lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
     double *scale;        /* [subsets] scale of the step length, found by the rule */
-    lr_vector image;      /* the current image; it changes only when an update has been queued */
+    lr_vector image;      /* the current image; changed only after an update has been queued */
     lr_vector correction; /* A^T ratio, then the image after the update */
-    /* The image before the last queued update. It is a third vector if a device queues an update before the result of
-     * the previous update is known. Otherwise it is empty between updates. */
+    /* The image before the last queued update. It is in memory of its own if a device may queue an update before the
+     * result of the previous update is known. Otherwise it is empty between updates. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
-    int current;                    /* index in `outcomes` of the update that is queued next */
+    int current;                    /* index in `outcomes` for the next update */
     int under_way;                  /* subset of the queued update whose result is not known yet; -1 = none */
-    lr_vector values;               /* [most_values] yhat, then the ratio in its place */
+    lr_vector values;               /* [most_values] yhat, later overwritten by the ratio */
     const struct lr_backend *whole; /* backend that does whole updates and has the image; NULL = none */
     double most;                    /* the largest sum of the image that the rule allows */
-    double seen_counts;             /* expected counts of an image of ones, from the sensitivities */
+    double seen_counts;             /* counts that an image of ones would give, by the sensitivities */
     double level;                   /* value of all voxels of the uniform start image */
     bool has_image;                 /* true once `image` holds an image */
-    bool has_clock;                 /* the backend knows the device's time of all projections */
+    bool has_clock;                 /* the backend knows the device time of all projections */
     bool has_warned, has_warned_of_passing;
 };
 
 /* --- start --- */
 
-/* Returns the bytes of all images, and of the LOR values if they are asked for. */
+/* Returns the memory of all images, and also of the LOR values if with_values is true, bytes. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
@@ -200,9 +202,9 @@ static double bytes_held(const struct recon *recon, bool with_values)
     return numbers * sizeof(float);
 }
 
-/* Chooses the places of images and of LOR values: the operator's place if its memory has room, else the host. Values of
- * a list of LORs stay on the host. Values for whole updates stay where the caller has them, because they are copied to
- * the backend only once. */
+/* Chooses the places of images and of LOR values: the place of the operator if there is room, otherwise the host.
+ * Values of listed LORs are always on the host. If the backend does whole updates, values stay at the caller's place,
+ * because they are copied to the backend only once. */
 static lr_status choose_places(struct recon *recon)
 {
     recon->host = lr_place_open(
@@ -243,7 +245,8 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitiv
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
     if (recon->info->of_events && !recon->info->of_lines && recon->ranks.size > 1) {
-        /* The subsets of list mode have one sensitivity, up to a factor. It is summed over the ranks once. */
+        /* In list mode, the sensitivities of subsets differ only by a factor. Ranks add up one sensitivity, only
+         * once. */
         lr_vector *all = &recon->all_sensitivity;
         if (all->count == 0) {
             LR_TRY(make_vector(recon, "the sensitivity", sensitivity->count, all));
@@ -289,8 +292,8 @@ static lr_status start_with(struct recon *recon)
         LR_TRY(recon->rule->start != NULL ? recon->rule->start(sensitivity, &recon->scale[k]) : LR_OK);
     }
     if (recon->has_own_steps) {
-        /* The largest step of each voxel that does not make it negative is 1 / its largest sensitivity in a subset.
-         * The scale of all subsets is the largest of these steps. */
+        /* A step of at most 1 / (the voxel's largest sensitivity in a subset) makes the voxel never negative. The
+         * largest such step of all voxels is the scale of all subsets. */
         float *scale = recon->largest.values;
         double largest = 0.0;
         for (int64_t v = 0; v < recon->largest.count; v++) {
@@ -309,8 +312,8 @@ static lr_status start_with(struct recon *recon)
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
 
-    /* `image` is the sum of all sensitivities here. The start image replaces it. Voxels that no LOR sees start at 0 and
-     * stay 0. */
+    /* Until here `image` was the sum of all sensitivities. It becomes the start image now, which is 0 in voxels that no
+     * LOR sees. These stay 0. */
     const lr_vector *initial = recon->params->initial;
     lr_vector *image = &recon->image;
     lr_vector_sums sensitive, sums;
@@ -347,7 +350,7 @@ static lr_status start(struct recon *recon)
     lr_vector_destroy(&recon->largest);
     lr_vector_destroy(&recon->host_sensitivity);
     lr_vector_destroy(&recon->all_sensitivity);
-    if (recon->whole != NULL) lr_vector_destroy(&recon->correction); /* the backend has its own */
+    if (recon->whole != NULL) lr_vector_destroy(&recon->correction); /* the backend has its own correction */
     return status;
 }
 
@@ -359,11 +362,11 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
-/* Rounded sums can exceed the rule's bound by a little. */
+/* Rounding may bring a sum slightly above the rule's bound. */
 static const double rounding_factor = 1.01;
 
-/* Checks the sum of an image. An image can explode while its voxels are still finite, and its projections on a device
- * are then wrong, because single precision loses small numbers that are added to very large ones. */
+/* Checks the sum of an image. An image can grow without limit while all its voxels are still finite. Its projections on
+ * a device are then wrong, because single precision loses small numbers that are added to very large ones. */
 static lr_status check_sum(struct recon *recon, double sum)
 {
     if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
@@ -416,9 +419,9 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
                                    .num_subsets = recon->subsets.count};
 }
 
-/* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 permanently: EM
- * would do so to all voxels that the subset sees, and RAMLA with a relaxation of 1 to those with the largest
- * sensitivity. If no subset has counts, none is skipped. */
+/* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 for all further
+ * iterations: with EM all voxels that the subset sees, and with RAMLA and a relaxation of 1 the voxels with the largest
+ * sensitivity. If no subset has counts, no subset is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
@@ -454,7 +457,7 @@ static void swap(lr_vector *one, lr_vector *other)
     *other = former;
 }
 
-/* Queues the whole update on the device and does not wait. */
+/* Queues the whole update on the device without waiting for it. */
 static lr_status queue_update(struct recon *recon, int k, struct found *sum, bool *has_failed)
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
@@ -466,7 +469,7 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     LR_TRY(lr_project_forward(&projection, &recon->image, &values));
     recon->project_s += lr_clock_seconds() - begin;
 
-    /* If the backend has no total time of all projections, the seconds of each projection are added up. */
+    /* A backend without a clock for all projections knows only the time of its last projection. */
     if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
@@ -476,10 +479,10 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
         LR_TRY(lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before));
     }
     LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){&with.measured, additive, &values}, &outcome->fit));
-    /* A single process knows its fit before the update if LOR values are on the host. */
+    /* If LOR values are on the host, a single process knows the fit before it updates the image. */
     *has_failed = recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
     if (!*has_failed) {
-        /* The image after the update replaces the correction. A rank updates its slab. */
+        /* The updated image overwrites the correction. Each rank updates its slab. */
         const struct lr_ranks *ranks = &recon->ranks;
         struct lr_update_step step = describe_step(recon, k);
         const lr_vector image = lr_ranks_slab(ranks, &recon->image);
@@ -503,8 +506,8 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     return lr_later_send(outcome->after.place, recon->current);
 }
 
-/* Waits for the sums of the last queued update and checks them. If the subset must be skipped, or on an error, the
- * former image is restored. */
+/* Waits for the sums of the last queued update and checks them. After an error, or if the subset must be skipped, the
+ * former image comes back. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;
@@ -534,8 +537,8 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
-/* Queues this update, then waits for the previous one, so that the device does not wait for the host. If the
- * previous update was skipped, this one is queued again. */
+/* Queues this update first, then waits for the result of the previous one, so that the device always has work. If the
+ * previous update is then undone, because its subset had no counts, this update is queued again. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
@@ -557,7 +560,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->current].fit.fit);
         return pass_over(recon, k, sum);
     }
-    /* The updated image becomes the current one. The function settle may undo this. */
+    /* The updated image becomes the current image, until settle() possibly undoes this. */
     swap(&recon->former, &recon->image);
     swap(&recon->image, &recon->correction);
     recon->under_way = k;
@@ -568,7 +571,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
 
 /* --- iterations --- */
 
-/* Largest share of left-out counts that hardly changes the image. */
+/* Share of skipped counts up to which the image hardly changes. */
 static const double harmless_share = 1e-3;
 
 /* Reports progress. k: number of finished subsets of this iteration. number: the iteration, from 1. */
@@ -581,8 +584,8 @@ static lr_status report(const struct recon *recon, int number, int k)
     return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count, recon->iterations);
 }
 
-/* Visits all subsets. It holds the device meanwhile, because acquiring it for each update can take longer than the
- * update. */
+/* Visits all subsets. The device is held during all visits, because acquiring it for each update can take longer than
+ * the update. */
 static lr_status visit_all(struct recon *recon, int number, struct found *found)
 {
     lr_operator *op = recon->params->op;
@@ -664,7 +667,7 @@ static lr_status iterate(struct recon *recon, int number)
     const lr_traffic traffic = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
     done.traffic.to_device = traffic.to_device - crossed.to_device;
     done.traffic.to_host = traffic.to_host - crossed.to_host;
-    /* The host only queues the projections of a device, whose clock then gives the time. */
+    /* The host only queues projections on a device, so the device's clock gives their time. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     const lr_recon_params *params = recon->params;
@@ -678,7 +681,7 @@ static lr_status run(struct recon *recon)
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
     recon->estimates_by_sensitivity =
         recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
-    if (recon->rule->is_penalised) { /* a prior uses neighbouring voxels, so every rank needs all voxels */
+    if (recon->rule->is_penalised) { /* the prior of a voxel needs its neighbours, so every rank has all voxels */
         recon->ranks.has_slabs = false;
         recon->ranks.begin = 0;
         recon->ranks.end = num_voxels;
@@ -712,7 +715,7 @@ static lr_status run(struct recon *recon)
     if (recon->scale == NULL) return LR_FAILED;
     LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
-    if (recon->whole == NULL) { /* vectors of the loop over subsets */
+    if (recon->whole == NULL) { /* the loop over subsets needs these vectors */
         const lr_log *log = params->log;
         const int64_t slab = recon->ranks.end - recon->ranks.begin;
         const lr_vector_params values = {
@@ -728,9 +731,9 @@ static lr_status run(struct recon *recon)
     LR_TRY(recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK);
 
     LR_TRY(start(recon));
-    if (recon->whole != NULL) (void)recon->whole->fns->updates->seconds(recon->whole->self); /* the clock begins here */
+    if (recon->whole != NULL) (void)recon->whole->fns->updates->seconds(recon->whole->self); /* restarts the clock */
     for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
-    /* The run is finished, so a request to stop is ignored. */
+    /* The run is finished, so a request to stop no longer matters. */
     (void)report(recon, recon->iterations, recon->subsets.count);
     return LR_OK;
 }
@@ -739,7 +742,7 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
 {
     LR_TAKE(lr_recon_params, params, given, given_bytes);
     LR_TRY(lr_comm_fail(params->comm, check_request(params, image)));
-    /* The algorithm was checked above. Ranks with different settings would wait for each other forever. */
+    /* Ranks with different settings would wait for each other forever, so the settings are compared. */
     char text[256];
     const lr_rdp *prior = params->prior;
     snprintf(text, sizeof(text),
@@ -780,7 +783,7 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
     return lr_comm_fail(params->comm, status);
 }
 
-/* Ordered subsets expectation maximisation by name; its update is in rule.c. */
+/* Ordered subsets expectation maximisation is lr_recon with the algorithm OSEM, whose update is in rule.c. */
 
 lr_status lr_osem_sized(size_t given_bytes, const lr_osem_params *given, lr_vector *image)
 {
@@ -793,8 +796,8 @@ lr_status lr_osem_sized(size_t given_bytes, const lr_osem_params *given, lr_vect
     return lr_recon(params, image);
 }
 
-/* Maximum-likelihood expectation maximisation: Shepp and Vardi, Maximum Likelihood Reconstruction for Emission
- * Tomography (1982). It is OSEM with one subset. */
+/* Maximum-likelihood expectation maximisation is OSEM with one subset: Shepp and Vardi, Maximum Likelihood
+ * Reconstruction for Emission Tomography (1982). */
 
 enum { MLEM_ITERATIONS = 10 };
 

@@ -7,8 +7,9 @@
 
 #include <math.h>
 
-/* Shares of the level of the uniform start image (lr_find_level): the default of epsilon, and the floor of the
- * preconditioner. In the preconditioner, the floor replaces lower voxel values, so that such voxels can grow. */
+/* Two numbers as fractions of the level of the uniform start image (lr_find_level). share_of_epsilon: default of
+ * epsilon. share_of_floor: floor of the preconditioner, which replaces lower voxel values, so that such voxels can
+ * grow. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
 /* --- the prior --- */
@@ -37,7 +38,8 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
                              (long long)at, value);
 }
 
-/* Describes the prior's differences. The weight of two neighbours is the voxels' edge along x over their distance. */
+/* Describes the prior's differences. The weight of two neighbours is the voxel edge along x divided by their
+ * distance. */
 static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid)
 {
     lr_relative_differences differences = {.gamma = prior->gamma, .epsilon = prior->epsilon};
@@ -127,12 +129,12 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
 {
     const lr_rdp *prior = penalty->prior;
     const lr_vector *sensitivity = base->sensitivity;
-    lr_vector *scale = &penalty->scale, *sum = base->scratch; /* sum of the sensitivity and the prior's share */
+    lr_vector *scale = &penalty->scale, *sum = base->scratch; /* sensitivity plus the prior's term */
     penalty->floor = share_of_floor * base->level;
     LR_TRY(lr_vector_copy(sensitivity, sum));
     if (prior != NULL) {
-        /* The prior's weights are kappa_j sum_k w_jk kappa_k. Multiplying and then dividing them by the sensitivity
-         * sets them to 0 in voxels that no LOR sees. */
+        /* The prior's weights are kappa_j sum_k w_jk kappa_k. To set them to 0 in voxels that no LOR sees, they are
+         * multiplied by the sensitivity, then divided by it. */
         lr_relative_differences differences = penalty->differences;
         if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * base->level;
         differences.what = LR_DIFFERENCES_WEIGHTS;
@@ -164,7 +166,7 @@ lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *im
     return LR_OK;
 }
 
-/* Returns the relaxation of an iteration. usual: relaxation of the first iteration if the params give none. */
+/* Returns the relaxation of an iteration. usual: relaxation of the first iteration if the caller gives none. */
 static double update_relaxation(const struct lr_update_step *step, double usual)
 {
     const lr_recon_params *params = step->params;
@@ -237,22 +239,22 @@ static lr_status start(const lr_vector *sensitivity, double *scale)
     return LR_OK;
 }
 
-/* The default relaxation. With it, a pass over M subsets leaves a voxel at least ((M - 1) / (M + 9))^M of its value,
- * which is more than exp(-10). Voxel values of an image then differ little enough to be added in single precision, and
- * in the half precision of tensor cores. */
+/* The default relaxation. A voxel keeps at least ((M - 1) / (M + 9))^M of its value, more than exp(-10), in a pass over
+ * M subsets. Thus the voxels of an image differ little enough to be added in single precision, and in the half
+ * precision of tensor cores. */
 double lr_ramla_relaxation(int subsets)
 {
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
 }
 
-/* Returns the step length. If voxels have different steps, it is the largest. */
+/* Returns the step length; if voxels have different steps, the largest. */
 static double find_lambda(const struct lr_update_step *step)
 {
     return update_relaxation(step, lr_ramla_relaxation(step->num_subsets)) * step->scale;
 }
 
-/* Bounds the sum of the next image. Adjoint projections give sum_j x_j r_j <= sum_i y_i. A factor that is cut off at
- * 0 takes at most lambda s_j x_j from x_j. */
+/* Finds the largest possible sum of the next image. With an adjoint pair of projections, sum_j x_j r_j <= sum_i y_i. If
+ * the factor of voxel j is negative, it becomes 0, and x_j falls by at most lambda s_j x_j. */
 static double find_most(const struct lr_update_step *step, double total, double counts)
 {
     return total + find_lambda(step) * counts;
@@ -262,7 +264,7 @@ static lr_status ramla_update(const struct lr_update_step *step)
 {
     const double relaxation = update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
     if (step->own_scale != NULL) {
-        /* BSREM's step without a floor: a voxel that is 0 stays 0. */
+        /* The step is BSREM's, but without a floor: a voxel that is 0 stays 0. */
         LR_TRY(update_gradient(step));
         return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                          .gradient = step->next,
@@ -297,7 +299,7 @@ static lr_status bsrem_update(const struct lr_update_step *step)
     const struct lr_penalty *penalty = step->penalty;
     const double share = 1.0 / step->num_subsets;
     LR_TRY(update_gradient(step));
-    if (penalty->prior != NULL) { /* subtracts share beta dR / dx from the gradient */
+    if (penalty->prior != NULL) { /* subtracts beta dR / dx / num_subsets from the gradient */
         lr_relative_differences differences = penalty->differences;
         differences.what = LR_DIFFERENCES_GRADIENT;
         differences.scale = -share * penalty->prior->beta;

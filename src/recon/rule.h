@@ -8,8 +8,8 @@
 #include <lr/recon.h>
 
 /* --- the penalty, which is subtracted from the log-likelihood, and the preconditioner of the gradient. Source: Ahn and
- * Fessler, Globally Convergent Image Reconstruction for Emission Tomography Using Relaxed Ordered
- * Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). docs/method/priors.md --- */
+ * Fessler, Globally Convergent Image Reconstruction for Emission Tomography Using Relaxed Ordered Subsets Algorithms,
+ * IEEE Trans. Med. Imag. 22 (2003). docs/method/priors.md --- */
 
 /* Number of images that a penalty keeps at the place of the reconstruction. */
 enum { LR_PENALTY_VECTORS = 2 };
@@ -20,11 +20,11 @@ struct lr_penalty {
     lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
     lr_vector scale; /* [num_voxels] preconditioner: subsets / (sensitivity + the prior's term); 0 for voxels that no
                         LOR sees */
-    double floor;    /* the least value of a voxel in the preconditioner */
+    double floor;    /* smallest value of a voxel that the preconditioner uses */
 };
 
-/* params must have been checked. The penalty must not move in memory. Call the finish function in any case. errors:
- * LR_FAILED if memory runs out. */
+/* params: checked by the caller. The address of the penalty must not change. Call lr_penalty_finish even after an
+ * error. errors: LR_FAILED if memory runs out. */
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
@@ -37,16 +37,16 @@ struct lr_penalty_base {
 };
 lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_base *base);
 
-/* Computes beta R of the image. scratch: [num_voxels] at the image's place, overwritten. */
+/* Computes the penalty beta R(image). scratch: [num_voxels] at the image's place, overwritten. */
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);
 
 /* errors: LR_USAGE for numbers that are negative or not finite. */
 lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log);
 
-/* An update by one subset. Vectors are [num_voxels] and at one place. */
+/* An update by one subset. All vectors are at one place and have num_voxels numbers. */
 struct lr_update_step {
     const lr_recon_params *params;
-    int iteration; /* iteration from 0, earlier runs included */
+    int iteration; /* from 0, including earlier runs */
     double scale;  /* scale that the rule's `start` found for this subset; if voxels have different steps, the scale of
                       the largest step */
     int num_subsets;
@@ -61,16 +61,16 @@ struct lr_update_step {
 struct lr_update_rule {
     const char *name;   /* name used in messages */
     bool is_penalised;  /* true if its updates subtract a penalty; no backend then does whole updates */
-    const char *remedy; /* advice in the message if voxels grow beyond the largest number */
+    const char *remedy; /* advice in the error message about voxels that have become too large */
     /* errors: LR_USAGE for params that the rule does not support or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);
-    /* Finds the scale of a subset; called once. NULL = the rule has none. */
+    /* Finds the scale of a subset. Called once for each subset. NULL = the rule has none. */
     lr_status (*start)(const lr_vector *sensitivity, double *scale);
     lr_status (*update)(const struct lr_update_step *step);
-    /* Returns the step length and reads no vector. NULL = the rule has none. */
+    /* Returns the step length without reading any vector. NULL = the rule has none. */
     double (*lambda)(const struct lr_update_step *step);
-    /* Returns the largest sum that an image can have after an update by a subset with these counts. total: sum
-     * before the update. It reads no vector. NULL = there is no bound. */
+    /* Returns the largest possible sum of an image after an update by a subset with these counts. total: sum before the
+     * update. No vector is read. NULL = there is no bound. */
     double (*most)(const struct lr_update_step *step, double total, double counts);
 };
 

@@ -98,7 +98,7 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value)
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value)
 {
     LR_TRY(lr_vector_copy(sensitivity, scratch));
-    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 where it is above 0 */
+    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 for positive sensitivities */
     LR_TRY(lr_vector_fill(scratch, value));
     return lr_vector_multiply(sensitivity, scratch);
 }
@@ -165,7 +165,7 @@ lr_status lr_recon_check_vectors(const lr_recon_params *params)
                              (long long)at, value);
 }
 
-/* LORs per call of a source whose values are summed. */
+/* Number of LORs that one call of a source gives, where its values are summed. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
@@ -182,7 +182,7 @@ void lr_osem_visits(int count, int32_t *order)
     const double golden = 0.38196601125010515;
     int step = 1;
     for (int k = 1; k < count; k++) {
-        int divisor = count; /* the greatest common divisor of count and k */
+        int divisor = count; /* becomes the greatest common divisor of count and k */
         for (int rest = k; rest != 0;) {
             const int next = divisor % rest;
             divisor = rest;
@@ -196,8 +196,8 @@ void lr_osem_visits(int count, int32_t *order)
 
 /* --- sparse data: LORs with counts --- */
 
-/* Counts the LORs with counts of each subset, or, if `takes`, copies their numbers and values into the subsets' lists.
- * values: measured counts and the additive term, or NULL, on the host. */
+/* Counts the LORs with counts in each subset. If `takes` is true, also copies their numbers and values into the lists
+ * of the subset. values: measured counts and the additive term (or NULL), on the host. */
 static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, const float *const values[2],
                          bool takes)
 {
@@ -218,7 +218,7 @@ static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_
     }
 }
 
-/* Lists the LORs with counts of each subset, with their values. */
+/* Lists the LORs with counts of each subset, and their values. */
 static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
@@ -242,7 +242,7 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
         if (subset->lor_list == NULL || subset->measured == NULL || (subset->additive == NULL && has_additive))
             status = LR_FAILED;
         subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = count};
-        subset->num_values = 0; /* counted again while values are copied */
+        subset->num_values = 0; /* values are counted again as they are copied */
     }
     if (status == LR_OK) visit_counts(subsets, group_of, values, true);
     for (int which = 0; which < 2; which++) lr_vector_destroy(&host[which]);
@@ -251,7 +251,8 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 
 /* --- the additive term of sparse data and interleaved subsets --- */
 
-/* Gets values from the source of the additive term. A negative value would be taken for a LOR that is left out. */
+/* Gets values from the source of the additive term. Negative values are errors, because elsewhere a negative value
+ * marks a LOR that is left out. */
 static lr_status get_additive(const struct lr_subsets *subsets, const lr_lor_span *span, float *values)
 {
     const lr_lor_source *source = &subsets->params->additive_source;
@@ -283,7 +284,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
         return LR_OK;
     }
 
-    /* No sum was given, so the source's values of all LORs are added up. */
+    /* The caller gave no sum, so the values of all LORs are added up. */
     float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
@@ -304,7 +305,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
     const int num_groups = subsets->count / subsets->interleave;
     const int64_t num_pairs = subsets->lors->num_pairs;
     if (params->subset_of != NULL) {
-        /* Groups are the caller's subsets, or its groups of interleaved subsets. */
+        /* A group is a subset, or several interleaved subsets. */
         memcpy(group_of, params->subset_of, (size_t)num_pairs * sizeof(*group_of));
         for (int64_t pair = 0; pair < num_pairs; pair++) {
             if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
@@ -347,7 +348,8 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         if (!subsets->is_sparse) {
-            /* Dense data are the LORs of the subset's pairs. Consecutive pairs are one run. */
+            /* The values of a subset of dense data are those of all LORs of its pairs. Consecutive pairs make one
+             * run. */
             const lr_selection *pairs = &subset->pairs;
             struct lr_lor_run *run = NULL;
             subset->projected = *pairs;
@@ -366,7 +368,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         subsets->most_values = subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
     }
 
-    /* A single subset has all LORs, for which no lists are needed. */
+    /* A single subset has all LORs and needs no lists. */
     if (subsets->count == 1) {
         struct lr_subset *subset = &subsets->list[0];
         subset->pairs = (lr_selection){0};
@@ -398,7 +400,8 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* Sums over all ranks: the values of each subset, and the additive term unless the caller has given its sum. */
+    /* The sums over all ranks: the values of each subset; also the additive term, unless the caller has given its
+     * sum. */
     double sums[2] = {params->additive_sum > 0.0 ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
@@ -429,17 +432,17 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 
 /* --- data that estimates are compared with --- */
 
-/* VALUES_AT_ONCE: values that a thread takes at once. MANY_VALUES: number of values above which threads are used. */
+/* VALUES_AT_ONCE: number of values that a thread takes at once. MANY_VALUES: from this number on, threads are used. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
-/* Returns true if the values of a subset of dense data are one contiguous range of the vector of all values, so that
- * they need not be gathered. which: MEASURED, or the additive term. */
+/* Returns true if a subset's values (of dense data) are one range in the vector of all values, so that no copy is
+ * needed. which: MEASURED or ADDITIVE. */
 static bool is_part(const struct lr_subsets *subsets, const struct lr_subset *subset, int which)
 {
     return (subset->runs == NULL || subset->num_runs == 1) && !(which == MEASURED && subsets->interleave > 1);
 }
 
-/* Finds values that need not be gathered. */
+/* Finds a subset's values if no copy of them is needed. Returns false if a copy is needed. */
 static bool find_part(const struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *part)
 {
     const struct lr_subsets *subsets = compared->subsets;
@@ -488,7 +491,7 @@ static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
     if (any) atomic_store(&uniform->is_broken, true);
 }
 
-/* Copies values from the host to a device. If all of them are equal, the device fills its vector itself. */
+/* Copies values from the host to a device. If all are equal, the device fills the vector without a copy. */
 static lr_status send(const struct lr_compared *compared, const lr_vector *host, lr_vector *to)
 {
     const float *values = host->values;
@@ -517,12 +520,12 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
             LR_TRY(get_additive(subsets, &span, values));
     }
     if (which == ADDITIVE) return LR_OK;
-    /* Counts of LORs that are interleaved with the subset's, but not in it, are set to 0. */
+    /* Some values may belong to LORs of other interleaved subsets. Their counts are set to 0. */
     lr_vector measured = lr_vector_of_floats(to, subset->num_values);
     return lr_project_blank(subsets->params->op, &subset->pairs, &measured);
 }
 
-/* Makes a vector for the values of any subset, unless it exists. */
+/* Makes a vector that has room for the values of any subset, unless it exists. */
 static lr_status open_values(const struct lr_compared *compared, int which, lr_place *place, lr_vector *vector)
 {
     return vector->storage != NULL ? LR_OK
@@ -545,7 +548,7 @@ static lr_status gather(struct lr_compared *compared, const struct lr_subset *su
         return send(compared, &host, to);
     }
 
-    /* The values are at the place already. The device is held while runs are copied. */
+    /* The values are at this place already. The device is held until all runs are copied. */
     LR_TRY(lr_place_hold(compared->place));
     lr_status status = LR_OK;
     for (int64_t n = 0; status == LR_OK && n < subset->num_runs; n++) {
@@ -590,7 +593,8 @@ lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subs
         }
         bool is_needed = !compared->is_kept;
         for (int k = 0; k < subsets->count; k++) {
-            /* A part of the vector of all values is used where it is. Other values are gathered, now or on each use. */
+            /* If the subset's values are one range of the vector of all values, they are used there. Otherwise they are
+             * gathered, either now or at each use. */
             const struct lr_subset *subset = &subsets->list[k];
             lr_vector part, *held = &compared->held[which][k];
             if (find_part(compared, subset, which, &part) && is_at_device(&part) == (place != NULL)) {
@@ -603,7 +607,7 @@ lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subs
             }
             is_needed |= is_part(subsets, subset, which);
         }
-        if (!is_needed) lr_vector_destroy(&compared->from[which]); /* frees a copy whose values have been gathered */
+        if (!is_needed) lr_vector_destroy(&compared->from[which]); /* all values have been gathered from this copy */
     }
     if (compared->is_kept) lr_vector_destroy(&compared->staged);
 

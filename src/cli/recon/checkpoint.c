@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line of text to which parts are added. */
+/* A line of text that grows part by part. */
 struct key {
     char *text;
     size_t used;
@@ -29,8 +29,8 @@ static void add_contents(struct key *key, const char *what, uint64_t digest)
     add(key, "; %s, contents %016llx", what, (unsigned long long)digest);
 }
 
-/* Describes everything on which the image depends: model, algorithm and measurement. Digests of files' contents are
- * included, because a file may have changed before a run is resumed. */
+/* Describes everything that determines the image: model, algorithm and measurement. The contents of files are included
+ * as digests, because a file may change before a run is resumed. */
 static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHECKPOINT_KEY])
 {
     const struct measurement *measured = checkpoint->measured;
@@ -92,8 +92,7 @@ static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHE
     add(key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
 }
 
-/* Turns errors of a checkpoint into warnings of the run. After a warning, further ones are dropped until a checkpoint
- * has been written. */
+/* Turns the errors of a checkpoint into warnings. Only one is given until a checkpoint has been written again. */
 static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct recon_checkpoint *checkpoint = user;
@@ -115,7 +114,7 @@ lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *fi
     const struct recon_request *request = measured->request;
     const int every = request->checkpoint_every;
     const lr_log log = {demote, checkpoint};
-    /* A checkpoint is due every `every` iterations, or at the first chance after that. */
+    /* A checkpoint is due every `every` iterations. A checkpoint that was missed is due at the next chance. */
     if (request->checkpoint == NULL || (images != NULL && file->iterations / every <= checkpoint->saved / every))
         return LR_OK;
     if (measured->cluster.rank != 0) {
@@ -153,7 +152,7 @@ static lr_status refuse(const struct recon_checkpoint *checkpoint, const char *w
                         measured->request->checkpoint, why);
 }
 
-/* Finds out if the checkpoint exists. errors: it exists for some ranks only. */
+/* Finds out if the checkpoint exists. It is an error if only some ranks have it. */
 static lr_status find_file(const struct measurement *measured, bool *is_there)
 {
     const bool own = access(measured->request->checkpoint, F_OK) == 0;
@@ -170,7 +169,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     lr_checkpoint *read = &checkpoint->read;
     bool is_there = false;
     if (!checkpoint->resumes) return LR_OK;
-    checkpoint->resumes = false; /* the frames that follow start with their first iteration */
+    checkpoint->resumes = false; /* the next frames begin with their first iteration */
     CLI_TRY(find_file(measured, &is_there));
     if (!is_there) {
         report_info(report, "%s is not there: begins with the first iteration", request->checkpoint);
@@ -183,7 +182,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     CLI_TRY(measurement_compare_numbers(
         measured, "checkpoint", recon_digest(0, read->images, num_values * (int64_t)sizeof(float)), num_values));
 
-    /* The number of images that each scheme needs to resume. */
+    /* The number of images from which a run resumes, for each scheme. */
     const int num_images[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
     if (request->combine == RECON_PAPER && read->ranks != measured->cluster.size) {
         return report_error(report, LR_USAGE,
@@ -233,7 +232,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
     CLI_TRY(lr_checkpoint_read(path, NULL, &read, &measured->setup.report->log));
     const int frame = read.frame - 1;
     lr_checkpoint_finish(&read);
-    if (frame < 0) return LR_OK; /* a checkpoint of one image; checkpoint_resume compares its key */
+    if (frame < 0) return LR_OK; /* this checkpoint is of a run without frames; checkpoint_resume compares its key */
     if (frame < range[0] || frame >= range[1]) {
         return report_error(measured->setup.report, LR_USAGE,
                             "%s is amid frame %d, which this run does not have: give the same "
@@ -241,7 +240,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
                             path, frame + 1);
     }
 
-    /* Images of earlier frames must exist already. */
+    /* The images of earlier frames must exist. */
     for (int64_t k = range[0]; k < frame && measured->cluster.rank == 0; k++) {
         if (access(frames[k].output, F_OK) != 0) {
             return report_error(measured->setup.report, LR_BAD_INPUT,

@@ -13,8 +13,8 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- the thread that computes the sensitivity --- */
 
-/* Keeps the last information while files are read, and drops other messages. If an operator of events later computes
- * the sensitivity itself, its messages are passed on. */
+/* Receives the messages of the operator. Until somebody waits for the sensitivity, only the last information is kept.
+ * Later, messages are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
@@ -38,14 +38,14 @@ static void work(void *user)
     struct early_sensitivity *early = user;
     const lr_listmode_params *params = &early->params;
 
-    /* CUDA stays initialised after this lr_place is closed. */
+    /* Closing this lr_place does not end CUDA's initialisation. */
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = params->device});
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
 
-    /* Operators of events take half of the device's memory. This operator takes at most an eighth, for images, their
-     * sums and the current lines. It is not made under a memory limit, because the limit is meant for operators of
-     * events. */
+    /* Operators of events take half of the device's memory. This operator takes at most an eighth of it, for images,
+     * their sums and the current lines. If the user has set a memory limit, this operator is not made, because the
+     * limit is meant for operators of events. */
     const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
     if (!early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 && bytes <= memory_bytes / 8 &&
         !atomic_load(&early->is_unwanted))
@@ -54,7 +54,7 @@ static void work(void *user)
     if (early->op != NULL) {
         const int64_t count = lr_operator_get_info(early->op)->num_voxels;
         float *values = malloc((size_t)count * sizeof(*values));
-        if (values != NULL) { /* the operator keeps the sensitivity; the returned values are not needed */
+        if (values != NULL) { /* the operator keeps the sensitivity, and these values are not needed */
             lr_vector image = lr_vector_of_floats(values, count);
             (void)lr_operator_sensitivity(early->op, NULL, &image);
         }
@@ -91,14 +91,14 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early)
     if (!early->has_begun) return NULL;
     while (sem_wait(&early->is_made) != 0 && errno == EINTR) {
     }
-    sem_post(&early->is_made); /* posted again, so that the next caller does not wait */
+    sem_post(&early->is_made); /* posted again, so that the next caller need not wait */
     return early->op;
 }
 
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log)
 {
     lr_status status = LR_OK;
-    struct timespec until; /* the time at which progress is shown again */
+    struct timespec until; /* time when progress is shown next */
     if (!early->has_begun || early->is_waited_for) return LR_OK;
     do {
         const double done = (double)atomic_load(&early->done), total = (double)atomic_load(&early->total);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode, which does not depend on the events. A CUDA device computes it while processors read
- * and arrange the events. The device is also initialised in this time, which takes some tenths of a second. */
+ * The sensitivity of list mode does not depend on the events. A CUDA device computes it while processors read and
+ * arrange the events. In this time the device is also initialised, which takes some tenths of a second. */
 #ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
 #define LR_CLI_RECON_EARLY_SENSITIVITY_H
 
@@ -12,43 +12,44 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-/* Zero is valid: nothing has begun. It must not move from begin to finish. Only one thread may call the functions. */
+/* A struct of zeros is valid: nothing has begun. From begin to finish the struct must not move. Only one thread may
+ * call the functions. */
 struct early_sensitivity {
     struct lr_background working;
-    sem_t is_made, is_over; /* is_made: posted when the operator exists or has failed; is_over: posted at the end */
+    sem_t is_made, is_over; /* is_made is posted when the operator exists or has failed, is_over at the end */
     bool has_begun, only_wakes, is_waited_for;
-    lr_listmode_params params; /* the operator's parameters */
-    lr_event line;             /* the operator's only event; an operator needs at least one */
+    lr_listmode_params params; /* parameters of the operator */
+    lr_event line;             /* the operator's only event, because an operator needs at least one */
     lr_operator *op;           /* owned; NULL = there is none */
     lr_log log;                /* the operator's log */
     lr_progress progress;      /* the operator's progress */
-    const lr_log *to;          /* receives messages after the wait; NULL before */
-    const lr_progress *shown;  /* shows progress after the wait; NULL before */
-    char sentence[256];        /* the last information before the wait ended */
+    const lr_log *to;          /* receives messages after the wait; NULL until then */
+    const lr_progress *shown;  /* shows progress after the wait; NULL until then */
+    char sentence[256];        /* the last information before the wait */
     atomic_bool is_unwanted;
     atomic_llong done, total; /* number of lines */
 };
 
-/* Begins if backend "auto" or "cuda" is requested without a limit of the device's memory. params: the parameters of
- * the operators that will take the sensitivity, apart from their events; all data that they point to must outlive
- * this struct. only_wakes: true if the factors are not known yet; the device is then only initialised. If there is
- * no device, no message is given and nothing is computed. */
+/* Begins if the backend is "auto" or "cuda" and the user has set no limit for the device's memory. params: the
+ * parameters, without events, of the operators that will use the sensitivity. All data to which params points must
+ * outlive this struct. only_wakes: true if the factors are not known yet; the device is then only initialised. If there
+ * is no device, nothing is computed, without a message. */
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
-/* The operator that computes the sensitivity, for lr_listmode_params.sensitivity_of; NULL if there is none. Waits until
- * the device is initialised. Operators that take the sensitivity must ask for its values only after
+/* Returns the operator that computes the sensitivity, for lr_listmode_params.sensitivity_of; NULL if there is none.
+ * Waits until the device is initialised. Other operators may ask for the values of the sensitivity only after
  * early_sensitivity_wait. */
 lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
-/* Waits until the sensitivity has been computed, and shows its progress. If the computation failed, the operators
- * that take the sensitivity compute it themselves with `log` and `progress`, which must outlive this struct. errors:
+/* Waits until the sensitivity has been computed, and shows the progress. If the computation failed, the other operators
+ * compute the sensitivity themselves, with `log` and `progress`, which must outlive this struct. errors:
  * LR_CANCELLED. */
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log);
 
-/* Stops work that is still in progress and no longer needed. */
+/* Stops the computation if it is unfinished and no longer needed. */
 void early_sensitivity_give_up(struct early_sensitivity *early);
 
-/* Frees the operator. The operators that took the sensitivity must have been destroyed before. */
+/* Frees the operator. Operators that use its sensitivity must be destroyed before. */
 void early_sensitivity_finish(struct early_sensitivity *early);
 
 #endif

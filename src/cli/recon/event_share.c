@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The choice of this rank's events of a list. Each rank reads the file twice, in pieces. */
+ * The choice of this rank's events. Each rank reads the file twice, piece by piece. */
 #include "cli/recon/measurement.h"
 
 #include <math.h>
@@ -20,17 +20,18 @@ struct walk {
     struct measurement *measured;
     lr_status (*body)(struct walk *walk, struct event_share_frame *frame, const struct events *some);
     bool (*skips)(void *walk);
-    int64_t handed;      /* events before the current ones */
-    int64_t num_batches; /* number of batches that were handed on or passed over */
-    int frame;           /* frame of the last event */
+    int64_t handed;      /* number of events before the current ones */
+    int64_t num_batches; /* number of batches that were taken or skipped */
+    int frame;           /* frame of the previous event */
     int64_t *lors;       /* owned [room] LORs of the current events, -1 = out of coincidence */
-    float *times;        /* owned [room] how often --bootstrap drew each event; else NULL */
+    float *times;        /* owned [room] how often --bootstrap has drawn each event; NULL without --bootstrap */
     int64_t room;
-    double prompts, delayeds;          /* number of prompts and delayeds; with --bootstrap, how often they were drawn */
+    double prompts, delayeds;          /* number of prompts and of delayeds; with --bootstrap, how often they were
+                                          drawn */
     lr_event_corrections *corrections; /* corrections of this rank's events; owned by the reader */
 };
 
-/* Returns the begin of part k if `count` events are divided into parts whose sizes differ by at most 1. */
+/* Returns where part k begins if `count` events are divided into parts whose sizes differ by at most 1. */
 static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);
@@ -64,7 +65,7 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         lr_events_weights(&span, walk->times);
         CLI_TRY(lr_poisson_part(walk->times, count, &stream, &setup->report->log));
     }
-    /* The times of the first and the last event are noted. In a bootstrap replicate, only drawn events count. */
+    /* The times of the first and the last event are found. In a bootstrap replicate, only drawn events count. */
     uint32_t first_ms = UINT32_MAX, last_ms = 0;
     bool any = false;
     for (int64_t k = 0; k < count; k++) {
@@ -84,7 +85,7 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         return LR_OK;
     }
     for (int64_t k = 0; k < count; k++, walk->handed++) {
-        /* Events are mostly ordered by time, so that the last event's frame is tried first. */
+        /* Events are usually ordered by time, so the frame of the previous event is tried first. */
         const lr_event *event = &events[k];
         struct event_share_frame *frame = request->num_intervals == 0 ? &own->frames[0] : NULL;
         for (int n = 0; frame == NULL && n < own->num_frames; n++) {
@@ -93,8 +94,8 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         }
         if (frame != NULL) walk->frame = (int)(frame - own->frames);
 
-        /* A bootstrap replicate repeats a delayed as often as it was drawn. A drawn prompt occurs once, and its weight
-         * is the number of draws. */
+        /* In a bootstrap replicate, a delayed is repeated as often as it was drawn. A prompt occurs once, with the
+         * number of draws as its weight. */
         const float times = walk->times != NULL ? walk->times[k] : 1.0f;
         lr_event drawn = *event;
         int64_t copies = 1;
@@ -154,7 +155,7 @@ static lr_status survey(struct walk *walk, struct event_share_frame *frame, cons
     return LR_OK;
 }
 
-/* Begins a new batch: events that the reader hands on together. */
+/* Begins a new batch, which is a piece of events from the reader. */
 static bool note_batch(void *user)
 {
     struct walk *walk = user;
@@ -162,7 +163,7 @@ static bool note_batch(void *user)
     if (walk->num_batches == own->room_for_batches) {
         const int64_t room = 2 * own->room_for_batches + 64;
         struct event_share_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
-        if (batches == NULL) free(own->batches); /* the second pass then reads every batch */
+        if (batches == NULL) free(own->batches); /* without batches, the second pass reads all events */
         own->batches = batches;
         own->room_for_batches = batches != NULL ? room : 0;
     }
@@ -183,7 +184,7 @@ lr_status event_share_survey(struct measurement *measured)
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
     if (own->frames == NULL) return refuse_memory(measured);
     lr_status status = read_file(&walk, &measured->setup.report->log, &info);
-    if (status == LR_OK) { /* counts and times are those of the whole list */
+    if (status == LR_OK) { /* counts and times become those of the whole list */
         own->handed = walk.handed;
         own->duration_s = info.duration_s;
         measured->events_format = info.format;
@@ -211,12 +212,12 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
     const lr_event_corrections *from = measured->corrections;
     const int num_ranges = measured->subsets;
     for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
-        const int64_t number = walk->handed + k; /* number of the event in the file */
+        const int64_t number = walk->handed + k; /* index of the event in the file */
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
-            continue; /* if the file has grown, event_share_take reports this at the end */
+            continue; /* too many events mean that the file has grown, which event_share_take reports at the end */
 
-        /* Consecutive events of a list that is not ordered by time go to different ranges. */
+        /* If a list is not ordered by time, consecutive events belong to different ranges. */
         int64_t place = frame->seen++;
         if (measurement_interleaves_events(measured)) {
             frame->subset = (int)(place % num_ranges);
@@ -226,7 +227,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         }
         const int64_t *ranges = frame->ranges + frame->subset;
         const int64_t within = place - frame->from[frame->subset];
-        if (within < 0 || within >= ranges[1] - ranges[0]) continue; /* the event belongs to another rank */
+        if (within < 0 || within >= ranges[1] - ranges[0]) continue; /* this event belongs to another rank */
         place = frame->first + ranges[0] + within;
         measured->list->events[place] = some->events[k];
         if (from != NULL) {
@@ -237,7 +238,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
     return LR_OK;
 }
 
-/* Passes over a batch if all of its events belong to other ranks. */
+/* Returns true, and skips a batch, if all its events belong to other ranks. */
 static bool pass_over(void *user)
 {
     struct walk *walk = user;
@@ -251,7 +252,7 @@ static bool pass_over(void *user)
     for (int r = 0; r < measured->subsets; r++) {
         const int64_t begin = frame->from[r];
         const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
-        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* some are on this rank */
+        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* this rank has some */
     }
     walk->handed += own->batches[k].handed;
     frame->seen += own->batches[k].kept;
@@ -260,7 +261,7 @@ static bool pass_over(void *user)
 
 lr_status event_share_take(struct measurement *measured)
 {
-    /* The corrections of this rank's events replace the corrections of all events. */
+    /* The corrections of this rank's events will replace those of all events. */
     lr_event_corrections own = {0}, *all = measured->corrections;
     struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;
@@ -282,7 +283,7 @@ lr_status event_share_take(struct measurement *measured)
                                 "take fewer subsets",
                                 cluster->size, (long long)frame->kept, measured->subsets);
         }
-        /* The range of each subset is cut into slices, one for each rank. */
+        /* The events of a subset are cut into slices, one for each rank. */
         frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
         frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
         frame->from = calloc(num_ranges, sizeof(*frame->from));

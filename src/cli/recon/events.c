@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon --operator listmode: single events, and the corrections of each. */
+ * recon --operator listmode: single events, and the corrections of each event. */
 #include "cli/recon/measurement.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds corrections or additive terms to the checkpoint's digest, before a rank keeps only its share. */
+/* Adds corrections or additive terms to the checkpoint's digest. Afterwards a rank keeps only its share of them. */
 static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
 {
     if (measured->request->checkpoint != NULL)
@@ -30,7 +30,7 @@ static lr_status read_corrections(struct measurement *measured)
     measured->sensitivity_factors = lr_lor_data_source(corrections->lors);
     measured->setup.params.factors = &measured->sensitivity_factors;
 
-    /* The file's entries are assigned to events only by their order. */
+    /* Entry number k of the file belongs to event number k, so the numbers of both must agree. */
     const lr_event_counts *counts = &measured->events;
     const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
     const bool is_part = request->source.until_damage && count < corrections->count;
@@ -48,10 +48,11 @@ static lr_status read_corrections(struct measurement *measured)
     return LR_OK;
 }
 
-/* Number of events whose LORs are looked up in one call. */
+/* The number of events whose LORs one call finds. */
 enum { LORS_AT_ONCE = 1 << 20 };
 
-/* Removes delayeds, and prompts out of coincidence, which the sensitivity does not count. Most files have neither. */
+/* Removes delayeds, and prompts out of coincidence, because the sensitivity does not count them. Most files have
+ * none. */
 static lr_status keep_prompts(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
@@ -69,7 +70,7 @@ static lr_status keep_prompts(struct measurement *measured)
         const lr_event_span span = {list->events + first, left < LORS_AT_ONCE ? left : LORS_AT_ONCE,
                                     measured->setup.params.threads};
         const int64_t joined = lr_events_lors(measured->setup.lors, &span, lors);
-        if (kept == first && joined == span.count && list->info.counts.delayeds == 0) { /* all are in place */
+        if (kept == first && joined == span.count && list->info.counts.delayeds == 0) { /* no event has to be moved */
             kept += joined;
             continue;
         }
@@ -91,7 +92,7 @@ static lr_status keep_prompts(struct measurement *measured)
     return LR_OK;
 }
 
-/* Moves delayeds to LOR data of their own, keeps only prompts in coincidence, and orders them by subsets. */
+/* Moves delayeds to separate LOR data, keeps only prompts in coincidence, and orders them by subsets. */
 static lr_status sort_events(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
@@ -128,7 +129,7 @@ static lr_status sort_events(struct measurement *measured)
     }
     if (!measurement_interleaves_events(measured)) return LR_OK;
 
-    /* Event k is moved into subset k mod subsets, together with its corrections. */
+    /* Event k goes to subset k mod subsets, with its corrections. */
     lr_event_corrections *corrections = measured->corrections;
     void *const arrays[3] = {list->events, corrections != NULL ? corrections->factors : NULL,
                              corrections != NULL ? corrections->additive : NULL};
@@ -146,7 +147,7 @@ static lr_status sort_events(struct measurement *measured)
     return LR_OK;
 }
 
-/* Sets the data of each event, which are its weight. The weight is 1 unless the event was measured several times. */
+/* Sets the datum of each event, which is its weight: 1, unless the event was measured several times. */
 static void weigh_events(void *user)
 {
     const struct measurement *measured = user;
@@ -155,14 +156,14 @@ static void weigh_events(void *user)
                       measured->data->values);
 }
 
-/* Finds the additive term of each event: the expected randoms and scatter. */
+/* Finds the additive term of each event: expected randoms and scatter. */
 static lr_status find_additive(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
     struct report *report = measured->setup.report;
     const lr_lors *lors = measured->setup.lors;
     const lr_event_list *list = measured->list;
-    /* The number of delayeds at each crystal, of all ranks. NULL: there are no delayeds, or one process has their
+    /* The number of delayeds at each crystal, of all ranks. NULL = there are no delayeds, or a single process has their
      * list. */
     const struct event_share *share = &measured->share;
     const double *ends =
@@ -171,7 +172,7 @@ static lr_status find_additive(struct measurement *measured)
     const bool is_measured = ends != NULL || (measured->delayeds != NULL && measured->delayeds->count > 0);
     if (!has_file && !(is_measured && request->randoms != RECON_RANDOMS_NONE)) return LR_OK;
 
-    /* The width in mm along a LOR over which its randoms are spread evenly; 0 if it is not known. */
+    /* The length in mm along a LOR over which its randoms are spread evenly; 0 = not known. */
     const lr_events_info *info = &list->info;
     const double window = !measured->has_tof ? 1.0
                           : info->num_tof_bins > 0
@@ -219,8 +220,8 @@ static lr_status find_additive(struct measurement *measured)
     return LR_OK;
 }
 
-/* Checks that all frames have prompts, and chooses the frames of this run. With --part, all parts have about as many
- * prompts. */
+/* Checks that all frames have prompts, and chooses the frames of this run. With --part, each part has about the same
+ * number of prompts. */
 static lr_status check_frames(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -235,11 +236,11 @@ static lr_status check_frames(struct measurement *measured)
     }
     measurement_say_events(measured);
 
-    /* The times of the first and the last event, and the prompts of each frame. */
+    /* The times of the first and the last event are needed, and the number of prompts in each frame. */
     const struct event_share *share = &measured->share;
-    const lr_event_list *list = measured->list; /* NULL on ranks that have only surveyed the file so far */
+    const lr_event_list *list = measured->list; /* NULL on ranks that have made only the first pass through the file */
     double times_s[2] = {INFINITY, 0};
-    if (share->frames != NULL) { /* counts of all ranks */
+    if (share->frames != NULL) { /* these are counts of all ranks */
         times_s[0] = share->times_s[0];
         times_s[1] = share->times_s[1];
         for (int k = 0; k < count; k++) measured->frame_prompts[k] = share->frames[k].prompts;
@@ -265,7 +266,7 @@ static lr_status check_frames(struct measurement *measured)
         }
     }
 
-    /* The measurement may end before the last frame does. */
+    /* The measurement may be shorter than the frames. */
     const struct recon_interval *last = &request->intervals[count - 1];
     const double duration_s = list != NULL ? list->info.duration_s : measured->share.duration_s;
     const double end_s = fmax(times_s[1], duration_s), left_s = last->end_s - end_s;
@@ -282,14 +283,14 @@ done:
     return status;
 }
 
-/* Frees the events, after the operator has copied its data. This runs in the background, because freeing much memory
- * delays the first iteration. */
+/* Frees the events after the operator has copied their data. This is done in the background, because freeing much
+ * memory would delay the first iteration. */
 static void drop_events(void *user)
 {
     lr_event_list_drop(((struct measurement *)user)->list);
 }
 
-/* Opens data and operator of the list of events, including delayeds. */
+/* Opens the data and the operator for the list of events and its delayeds. */
 static lr_status open_events(struct measurement *measured)
 {
     static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
@@ -308,11 +309,11 @@ static lr_status open_events(struct measurement *measured)
     params->info = measured->has_tof ? &list->info : NULL;
     params->num_ranges = measured->subsets;
     params->ranges = measured->ranges;
-    params->factors = setup->params.factors; /* factors of corrections are read together with the events */
+    params->factors = setup->params.factors; /* factors from corrections are known only after the events */
     params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
     params->progress = measured->progress;
     lr_status status = LR_OK;
-    if (params->factors != NULL) /* only one thread at a time may use the factors */
+    if (params->factors != NULL) /* no other thread may use the factors at the same time */
         status = early_sensitivity_wait(&measured->early, params->progress, params->log);
     if (status == LR_OK) {
         params->sensitivity_of = early_sensitivity_of(&measured->early);
@@ -373,10 +374,10 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(read_corrections(measured));
     CLI_TRY(has_frames ? check_frames(measured) : LR_OK);
     CLI_TRY(is_shared ? event_share_take(measured) : LR_OK);
-    /* The time resolution on the command line takes precedence over the file's. */
+    /* A time resolution on the command line replaces that of the file. */
     lr_events_info *info = &measured->list->info;
     const double asked = measured->request->tof_ps;
-    const double least_ps = 10, most_ps = 5000; /* the limits that `scanner check` also uses */
+    const double least_ps = 10, most_ps = 5000; /* the limits of `scanner check` */
     if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
         report_warn(measured->setup.report,
                     "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?", asked, least_ps,
@@ -394,7 +395,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     }
     measured->has_tof = info->has_tof && !measured->request->without_tof;
 
-    /* The kernels describe lines between crystals and ignore crystals in between. */
+    /* The kernels assume lines between two crystals without other crystals in between. */
     const lr_scanner *scanner = measured->setup.scanner;
     bool has_layers = false;
     for (int m = 0; m < scanner->num_modules; m++) has_layers = has_layers || scanner->modules[m].layer > 0;
@@ -424,7 +425,7 @@ static lr_status open_frame(struct measurement *measured, int k)
                 (long long)measured->frame_prompts[k]);
     measured->frame = k;
 
-    /* The frame's events are copied. With several ranks, only this rank's events are, and they are consecutive. */
+    /* The events of this frame are copied; with several ranks, only those of this rank, which are consecutive. */
     int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
     for (int64_t n = 0; own == NULL && n < all->count; n++) count += recon_interval_has(interval, &all->events[n]);
     lr_event_list *list = calloc(1, sizeof(*list));
@@ -432,7 +433,7 @@ static lr_status open_frame(struct measurement *measured, int k)
     if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
     if (list == NULL || list->events == NULL)
         return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
-    list->info = all->info; /* counts: those of the whole file */
+    list->info = all->info; /* including the counts of the whole file */
     list->count = own != NULL ? count : 0;
     if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
     for (int64_t n = 0; own == NULL && n < all->count; n++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon of counts per LOR, read from a file or binned from events. With several ranks, each rank has whole pairs of
- * modules and keeps only their numbers. */
+ * recon of counts per LOR, which are read from a file or counted from events. With several ranks, each rank has some
+ * whole module pairs and keeps only their numbers. */
 #include "cli/recon/measurement.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Estimates randoms by fan sums of the delayeds, or of the delayeds' ends if `ends` is given. */
+/* Estimates randoms by fan sums of the delayeds. ends: the delayeds' ends, used instead if not NULL. */
 static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
 {
     struct report *report = measured->setup.report;
@@ -32,8 +32,8 @@ static void say_binned(struct measurement *measured, const lr_events_info *info)
     measurement_say_events(measured);
 }
 
-/* Digests the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does not
- * depend on how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's LORs. */
+/* Makes a digest of the data and additive term of all ranks. It is a sum over LORs with counts, so that it does not
+ * depend on how LORs are stored and divided among ranks. part: this rank's LORs, which are some of the setup's LORs. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
@@ -57,7 +57,8 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
             memcpy(&bits, &data->values[k], sizeof(bits));
             sum += common_mix(common_mix((uint64_t)(lor + shift) + 1) + bits);
         }
-        /* The sum modulo 2^64 over ranks is added up in pieces: a double holds sums of 22-bit numbers exactly. */
+        /* The sum over ranks is modulo 2^64. It is made from pieces of 22 bits, because a double holds sums of such
+         * numbers exactly. */
         double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};
         CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, pieces, 3));
         sums[n] = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
@@ -68,21 +69,21 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 
 /* --- several ranks --- */
 
-/* LOR data of which a rank keeps its share. They come from a file, or from memory if the file had to be read whole. */
+/* LOR data that are divided among ranks. They come from a file, or from memory if the whole file had to be read. */
 struct data_share {
     struct measurement *measured;
     const char *path; /* the file; NULL = none */
-    bool draws;       /* --bootstrap: counts are drawn while they are read */
+    bool draws;       /* true with --bootstrap: counts are drawn while they are read */
     bool is_surveyed, is_sparse;
     int64_t count;       /* number of values in the file */
-    int64_t *entries;    /* owned [num_pairs] number of entries of each pair of modules, if data are sparse */
+    int64_t *entries;    /* owned [num_pairs] number of entries of each module pair; for sparse data only */
     uint64_t digests[2]; /* digests of the values and of the LORs */
-    double sums[2];      /* sums before and after drawing */
+    double sums[2];      /* sum of the counts before drawing, and after */
     float *drawn;        /* owned [room] */
     int64_t room;
-    int64_t pair;          /* pair of modules of the last number */
-    int64_t kept_room;     /* room in `to`, if data are sparse */
-    const int64_t *places; /* [num_pairs] begin of the pair's LORs among this rank's; -1 = the pair belongs to
+    int64_t pair;          /* module pair of the last value */
+    int64_t kept_room;     /* room in `to`, for sparse data */
+    const int64_t *places; /* [num_pairs] where the pair's LORs begin among this rank's LORs; -1 = the pair belongs to
                               another rank */
     lr_lor_data *to;       /* owned: this rank's data */
 };
@@ -92,7 +93,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
 }
 
-/* Returns the values or, with --bootstrap, counts drawn from them. errors: NULL, reported. */
+/* Returns the values or, with --bootstrap, counts drawn from them. Returns NULL after an error, which is reported. */
 static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
 {
     const struct measurement *measured = data->measured;
@@ -113,7 +114,7 @@ static const float *draw(struct data_share *data, const lr_lor_data *some, int64
                                                                                                      : NULL;
 }
 
-/* The pair of modules that contains a LOR. Calls must be made with ascending LORs. */
+/* Finds the module pair of a LOR. In one pass, LORs must ascend from call to call. */
 static int64_t find_pair(struct data_share *data, int64_t lor)
 {
     const lr_lors *lors = data->measured->setup.lors;
@@ -159,7 +160,7 @@ static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
             }
         }
     } else {
-        /* The LORs of a pair are consecutive, and copied together. */
+        /* The LORs of a pair are consecutive and are copied together. */
         const int64_t count = some->count;
         const int64_t *offsets = data->measured->setup.lors->offsets;
         for (int64_t lor = first; lor < first + count;) {
@@ -194,7 +195,7 @@ static lr_status survey_data(struct data_share *data, const lr_lor_data *whole)
     if (data->entries == NULL) return refuse_memory(measured);
     CLI_TRY(walk(data, whole, survey));
     data->is_surveyed = whole != NULL || data->path != NULL;
-    data->is_sparse = data->is_sparse || data->count == 0; /* no values were read: there is nothing to keep */
+    data->is_sparse = data->is_sparse || data->count == 0; /* without values there is nothing to keep */
     if (data->draws) measurement_say_replicate(measured, data->sums[0], data->sums[1]);
     return data->is_surveyed ? measurement_compare_numbers(measured, "measurement",
                                                            data->digests[0] ^ (data->digests[1] << 1), data->count)
@@ -227,7 +228,8 @@ static void finish_data(struct data_share *data)
     lr_lor_data_destroy(data->to);
 }
 
-/* Counts of each pair's events, for sharing the pairs out, and of the delayeds at each crystal. */
+/* Two counts: the events of each module pair, by which pairs are divided among ranks, and the delayeds at each
+ * crystal. */
 struct event_counts {
     struct measurement *measured;
     double *costs, *ends; /* [num_pairs] events of each pair; [num_crystals] ends of delayeds */
@@ -260,7 +262,7 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
             counts->ends[crystals[0]] += events[k].weight;
             counts->ends[crystals[1]] += events[k].weight;
         } else {
-            int64_t low = 0, high = lors->num_pairs; /* search for the pair of modules that contains the LOR */
+            int64_t low = 0, high = lors->num_pairs; /* a search finds the module pair of the LOR */
             while (high - low > 1) {
                 const int64_t middle = low + (high - low) / 2;
                 *(lor < lors->offsets[middle] ? &high : &low) = middle;
@@ -273,7 +275,7 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Counts the events of the file without keeping them. costs: [num_pairs] */
+/* Counts the events of the file without storing them. costs: [num_pairs] */
 static lr_status survey_events(struct measurement *measured, double *costs)
 {
     struct event_counts counts = {.measured = measured, .costs = costs};
@@ -297,9 +299,9 @@ static lr_status survey_events(struct measurement *measured, double *costs)
     return status;
 }
 
-/* Assigns each pair of modules to a rank, by its cost, and to a group of subsets. Returns the LORs of this rank's
- * pairs; NULL on failure, reported. places: [num_pairs] begin of each pair's LORs among this rank's LORs; -1 = the pair
- * belongs to another rank. */
+/* Assigns each module pair to a rank, by its cost, and to a group of subsets. Returns the LORs of this rank's pairs;
+ * NULL after an error, which is reported. places: [num_pairs] where each pair's LORs begin among this rank's LORs; -1 =
+ * the pair belongs to another rank. */
 static lr_lors *choose_pairs(struct measurement *measured, const double *costs, int64_t *places)
 {
     const lr_lors *lors = measured->setup.lors;
@@ -318,7 +320,7 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
                               "coincidence; start as many at most",
                               ranks, measured->setup.scanner->name, (long long)lors->num_pairs);
     } else if (measured->request->combine != RECON_EXACT) {
-        /* A guess needs LORs of all directions. Pairs that would form an ordered subset have them. */
+        /* A guess needs LORs in all directions, such as those of the pairs of an ordered subset. */
         status = lr_osem_subsets(lors, ranks, rank_of, log);
     } else {
         status = lr_osem_interleave(lors, measured->subsets, &measured->interleave, log);
@@ -352,7 +354,7 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
     return part;
 }
 
-/* Reads the data of this rank's pairs of modules. If measured->data exists already, it is shared out. */
+/* Reads the data of this rank's module pairs, or takes them from measured->data if these exist. */
 static lr_status read_own_pairs(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -372,7 +374,7 @@ static lr_status read_own_pairs(struct measurement *measured)
     if (status == LR_OK) status = survey_data(&additive, NULL);
     if (status != LR_OK) goto finish;
 
-    /* The cost of a pair is about its number of LORs with counts, if only these are projected. */
+    /* If only LORs with counts are projected, the cost of a pair is about the number of these LORs. */
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         const double all = (double)(lors->offsets[pair + 1] - lors->offsets[pair]);
         const double counted = data.is_surveyed ? (double)data.entries[pair] : costs[pair];
@@ -395,7 +397,8 @@ static lr_status read_own_pairs(struct measurement *measured)
         lr_lor_data_destroy(measured->delayeds);
         measured->delayeds = NULL;
     }
-    if (status == LR_OK && !data.is_surveyed) { /* bins this rank's events; only errors are reported again */
+    if (status == LR_OK && !data.is_surveyed) { /* sums this rank's events per LOR; only errors are reported a second
+                                                   time */
         lr_log log = report_errors_alone(measured->setup.report);
         lr_events_source source = measurement_events_source(measured);
         lr_prompts_delayeds found;
@@ -408,7 +411,7 @@ static lr_status read_own_pairs(struct measurement *measured)
     }
     if (status == LR_OK) status = digest_data(measured, part);
 
-    /* The setup has only the LORs of this rank's pairs from here on. */
+    /* From here on, the setup has only the LORs of this rank's pairs. */
     if (measured->randoms != NULL) measured->randoms->product.lors = part;
     lr_lors_destroy(setup->lors);
     setup->lors = part;
@@ -430,8 +433,8 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(measurement_open_scanner(measured, args));
     const lr_lors *lors = measured->setup.lors;
 
-    /* A replicate of counts per LOR depends on the LORs' positions in the whole list. Each rank therefore counts all
-     * events. */
+    /* The random counts of a replicate depend on the positions of LORs in the whole list. Each rank therefore counts
+     * all events. */
     const bool reads_all = !is_shared || (request->bootstraps && request->events != NULL);
     if (reads_all && request->data != NULL) {
         measured->data = lr_lor_data_read(request->data, lors, &report->log);

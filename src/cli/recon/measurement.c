@@ -9,7 +9,7 @@
 
 /* --- digests --- */
 
-/* The 64-bit hash of Fowler, Noll and Vo (FNV-1a). */
+/* This is the hash of Fowler, Noll and Vo with 64 bits (FNV-1a). */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
     digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
@@ -17,7 +17,7 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
-/* Only one multiplication depends on the preceding event, so that long lists are digested fast. */
+/* Long lists take little time, because only one multiplication depends on the preceding event. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
     uint64_t ends, rest;
@@ -89,8 +89,8 @@ lr_status measurement_compare_numbers(const struct measurement *measured, const 
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-/* The first pass compares one digest of all options. If ranks have different digests, the second pass compares each
- * option, so that the error names one. */
+/* The first pass compares a digest of all options. If ranks differ, the second pass compares the options one by one, so
+ * that the error names the first option that differs. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args)
 {
     /* These options may differ between ranks: devices, messages, and files that only rank 0 writes. */
@@ -105,7 +105,7 @@ lr_status measurement_compare_options(const struct measurement *measured, const 
             int k = 0;
             while (own[k] != NULL && strcmp(own[k], option->name) != 0) k++;
             if (own[k] != NULL) continue;
-            /* Files may have other names on other machines; their contents are compared after reading. */
+            /* On other machines files may have other names. Their contents are compared after reading. */
             const char *kind = option->metavar != NULL ? option->metavar : "";
             const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
             const char *value = is_file ? NULL : args_text(args, option->name);
@@ -252,7 +252,7 @@ lr_status measurement_read_images(struct measurement *measured)
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));
     if (is_checkpoint) {
-        /* The checkpoint's image is the initial image. It may come from a run with other settings and data. */
+        /* The image of the checkpoint is the initial image. Its run may have had other settings and data. */
         const lr_grid *grid = &measured->setup.grid;
         struct report *report = measured->setup.report;
         lr_status status = LR_OK;
@@ -292,7 +292,7 @@ lr_status measurement_read_images(struct measurement *measured)
                                         recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
-/* Elements of list mode are chords in mm, except that the kernel "exact" has probabilities. */
+/* Elements of list mode are lengths of lines in mm. Only those of the kernel "exact" are probabilities. */
 bool measurement_counts_emissions(const struct measurement *measured)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
@@ -330,7 +330,7 @@ lr_status measurement_count(struct measurement *measured)
     CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, &measured->counts, 1));
     if (measured->counts > 0) return LR_OK;
     for (int64_t k = 0; k < data->count; k++)
-        if (data->values[k] != 0.0f) return LR_OK; /* the algorithm reports negative values */
+        if (data->values[k] != 0.0f) return LR_OK; /* the algorithm will report negative values */
     return report_error(measured->setup.report, LR_BAD_INPUT,
                         "%s: holds no counts: every LOR has 0, of which no image comes: is it the right file?",
                         request->data != NULL ? request->data : request->events);
@@ -348,10 +348,10 @@ void measurement_drop_data(struct measurement *measured)
 
 void measurement_finish(struct measurement *measured)
 {
-    lr_operator_destroy(measured->setup.op); /* the operator refers to factors and events, so it is destroyed first */
+    lr_operator_destroy(measured->setup.op); /* the operator uses factors and events, so it is destroyed before them */
     measured->setup.op = NULL;
     lr_operator_destroy(measured->first_op);
-    early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
+    early_sensitivity_finish(&measured->early); /* operators that use this sensitivity are destroyed before */
     struct event_share *share = &measured->share;
     for (int k = 0; share->frames != NULL && k < share->num_frames; k++) {
         free(share->frames[k].ranges);

@@ -31,7 +31,7 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "are they the right data, is the grid in the scanner, and is "
                                                   "--additive no more than a part of them?"}));
 
-    /* The estimated counts add up to the measured counts after every iteration of EM. RAMLA needs several iterations
+    /* EM makes the estimated counts add up to the measured counts in every iteration. RAMLA needs several iterations
      * for this. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
@@ -43,9 +43,9 @@ lr_status recon_check_image(const struct recon_run *run)
                                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 
-    /* Each count comes from an emission or from the additive term. Without an additive term, there are thus at least as
-     * many emissions as counts. RAMLA and BSREM reach this number only after many iterations, and a prior may prevent
-     * it. */
+    /* Each count is from an emission or from the additive term. Without an additive term, there must be at least as
+     * many emissions as counts. RAMLA and BSREM reach this number after many iterations, and a prior may prevent
+     * this. */
     const double counts = last->measured_counts, found = emissions(run);
     const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
@@ -58,7 +58,7 @@ lr_status recon_check_image(const struct recon_run *run)
     return LR_OK;
 }
 
-/* Writes the figures of an iteration. step: more figures of its image; NULL = none. */
+/* Writes the numbers of an iteration. step: further numbers about its image; NULL = none. */
 static void iteration_json(struct json *json, const lr_iteration *done, const struct recon_step *step)
 {
     json_open(json, NULL, '{');
@@ -118,7 +118,7 @@ static void events_json(struct json *json, const lr_event_counts *events)
     json_close(json, '}');
 }
 
-/* Writes the keys that the JSON object of one image and the object of frames have in common. */
+/* Writes the keys that are common to the JSON objects of one image and of frames. */
 static void head_json(struct json *json, const struct recon_run *run)
 {
     const struct measurement *measured = run->measured;
@@ -245,7 +245,7 @@ lr_status recon_draw(const struct recon_run *run)
     snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
              unit_of(measured));
 
-    /* The slices pass through the mean position of the activity, or through the grid's centre if there is none. */
+    /* The slices go through the mean position of the activity; without activity, through the centre of the grid. */
     double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
     for (int64_t row = 0; row < count; row++) {
         double at[3];
@@ -266,14 +266,14 @@ lr_status recon_draw(const struct recon_run *run)
             .image = image,
             .plane = planes[k],
             .position_mm = position_mm,
-            .pixels_per_mm = 400 / longest_mm, /* one scale for all three slices */
+            .pixels_per_mm = 400 / longest_mm, /* the scale is the same for all three slices */
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
             .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, of its own scale",
             .log = &measured->setup.report->log,
         };
-        /* -0 is avoided, because it would be printed with its sign. */
+        /* -0 becomes 0, because its sign would be printed. */
         status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
                                    0.1 * round(10.0 * position_mm) + 0.0);
     }

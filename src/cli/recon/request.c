@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The options of the verb recon, and the rules by which they may be combined. */
+ * The options of the verb recon, and the rules for combining them. */
 #include "cli/recon/request.h"
 
 #include "cli/cluster.h"
@@ -143,7 +143,8 @@ static void refuse_all(struct cli_args *args, const char *const *options, const 
         if (args_has(args, options[k])) args_complain(args, "%s belongs to --operator %s", options[k], family);
 }
 
-/* Reports options that belong to another family. but_for: options that the chosen family has, too; NULL at the end. */
+/* Reports options that do not belong to the chosen family. but_for: options that this family has, too; NULL at the
+ * end. */
 static void refuse_group(struct cli_args *args, const struct cli_option *options, const char *const *but_for,
                          const char *family)
 {
@@ -155,7 +156,7 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
     }
 }
 
-/* Reports options that belong to other families. */
+/* Reports options that do not belong to the chosen family. */
 static void check_family(struct cli_args *args, enum recon_family family)
 {
     static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
@@ -181,7 +182,7 @@ static void check_family(struct cli_args *args, enum recon_family family)
 
 /* --- algorithm --- */
 
-/* The range of numbers of iterations, subsets and views. */
+/* The limits for the numbers of iterations, subsets and views. */
 static const int64_t counts[2] = {1, 1000000};
 
 bool recon_has_steps(enum recon_algorithm algorithm)
@@ -291,7 +292,7 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
 
 enum { MOST_FRAMES = 10000 };
 
-/* Reads "60,60,300" or "10x60,5x300": lengths of consecutive frames in seconds. */
+/* Reads lengths of consecutive frames in seconds: "60,60,300" or "10x60,5x300". */
 static void read_frames(struct cli_args *args, struct recon_request *request)
 {
     const char *text = args_text(args, "--frames"), *at = text;

@@ -19,7 +19,7 @@ enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 /* Names on the command line and in files; NULL at the end. */
 extern const char *const recon_families[], *const recon_algorithms[], *const recon_schemes[];
 
-/* The time of a frame, begin_s <= t < end_s, in seconds of the list. */
+/* The times of a frame, begin_s <= t < end_s, in the seconds of the list. */
 struct recon_interval {
     double begin_s, end_s;
 };
@@ -29,13 +29,13 @@ static inline bool recon_interval_has(const struct recon_interval *interval, con
     return time_s >= interval->begin_s && time_s < interval->end_s;
 }
 
-/* The caller frees the intervals. Strings belong to the command line. */
+/* The options of recon. The caller frees the intervals. Strings belong to the command line. */
 struct recon_request {
     enum recon_family family;
 
     /* Measurement. */
     const char *data, *events, *crystal_map;
-    lr_events_source source; /* of `events` */
+    lr_events_source source; /* settings for reading `events` */
     const char *additive, *efficiencies, *corrections;
     enum recon_randoms randoms;
     enum mu_way mu_as;
@@ -48,30 +48,31 @@ struct recon_request {
 
     /* Algorithm. */
     enum recon_algorithm algorithm;
-    int iterations, iterations_before;  /* iterations_before: value of --after */
-    int subsets;                        /* used unless views_per_block is given */
-    double relaxation, relaxation_fall; /* RAMLA and BSREM; relaxation 0 = the default */
-    bool own_steps;                     /* RAMLA only */
-    bool has_prior;                     /* BSREM only */
-    lr_rdp prior;                       /* kappa is not set here */
+    int iterations, iterations_before;  /* iterations_before: --after */
+    int subsets;                        /* used if views_per_block is 0 */
+    double relaxation, relaxation_fall; /* for RAMLA and BSREM; relaxation 0 = the default */
+    bool own_steps;                     /* for RAMLA only */
+    bool has_prior;                     /* for BSREM only */
+    lr_rdp prior;                       /* without kappa, which is set elsewhere */
     bool has_psf;
     double psf_mm[3];
 
     /* Family direct. */
-    bool without_fit;    /* only the image is made, by complete updates on the device */
-    int views_per_block; /* length of blocks of views, in geometric order, that form subsets; 0 = interleaved views */
+    bool without_fit;    /* the result is only the image, which the device makes by whole updates */
+    int views_per_block; /* number of consecutive views (in geometric order) that form a subset; 0 = subsets have
+                            interleaved views */
     const char *factors;
 
     /* Family listmode. */
-    lr_listmode_params listmode; /* kernel, tube, variant and lines of the sensitivity; other fields are zero */
+    lr_listmode_params listmode; /* kernel, tube, variant and lines of the sensitivity; all other fields are zero */
     bool has_blobs, without_tof;
     double blob_radius_mm; /* 0 = the default */
-    double tof_ps;         /* 0 = the value of the events or the scanner */
+    double tof_ps;         /* 0 = the resolution of the events or the scanner */
 
     /* Frames of list mode. */
     struct recon_interval *intervals; /* owned [num_intervals] */
     int num_intervals;                /* 0 = no frames */
-    int64_t part[2];                  /* --part K/N; 0,0 = all frames */
+    int64_t part[2];                  /* --part K/N; 0, 0 = all frames */
 
     /* Several ranks. */
     enum recon_combine combine;
@@ -88,15 +89,15 @@ extern const struct cli_option recon_input_options[], recon_algorithm_options[],
     recon_direct_options[], recon_listmode_options[], recon_frame_options[], recon_checkpoint_options[],
     recon_ranks_options[];
 
-/* Reads all options and reports contradictions. Options of the family listmode are read later, after the names of
- * outputs have been checked. */
+/* Reads all options, and reports those that contradict each other. Options of the family listmode are read later, after
+ * the names of outputs have been checked. */
 void recon_request_read(struct recon_request *request, struct cli_args *args);
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
 
-/* True if the algorithm's updates have a step length. */
+/* Returns true if updates of this algorithm have a step length. */
 bool recon_has_steps(enum recon_algorithm algorithm);
 
-/* The step length of the first iteration. */
+/* Returns the step length of the first iteration. */
 double recon_relaxation(const struct recon_request *request, int subsets);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One reconstruction in progress. One process or several ranks make an image (scheme.c). Checkpoints allow a run to
- * resume after a failure (checkpoint.c). report.c reports progress and results. */
+ * A reconstruction. One process or several ranks make an image (scheme.c). After a failure, a run can be resumed from a
+ * checkpoint (checkpoint.c). report.c reports progress and results. */
 #ifndef LR_CLI_RECON_RUN_H
 #define LR_CLI_RECON_RUN_H
 
 #include "cli/recon/measurement.h"
 
-/* A frame of recon --operator listmode --frames, which makes one image for each interval. Events are read once, and the
- * sensitivity is computed once. A frame has the same events, delayeds and subsets as a file that covers only its
- * interval. */
+/* A frame of recon --operator listmode --frames, which makes an image for each interval. Events are read only once, and
+ * the sensitivity is computed only once. A frame has the events, delayeds and subsets that a file of its interval would
+ * give. */
 struct recon_frame {
     char *output;          /* owned */
     lr_iteration *history; /* owned [iterations] */
@@ -21,69 +21,69 @@ struct recon_frame {
 /* The checkpoints of a run. The caller sets the first two members. */
 struct recon_checkpoint {
     const struct measurement *measured;
-    bool resumes;       /* the run resumes from the file */
-    int begun_after;    /* iterations that made the initial image */
-    int saved;          /* number of iterations when the last checkpoint was written */
-    bool is_lacking;    /* the last checkpoint that was due could not be written */
-    lr_checkpoint read; /* the checkpoint that this run resumes from */
-    const float *start; /* points into `read`: the operator's initial image; NULL = none */
+    bool resumes;       /* true if the run is resumed from the file */
+    int begun_after;    /* number of iterations that made the initial image */
+    int saved;          /* number of iterations at the last checkpoint */
+    bool is_lacking;    /* true if the last checkpoint could not be written */
+    lr_checkpoint read; /* the checkpoint from which this run is resumed */
+    const float *start; /* initial image of the operator, in `read`; NULL = none */
 };
 
-/* Writes a checkpoint if one is due after file->iterations. file: the state without the images. images: [count] images
- * of the operator; if NULL, `file` already has the images of --combine paper, and is always written. A write error is
- * only a warning. */
+/* Writes a checkpoint if one is due after file->iterations. file: the state, without images. images: [count] images of
+ * the operator. NULL = `file` has the images of --combine paper, and a checkpoint is always written. Errors become
+ * warnings. */
 lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
                           int count);
 
-/* Reads the checkpoint to resume from; the operator must exist. Subtracts the iterations that have been made from
- * *iterations, and sets *iterations_before to their number. */
+/* Reads the checkpoint from which the run is resumed; the operator must exist. *iterations becomes the number that is
+ * left to do, and *iterations_before the number that has been done. */
 lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations, int *iterations_before);
 
-/* Sets *first to the frame to begin with; the frame's data are not needed yet. frames: [num_intervals] */
+/* Finds the frame with which the run begins. The frame's data are not needed yet. frames: [num_intervals] */
 lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frame *frames,
                                 int64_t *first);
 
-/* Ends the checkpoints of one image, so that the next image can begin. */
+/* Ends the checkpoints of one image, before the next image begins. */
 void checkpoint_forget(struct recon_checkpoint *checkpoint);
 
-/* Figures of an iteration's image that lr_iteration lacks. */
+/* Numbers about the image of an iteration, in addition to lr_iteration. */
 struct recon_step {
-    double elapsed_s;   /* time since iterations began */
-    double image_error; /* error relative to the truth; -1 = not known */
-    double *weights;    /* owned; --combine paper: `composition` points to it; NULL = none */
+    double elapsed_s;   /* time from the beginning of iterations */
+    double image_error; /* relative error against the true image; -1 = not known */
+    double *weights;    /* owned, for --combine paper: weights of `composition`; NULL = none */
     lr_composition composition;
 };
 
-/* A reconstruction in progress. Zero is valid. It must not move. */
+/* A reconstruction. A struct of zeros is valid. It must not move. */
 struct recon_run {
     struct measurement *measured;
     struct recon_checkpoint checkpoint;
     const lr_progress *progress; /* progress of steps */
     const char *output;
-    int iterations, iterations_before; /* iterations: number to make; iterations_before: number that made the initial
+    int iterations, iterations_before; /* iterations: number to do; iterations_before: number that made the initial
                                           image */
     lr_image *image;                   /* the result */
-    lr_iteration *history;             /* [iterations], without images */
-    struct recon_step *steps;          /* [iterations], in the same order; NULL with frames */
+    lr_iteration *history;             /* [iterations] without images */
+    struct recon_step *steps;          /* [iterations] in the order of `history`; NULL with frames */
     int num_done;
     double start_s; /* start time of the verb */
     double iterating_s, noting_s;
-    lr_traffic traffic; /* traffic up to the last iteration */
+    lr_traffic traffic; /* traffic from the beginning to the last iteration */
 };
 
 /* Makes run->image by the scheme that --combine names. */
 lr_status recon_iterate(struct recon_run *run);
 
-/* Refuses useless images; warns of images that are not converged or have an unexpected scale. */
+/* Checks the image. It is an error if it is useless. Warns if it is not converged, or if its scale is unexpected. */
 lr_status recon_check_image(const struct recon_run *run);
 
-/* Writes a PNG of three slices through the centre of the image's activity. */
+/* Writes a PNG with three slices through the centre of the activity. */
 lr_status recon_draw(const struct recon_run *run);
 
-/* Prints the result on standard output: a line or, without frames, a JSON object. */
+/* Prints the result on standard output: one line, or a JSON object if there are no frames. */
 void recon_report(const struct recon_run *run, bool stopped);
 
-/* Prints a JSON object on standard output that describes all frames. */
+/* Prints a JSON object about all frames on standard output. */
 void recon_report_frames(const struct recon_run *run, const struct recon_frame *frames, bool stopped);
 
 #endif

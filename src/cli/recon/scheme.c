@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes the time at which an image was ready, and the image's error |image - truth| / |truth|. */
+/* Stores the time when an image was ready, and the image's error |image - truth| / |truth|. */
 static lr_status note_step(struct recon_run *run, const lr_vector *image)
 {
     const lr_image *truth = run->measured->truth;
@@ -124,7 +124,7 @@ static lr_status on_state(void *user, const lr_distributed_state *state)
     return checkpoint_save(&((struct recon_run *)user)->checkpoint, &file, images, 2);
 }
 
-/* Reconstructs the image. If it consists of blobs, their coefficients are reconstructed and then evaluated. */
+/* Reconstructs the image. If it consists of blobs, reconstructs their coefficients and then evaluates the blobs. */
 static lr_status reconstruct(struct recon_run *run, const lr_recon_params *params)
 {
     const struct recon_request *request = run->measured->request;
@@ -231,7 +231,7 @@ lr_status recon_iterate(struct recon_run *run)
         all.guess_iterations = run->checkpoint.read.guess_iterations;
     }
     all.local.iteration = NULL;
-    all.local.subset_of = NULL; /* subset_of covers only the rank's pairs */
+    all.local.subset_of = NULL; /* subset_of is only for this rank's pairs */
     all.local.interleave = 0;
     return lr_compose(&all, &image);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All data of the verb. Zero is valid. It must not move. */
+/* All data of the verb. A struct of zeros is valid. It must not move. */
 struct recon {
     struct recon_request request;
     struct measurement measured;
@@ -21,8 +21,8 @@ struct recon {
     struct run_bar bar;
 };
 
-/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over the
- * LORs with data. Single LORs take up to five times longer than LORs of whole pairs of modules (backend native). */
+/* Counts projections of all LORs: one for the sensitivity, and two (forward and back) in each iteration, which need
+ * only LORs with data. Single LORs take up to five times as long as LORs of whole module pairs (backend native). */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;
@@ -31,7 +31,7 @@ static double count_projections(const struct recon *recon)
     return 1.0 + 2.0 * recon->run.iterations * part;
 }
 
-/* Writes the image and its picture, and reports both. */
+/* Writes the image and its picture, and reports both files. */
 static lr_status write_image(const struct recon_run *run, bool stopped)
 {
     const struct measurement *measured = run->measured;
@@ -46,7 +46,7 @@ static lr_status write_image(const struct recon_run *run, bool stopped)
     return LR_OK;
 }
 
-/* Reconstructs the measurement. name: the text of the progress bar. */
+/* Reconstructs one image. name: the text of the progress bar. */
 static lr_status reconstruct_one(struct recon *recon, const char *name)
 {
     struct measurement *measured = &recon->measured;
@@ -60,7 +60,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     recon->bar.before = 1;
     recon->bar.each =
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
-    if (setup->op == NULL) { /* only histograms have no operator yet */
+    if (setup->op == NULL) { /* histograms have no operator yet */
         setup->params.progress = measured->progress;
         setup->params.projections = count_projections(recon);
         CLI_TRY(setup_operator(setup));
@@ -76,7 +76,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     }
     if (!goes_on) return LR_OK;
 
-    if (measured->cluster.comm != NULL) { /* ranks can combine results only if their models agree */
+    if (measured->cluster.comm != NULL) { /* ranks can combine results only if their models are equal */
         char text[160];
         const lr_operator_info *info = lr_operator_get_info(setup->op);
         snprintf(text, sizeof(text), "%s, %s, %d rays, %d x %d x %d samples, %lld voxels", info->backend,
@@ -87,7 +87,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     CLI_TRY(checkpoint_resume(&run->checkpoint, &run->iterations, &run->iterations_before));
     if (run->checkpoint.start != NULL && run->iterations == 0) {
-        /* All iterations are in the checkpoint, but their image may not have been written. */
+        /* The checkpoint has the image after all iterations. This image may not have been written to its file. */
         const lr_vector image = lr_vector_of_floats(run->checkpoint.start, run->checkpoint.read.num_values);
         CLI_TRY(measurement_take_image(measured, &image, run->image));
         return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
@@ -95,7 +95,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     CLI_TRY(early_sensitivity_wait(&measured->early, measured->progress, &setup->report->log));
     const lr_status status = recon_iterate(run);
 
-    /* The image of the last complete iteration is also written if Ctrl-C stopped the run. */
+    /* If Ctrl-C stopped the run, the image of the last complete iteration is written. */
     const bool stopped = status == LR_CANCELLED;
     if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
     if (stopped)
@@ -173,15 +173,15 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         checkpoint_forget(&run->checkpoint);
     }
     if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
-        measured->setup.op = measured->first_op; /* the JSON output describes this operator */
+        measured->setup.op = measured->first_op; /* the operator for the JSON output */
         recon_report_frames(run, frames, status == LR_CANCELLED);
         measured->setup.op = NULL;
     }
     return status;
 }
 
-/* Opens the cluster. Refuses options that do not fit the number of ranks, and names of images of frames and iterations
- * that would overwrite an input. */
+/* Opens the cluster. Refuses options that do not suit the number of ranks, and names for the images of frames and
+ * iterations that would overwrite an input. */
 static lr_status begin(struct cli_args *args, struct recon *recon)
 {
     const struct recon_request *request = &recon->request;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon --operator direct: histo-images. With several ranks, each rank has some of the views. */
+ * recon --operator direct: histo-images. With several ranks, each rank has some views. */
 #include "cli/recon/measurement.h"
 
 #include <stdio.h>
@@ -10,13 +10,13 @@
 
 /* --- subsets --- */
 
-/* Sets the number of subsets and the subset of each view. subset_of: [count]. */
+/* Finds the number of subsets and the subset of each view. subset_of: [count]. */
 static lr_status find_subsets(struct measurement *measured, const lr_view *views, int count, int32_t *subset_of)
 {
     const int per_block = measured->request->views_per_block;
     if (per_block > 0) {
         measured->subsets = (count - 1) / per_block + 1;
-        /* Blocks of views are runs of the geometric order if every tilt has the same azimuths. */
+        /* If every tilt has the same azimuths, blocks of views are consecutive in the geometric order. */
         int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
         if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
         while (azimuths < count && views[azimuths].tilt_deg == views[0].tilt_deg) azimuths++;
@@ -35,20 +35,20 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
 
 /* --- several ranks --- */
 
-/* Views that are read from a file one after the other. */
+/* Views that are read from a file one by one. */
 struct view_share {
     struct measurement *measured;
-    bool draws;     /* --bootstrap is given */
-    int count;      /* number of this rank's views */
-    int taken;      /* number of this rank's views read so far */
-    int32_t *views; /* owned [views of the file] numbers of this rank's views */
+    bool draws;     /* true with --bootstrap */
+    int count;      /* number of views of this rank */
+    int taken;      /* number of this rank's views that have been read */
+    int32_t *views; /* owned [views of the file] indices of this rank's views */
     uint64_t digest;
-    double sums[2];         /* --bootstrap: sums of the file and of this rank's drawn counts */
-    int64_t values;         /* values of the file read so far */
-    lr_histo_images *histo; /* owned: this rank's views; NULL before the first one */
+    double sums[2];         /* --bootstrap: sum of the file's counts, and sum of this rank's drawn counts */
+    int64_t values;         /* number of values of the file that have been read */
+    lr_histo_images *histo; /* owned: this rank's views; NULL until the first one is read */
 };
 
-/* Assigns views to the ranks in turn, subset by subset, and allocates this rank's views. */
+/* Distributes the views of each subset to the ranks in turn, and allocates memory for this rank's views. */
 static lr_status assign_views(struct view_share *own, const lr_histo_images *all)
 {
     struct measurement *measured = own->measured;
@@ -71,7 +71,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         goto done;
     }
 
-    /* The order of views is kept for guesses of ranks (--combine paper). */
+    /* Guesses of ranks (--combine paper) keep the order of views. */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;
@@ -114,8 +114,8 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     return LR_OK;
 }
 
-/* Reads this rank's views, or all views in one process. draws: true if --bootstrap applies to this file; ranks then
- * draw counts while they read, and one process draws them later. */
+/* Reads this rank's views, or all views if there is one process. draws: true if --bootstrap applies to this file. Ranks
+ * then draw counts while they read; a single process draws them later. */
 static lr_status read_views(struct measurement *measured, const char *path, bool draws, lr_histo_images **histo)
 {
     struct view_share own = {.measured = measured, .draws = draws && measured->request->bootstraps};
@@ -134,7 +134,7 @@ static lr_status read_views(struct measurement *measured, const char *path, bool
             return status;
         }
         measured->digest = recon_digest(measured->digest, &own.digest, sizeof(own.digest));
-        measured->interleave = measured->request->views_per_block == 0; /* blocks keep their order */
+        measured->interleave = measured->request->views_per_block == 0; /* blocks of views keep their order */
         *histo = own.histo;
         return LR_OK;
     }
@@ -194,7 +194,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
 
     measured->data = copy_data(measured, counts);
     if (measured->data == NULL) status = report_reason(report);
-    if (status == LR_OK && measured->cluster.comm == NULL) /* ranks draw counts while reading */
+    if (status == LR_OK && measured->cluster.comm == NULL) /* ranks have drawn counts while reading */
         status = measurement_bootstrap(measured);
     if (status == LR_OK && request->additive != NULL) {
         status = read_views(measured, request->additive, false, &additive);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend, on OpenGL compute shaders. The cluster paper's forward and back-projections (sections II to
- * IV) are each fused into one pass, in sampled or exact mode. */
+ * The `compute` backend, on OpenGL compute shaders. The forward and back-projections of the cluster paper (sections II
+ * to IV) are one pass each, in sampled or exact mode. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/compute/method.h"
@@ -22,13 +22,14 @@ struct lr_compute {
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
     void *projector; /* object of `method` */
-    void *lister;    /* object of `rows_method`, made at its first use; the projector if both methods are the same */
+    void *lister;    /* object of `rows_method`, made at its first use; equal to the projector if both methods are the
+                        same */
     struct lr_blanks blanks;
 };
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
 
-/* Finds the first method that can do the work for this scanner and grid. The last method in the list can do all
+/* Finds the first method that can do the work for this scanner and grid. The last method of the list can do any
  * work. */
 static const struct lr_method *find_method(const struct lr_method_params *params, enum lr_method_work work)
 {
@@ -49,7 +50,7 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
     lr_values_count_traffic(compute->place, in, out);
     if (selection->lors == NULL) return method->project(compute->projector, is_forward, selection, image, values);
 
-    /* Methods read lists of single LORs and their values on the host. */
+    /* Methods read lists of single LORs, and the values of these LORs, on the host. */
     const bool is_copied = values != NULL && values->values == NULL;
     lr_vector host = values != NULL ? *values : (lr_vector){0};
     lr_status status = LR_OK;
@@ -130,7 +131,7 @@ static void destroy(void *self)
         lr_blanks_finish(&compute->blanks);
         gl_context_release(compute->ctx);
     }
-    lr_place_silence(compute->place); /* vectors may keep the place open after the log has ended */
+    lr_place_silence(compute->place); /* vectors may keep the place open after the log is gone */
     lr_place_close(compute->place);
     free(compute);
 }
@@ -146,12 +147,12 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* The average number of terms per LOR beyond which terms are summed in fixed point, because a float sum of many terms
- * loses digits. */
+/* Above this average number of terms per LOR, sums are in fixed point, because a float sum of many terms loses
+ * digits. */
 static const double many_terms = 8192.0;
 
-/* True if the LORs of some module pair have more than `many_terms` terms. A LOR has one term for each element of each
- * sample point between the modules. */
+/* Returns true if the LORs of some module pair have more than `many_terms` terms on average. A LOR has one term for
+ * each element of each sample point between the modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
     enum { ELEMENTS_PER_CRYSTAL = 5 }; /* approximate number of elements of a point per crystal */
@@ -186,7 +187,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
         limits = gl_context_limits(compute->ctx);
         backend->is_gpu = !limits->software;
 
-        /* LOR numbers have 32 bits on the device, and rows need all LORs in one window. */
+        /* LOR numbers have 32 bits on the device, and rows need a single window with all LORs. */
         if (params->lors->count >= (int64_t)UINT32_MAX)
             status = lr_error(params->log, LR_USAGE,
                               "%lld LORs are more than the %lld that backend compute can number on %s: use "
@@ -225,7 +226,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
 
     backend->fns = &compute->fns;
     backend->self = compute;
-    /* Sums in fixed point need a scale, which the host finds from the image. In deterministic mode vectors are
+    /* Sums in fixed point need a scale, which the host finds from the image. In deterministic mode, vectors are
      * therefore on the host. */
     backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);

@@ -3,10 +3,10 @@
  *
  * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
  *
- * Rows of the matrix are computed block by block. The rows of a block are computed in parallel, each row by one worker.
- * They are then taken in ascending order, so that the result does not depend on the number of threads. Both projections
- * use these rows ("Forward and back-projection"), so they are adjoint up to rounding. A projection of some LORs
- * computes whole rows and takes as long as a projection of all LORs, but it needs memory only for the selected LORs. */
+ * Rows of the matrix are computed block by block. Within a block, each row is computed by one worker. Finished rows are
+ * used in ascending order, so that the result does not depend on the number of threads. Both projections use these rows
+ * ("Forward and back-projection"), so they are adjoint up to rounding. A projection of some LORs computes whole rows
+ * and takes as long as a projection of all LORs, but needs memory only for the selected LORs. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of rows of a block per worker. It is large, so that starting threads and rows of different lengths cost
- * little time. */
+/* The number of rows of a block per worker. With a large number, little time is lost for starting threads, and for
+ * workers that wait because their rows are shorter. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -33,7 +33,7 @@ struct worker {
     lr_status status;
 };
 
-/* The state of the backend, which its functions receive as `self`. */
+/* The state of the backend: the argument `self` of its functions. */
 struct cpu {
     struct lr_cpu_scene scene;
     int num_workers;
@@ -42,13 +42,13 @@ struct cpu {
     struct lr_elements *block; /* [block_rows] elements of the current block's rows */
 };
 
-/* A pass over rows, block by block. */
+/* A pass over rows, in blocks. */
 struct walk {
     const char *what;    /* for the progress report */
-    const double *image; /* rows of voxels whose value is 0 here stay empty; NULL = all rows are computed */
+    const double *image; /* rows of voxels whose value is 0 in this image stay empty; NULL = all rows are computed */
 
-    /* Takes the finished rows first .. first + num_rows - 1, which are cpu->block[0 .. num_rows - 1]. Each row is
-     * sorted by LOR. Its elements are positive, one per LOR. */
+    /* Receives the finished rows first .. first + num_rows - 1, which are cpu->block[0 .. num_rows - 1]. Each row is
+     * sorted by LOR and has one positive element per LOR. */
     lr_status (*take)(void *user, struct cpu *cpu, int64_t first, int num_rows);
     void *user;
 };
@@ -111,7 +111,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
     }
 }
 
-/* Computes the rows block by block, hands each block to walk->take, and reports progress. rows: NULL = all voxels of
+/* Computes the rows block by block, passes each block to walk->take, and reports progress. rows: NULL = all voxels of
  * the backend's grid. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED; the status of walk->take. */
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
@@ -165,7 +165,7 @@ struct work {
     int num_rows;
 };
 
-/* Adds all rows, in order, to the values begin .. end - 1. One worker owns these values. */
+/* Adds all rows, in their order, to the values begin .. end - 1. No other worker writes these values. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner, and the view of its modules from a sample point, which is called the eye: docs/method/correspondence.md,
+ * The scanner and its modules as seen from a sample point, which is called the eye: docs/method/correspondence.md,
  * "Matrix element". Coordinates are in the scanner's frame, mm, double.
  *
- * Three methods compute the elements of a sample point. Each worker has its own working memory for its method. Every
- * method adds the elements of the placed view's point for all LORs in coincidence. errors: LR_FAILED, logged, if memory
- * runs out. If init failed, finish is not needed. */
+ * There are three methods to compute the elements of a sample point. Each worker has its own working memory for one
+ * method. Each method adds the elements of the view's point for all LORs in coincidence. errors: LR_FAILED, logged, if
+ * memory runs out. If init failed, finish is not needed. */
 #ifndef LR_CORRESPONDENCE_CPU_ELEMENTS_H
 #define LR_CORRESPONDENCE_CPU_ELEMENTS_H
 
@@ -14,18 +14,18 @@
 #include "model/lors/rows.h"
 #include "operator/backend.h"
 
-/* A module's rectangle on the detection plane. Point y has the plane coordinates (u . (y - centre), v . (y -
+/* The rectangle of a module on the detection plane. A point y has the plane coordinates (u . (y - centre), v . (y -
  * centre)). */
 struct lr_cpu_module {
     double centre[3], u[3], v[3], normal[3];
     int crystals[2];
     double pitch[2], face[2];
     double half[2]; /* half sizes of the pitch rectangle */
-    double radius;  /* from centre to corner */
+    double radius;  /* distance from the centre to a corner */
     int layer;
 };
 
-/* The scanner. It is immutable once made, and shared by all workers. Pointers in params are borrowed. */
+/* The scanner, which does not change after init and is shared by all workers. params: not owned. */
 struct lr_cpu_scene {
     struct lr_backend_params params;
     int num_modules;
@@ -39,16 +39,16 @@ struct lr_cpu_crystal {
     int module, at[2];
 };
 
-/* A module that may be hit by a line through the point and the primary's rectangle. */
+/* A module that a line through the point and the primary's rectangle may hit. */
 struct lr_cpu_sighting {
     int module;
     bool detects; /* true if the module faces the point and is nearer to it than the primary */
     double low[2],
-        high[2]; /* bounding box of the module's rectangle, projected through the point onto the primary's plane, in
-                  * plane coordinates; infinite if the rectangle reaches behind the eye */
+        high[2]; /* bounding box of the module's rectangle after projection through the point onto the primary's plane,
+                  * in plane coordinates; infinite if the rectangle reaches behind the eye */
 };
 
-/* A sample point and the modules around it. Each worker has its own view. */
+/* A sample point and the modules around it. Each worker has one view. */
 struct lr_cpu_view {
     const struct lr_cpu_scene *scene;
     double point[3];
@@ -56,14 +56,15 @@ struct lr_cpu_view {
         double offset[3]; /* centre - point */
         double distance2;
         double height;                /* normal . (point - centre): > 0 if the module faces the point */
-        double foot[2];               /* plane coordinates of the point's foot on the plane */
+        double foot[2];               /* plane coordinates of the point's projection onto the plane */
         double direction[3];          /* unit offset */
-        double sine, cosine;          /* of the half angle of the cone around the bounding sphere */
+        double sine, cosine;          /* sine and cosine of half the opening angle of the cone around the bounding
+                                       * sphere */
     } * toward;                       /* [num_modules] */
-    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules on the other side of the point
-                                       * from the primary */
-    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: modules of the primary's layer, on the
-                                       * primary's side of the point, at least partly in front of its plane */
+    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules that are on the other side of the
+                                       * point than the primary */
+    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: modules of the primary's layer on the
+                                       * primary's side of the point, at least partly in front of the primary's plane */
     int num_opposite, num_before;
 };
 
@@ -77,32 +78,32 @@ static inline double lr_cpu_face_centre(const struct lr_cpu_module *module, int 
     return (index - 0.5 * (module->crystals[axis] - 1)) * module->pitch[axis];
 }
 
-/* The LOR of two crystals of different modules, in either order; -1 if the crystals are not in coincidence. */
+/* Returns the LOR of two crystals of different modules, in either order; -1 if the crystals are not in coincidence. */
 int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_crystal *a,
                          const struct lr_cpu_crystal *b);
 
 lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
 void lr_cpu_view_finish(struct lr_cpu_view *view);
 
-/* Puts the eye at a point. The view then has only the two modules of `pair`; pair NULL = all modules. */
+/* Places the eye at a point. pair: the view has only these two modules; NULL = all modules. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
-/* True if module `primary` is the primary of the pair of modules `primary` and `other`. */
+/* Returns true if `primary` is the primary of the two modules `primary` and `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists the modules opposite to a primary and in front of it, in ascending order. Both lists are empty if the primary
- * does not face the point. If modules cannot hide each other, only opposite modules that detect are listed. The lists
- * are conservative: lines need not hit a listed module. */
+/* Lists, in ascending order, the modules opposite to a primary and those in front of it. Both lists are empty if the
+ * primary does not face the point. If modules cannot hide each other, only opposite modules that detect are listed. A
+ * listed module need not be hit by any line. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 
-/* The probability that no photon of the pair is absorbed between y1 and y2: docs/method/common.md, "Attenuation", with
- * K = num_steps midpoints. mu: 1/mm; NULL = the probability is 1. */
+/* Returns the probability that no photon of the pair is absorbed between y1 and y2: docs/method/common.md,
+ * "Attenuation", with K = num_steps midpoints. mu: 1/mm; NULL = the probability is 1. */
 double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], const double y2[3]);
 
-/* --- sampled mode: lines through the point and rays x rays points of each primary face, followed to the first module
- * on the other side (docs/method/correspondence.md, "First hit"; the paper's section II) --- */
+/* --- sampled mode: lines through the point and through rays x rays points of each primary face are followed to the
+ * first module on the other side (docs/method/correspondence.md, "First hit"; the paper's section II) --- */
 
-/* The distinct crystals that the lines of one primary crystal hit. */
+/* The crystals that the lines of one primary crystal hit, each listed once. */
 struct lr_cpu_tally {
     struct lr_cpu_tally_entry {
         struct lr_cpu_crystal crystal;
@@ -111,16 +112,16 @@ struct lr_cpu_tally {
     int count;
 };
 
-/* Adds the elements of the placed view's point for all LORs in coincidence. A LOR may occur twice. */
+/* Adds the elements of the view's point for all LORs in coincidence. A LOR may occur twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 
-/* The correspondence image of the placed view with one primary: see lr_operator_picture. */
+/* Makes the correspondence image of the view's point with one primary: see lr_operator_picture. */
 void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixels);
 
-/* --- exact mode: the solid angle of the part of each primary face seen through each secondary face
+/* --- exact mode: the solid angle of the part of each primary face that is seen through each secondary face
  * (docs/method/correspondence.md, "Exact mode") --- */
 
-/* The outline of a module that hides part of a pair of modules. */
+/* The outline of a module that hides a part of the primary or of the secondary. */
 struct lr_cpu_blocker {
     struct lr_cpu_polygon outline; /* on the primary's plane, counter-clockwise */
     struct lr_cpu_rectangle box;   /* bounding box of the outline */
@@ -136,16 +137,16 @@ struct lr_cpu_exact {
 lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scene *scene);
 void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 
-/* Adds the elements of the placed view's point for all LORs in coincidence. */
+/* Adds the elements of the view's point for all LORs in coincidence. */
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact, struct lr_elements *elements);
 
-/* The element of the placed view's point for the LOR of two crystals of different modules, in coincidence or not. If no
- * module can hide another, a view with only these two modules is enough. */
+/* Returns the element of the view's point for the LOR of two crystals of different modules, even out of coincidence. If
+ * no module can hide another, a view with these two modules is enough. */
 double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
                             const struct lr_cpu_crystal crystals[2]);
 
-/* --- crystal penetration: lines through the point spend a length in each crystal they cross and are stopped along it
- * (docs/method/correspondence.md, "Penetration") --- */
+/* --- crystal penetration: a line through the point has a certain length in each crystal that it crosses, where photons
+ * are stopped (docs/method/correspondence.md, "Penetration") --- */
 
 struct lr_cpu_box; /* the box that a module's crystals fill */
 
@@ -161,7 +162,7 @@ struct lr_cpu_crossings {
     int64_t capacity;
 };
 
-/* A module that lines of a primary may cross, and its entry for the current line. */
+/* A module that lines of a primary may cross, with its entry for the current line. */
 struct lr_cpu_candidate {
     int module;
     double entry;
@@ -169,22 +170,23 @@ struct lr_cpu_candidate {
 
 /* Working memory of one worker. */
 struct lr_cpu_penetration {
-    struct lr_cpu_box *boxes;          /* [num_modules], each with the placed view's point in its coordinates */
-    struct lr_cpu_candidate *before;   /* modules that may lie in front of the primary */
+    struct lr_cpu_box *boxes;          /* [num_modules], each with the view's point in the coordinates of the box */
+    struct lr_cpu_candidate *before;   /* modules that may be in front of the primary */
     struct lr_cpu_candidate *opposite; /* modules on the other side of the point */
-    struct lr_cpu_candidate *met;      /* modules of `opposite` that cross the current line */
+    struct lr_cpu_candidate *met;      /* modules of `opposite` that the current line crosses */
     int num_before, num_opposite, num_met;
-    int64_t many;                    /* number of elements at which repeated LORs are merged next */
-    struct lr_cpu_crossings ends[2]; /* crystals on the current line: in the primary, beyond the point */
+    int64_t many;                    /* repeated LORs are merged when there are so many elements */
+    struct lr_cpu_crossings ends[2]; /* crystals on the current line: those in the primary, and those beyond the
+                                      * point */
 };
 
-/* errors: LR_USAGE for exact mode; LR_FAILED if memory runs out. Both are logged, and finish is not needed then. */
+/* errors: LR_USAGE for exact mode; LR_FAILED if memory runs out. Both are logged. Finish is not needed after an
+ * error. */
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene);
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
 
-/* Adds the elements of the placed view's point for all LORs in coincidence. A LOR may occur many times. elements: of
- * the current row; repeated LORs are merged once there are many elements. errors: LR_FAILED, logged, if memory runs
- * out. */
+/* Adds the elements of the view's point for all LORs in coincidence. A LOR may occur many times. elements: those of the
+ * current row; repeated LORs are merged when there are many elements. errors: LR_FAILED, logged, if memory runs out. */
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements);
 

@@ -9,15 +9,14 @@
 
 #include <stdlib.h>
 
-/* The area of an overlap, as a fraction of the face or module, below which the overlap is rounding along a common
- * edge. */
+/* An overlap is a rounding error along a common edge if its area is below this fraction of the face or module. */
 #define NOTHING 1e-13
 
 /* The tolerance, in cells, of the search for faces that a box may touch. */
 #define SLACK 1e-9
 
-/* The eye (the sample point) and a pair of modules. Coordinates on the primary's plane are relative to the foot of the
- * eye: the plane coordinates of lr_cpu_module minus `foot`. */
+/* The eye (the sample point) and a pair of modules. Coordinates on the primary's plane are plane coordinates of
+ * lr_cpu_module minus `foot`, so that the eye is above (0, 0). */
 struct pair {
     const struct lr_cpu_view *view;
     const struct lr_cpu_exact *exact;
@@ -27,7 +26,7 @@ struct pair {
     double height; /* height of the eye over the primary's plane */
 };
 
-/* Sums over the visible pieces of one overlap. */
+/* Sums over the visible pieces of an overlap. */
 struct overlap {
     double solid_angle, area, moment[2];
 };
@@ -43,7 +42,7 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
     const lr_log *log = scene->params.log;
     *exact = (struct lr_cpu_exact){0};
     exact->corners = lr_alloc(most, sizeof(*exact->corners), "a module's corners", log);
-    /* A module can hide parts of other modules on either side of the point. */
+    /* Modules on both sides of the point can hide parts of others. */
     exact->blockers = lr_alloc(2 * (int64_t)scene->num_modules, sizeof(*exact->blockers), "outlines", log);
     if (exact->corners == NULL || exact->blockers == NULL) {
         lr_cpu_exact_finish(exact);
@@ -70,8 +69,8 @@ static struct lr_cpu_projected project(const struct pair *pair, int module, doub
                                      -pair->height * vec_dot(pair->far->v, ray), vec_dot(pair->far->normal, ray)};
 }
 
-/* Finds the coefficients of normal . ray as a linear function on the primary's plane. The ray is from the eye to a
- * point of this plane. The normal is that of the module. */
+/* Finds the coefficients of a linear function on the primary's plane: normal . ray, where the ray goes from the eye to
+ * a point of the plane, and the normal is the module's. */
 static void approach_plane(const struct pair *pair, int module, double plane[3])
 {
     const double *normal = pair->view->scene->modules[module].normal;
@@ -80,10 +79,10 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
     plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
 }
 
-/* Finds the outline of the region that a module hides in the primary or in the secondary, counter-clockwise on the
- * primary's plane. A blocker of the secondary is projected through the eye onto the primary. A blocker of the primary
- * is projected along the rays from the eye. The outline contains only points at which the blocker is nearer to the eye
- * than the plane of the hidden module. Returns false if the module hides no part of the pair. */
+/* Finds the outline of the part of the primary or secondary that a module hides, counter-clockwise on the primary's
+ * plane. A module that hides the secondary is projected through the eye; a module that hides the primary is projected
+ * along the rays from the eye. The outline has only points where the hiding module is nearer to the eye than the plane
+ * of the hidden one. Returns false if the module hides no part. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
@@ -98,11 +97,11 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
         corners[k / 4][corner] = project(pair, of, x, corner >= 2 ? size[1] : -size[1]);
     }
 
-    double nearer[3]; /* the half plane of rays that meet the blocker first */
+    double nearer[3]; /* half plane of the rays that hit the blocker first */
     approach_plane(pair, module, nearer);
     if (hides_primary) {
-        /* A module on the primary's side is projected with the opposite sign. Rays meet the blocker at eye + s ray, 0 <
-         * s = -height / (normal . ray) < 1. */
+        /* A module on the primary's side is projected with the opposite sign. A ray hits the blocker at eye + s ray, 0
+         * < s = -height / (normal . ray) < 1. */
         for (int k = 0; k < 4; k++) {
             const struct lr_cpu_projected at = corners[0][k];
             corners[0][k] = (struct lr_cpu_projected){-at.x, -at.y, -at.w};
@@ -110,9 +109,9 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
         nearer[2] += height;
         for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
     } else {
-        /* The ray meets the blocker (b) and the secondary (s) at eye - t ray, with t = height / d > 0 and d = normal .
-         * ray. The blocker is met first if t_b < t_s. This inequality, multiplied by d_b and d_s, is linear in the ray.
-         * d_s > 0, and d_b has the sign of the blocker's height. */
+        /* The ray hits the blocker (b) and the secondary (s) at eye - t ray, with t = height / d > 0 and d = normal .
+         * ray. The blocker is hit first if t_b < t_s. Multiplied by d_b and d_s, this inequality is linear in the ray.
+         * d_s is positive, and d_b has the sign of the blocker's height. */
         const double sign = height < 0 ? -1 : 1;
         double behind[3];
         approach_plane(pair, pair->secondary, behind);
@@ -143,7 +142,7 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     for (int k = 0; k < view->num_opposite + view->num_before; k++) {
         const bool is_opposite = k < view->num_opposite;
         const struct lr_cpu_sighting *other = is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
-        /* Modules in front of the primary belong to the primary's layer. */
+        /* In front of the primary, only modules of its layer can hide it. */
         const bool hides =
             !is_opposite || view->scene->modules[other->module].layer == view->scene->modules[secondary->module].layer;
         if (hides && other->module != secondary->module && other->low[0] <= secondary->high[0] &&
@@ -154,9 +153,9 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the part of a piece that is visible past the blockers place[0], place[0] + 1 and so on. The piece is known to
- * lie to the left of the first place[1] edges of blocker place[0]. The outside of a convex blocker is divided into one
- * part per edge: the part to the right of this edge and to the left of all earlier edges. */
+/* Adds the visible part of a piece. Blockers place[0], place[0] + 1 and so on are still to be tested. The piece is on
+ * the left of the first place[1] edges of blocker place[0]. The outside of a convex blocker is divided into one part
+ * for each edge: the part on the right of this edge and on the left of all earlier edges. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {
@@ -202,7 +201,8 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
     }
 }
 
-/* The element of one pair of faces; 0 if no line through the eye joins them. corners: of the secondary's face. */
+/* Returns the element of one pair of faces; 0 if no line through the eye joins them. corners: of the secondary's
+ * face. */
 static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
                       const struct lr_cpu_projected corners[4])
 {
@@ -218,7 +218,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     add_visible(pair, &polygon, (int[2]){0, 0}, &sum);
     if (!(sum.area > smallest)) return 0;
 
-    /* Absorption along the line through the eye and the centroid of the overlap. */
+    /* The line for absorption goes through the eye and the centroid of the overlap. */
     double ray[3], y1[3], y2[3];
     vec_add_scaled(view->toward[pair->primary].offset, sum.moment[0] / sum.area + pair->foot[0], pair->far->u, ray);
     vec_add_scaled(ray, sum.moment[1] / sum.area + pair->foot[1], pair->far->v, ray);
@@ -228,7 +228,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * LR_PI);
 }
 
-/* Finds the range of faces along an axis that an interval of coordinates can touch: range[0] .. range[1] - 1. */
+/* Finds the faces range[0] .. range[1] - 1 along an axis that an interval of coordinates can touch. */
 static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2], int range[2])
 {
     const int size = module->crystals[axis];
@@ -257,8 +257,8 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
     double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
     int columns[2], rows[2], num_behind = 0;
 
-    /* Finds the box on the secondary's plane that is seen through the face. There is no box if the face is behind this
-     * plane. If only a part of the face is behind it, the box is the whole plane. */
+    /* Finds the box on the secondary's plane that is seen through the face. If the face is completely behind this
+     * plane, there is no box; if only a part is behind, the box is the whole plane. */
     for (int corner = 0; corner < 4; corner++) {
         const double at_x = (corner & 1 ? face.high : face.low)[0] + pair->foot[0];
         const double at_y = (corner & 2 ? face.high : face.low)[1] + pair->foot[1];
@@ -367,11 +367,11 @@ double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact
         int k = 0;
         lr_cpu_view_look(view, pair.primary);
         while (k < view->num_opposite && view->opposite[k].module != pair.secondary) k++;
-        if (k == view->num_opposite) return 0; /* the primary does not see the secondary */
+        if (k == view->num_opposite) return 0; /* the secondary is not visible from the primary */
         find_blockers(&pair, &view->opposite[k], exact);
     }
 
-    /* Corners of the secondary's face, in order along its outline. */
+    /* The corners of the secondary's face follow its outline. */
     const int *at = crystals[1 - from].at;
     struct lr_cpu_projected corners[4];
     for (int k = 0; k < 4; k++) {

@@ -10,37 +10,36 @@
 
 #include <stdlib.h>
 
-/* The gap, as a fraction of the pitch, below which it is rounding. */
+/* A gap below this fraction of the pitch is a rounding error. */
 #define NO_GAP 1e-9
 
 /* The tolerance of the tests that exclude modules. */
 #define SLACK 1e-9
 
-/* The number of elements of a row at which repeated LORs are first merged. Afterwards they are merged whenever the row
- * has doubled. */
+/* Repeated LORs are first merged when a row has this number of elements, and again each time the number has doubled. */
 #define MANY_ELEMENTS (1 << 20)
 
-/* A module's box. Its coordinates are along u, along v, and depth behind the front face. The origin is the centre of
- * the front face. Crystals, without the half gaps around them, extend from low to high. */
+/* The box of a module. Its coordinates are u, v, and depth behind the front face, with the origin at the centre of the
+ * front face. The crystals, without the half gaps around them, are between low and high. */
 struct lr_cpu_box {
     const struct lr_cpu_module *module;
     double mu_per_mm;
     double front[3]; /* the origin, in the scanner's frame */
     double low[3], high[3];
     double middle[3], radius; /* bounding sphere, in the scanner's frame */
-    int gap_strata[2];        /* number of strata of the gap between two faces, along u and v */
+    int gap_strata[2];        /* number of strata of a gap between two faces, along u and v */
     int depth_strata;
-    double point[3];                 /* the view's point, in the box's coordinates */
-    double towards[3], sine, cosine; /* cone around the bounding sphere, seen from the point */
+    double point[3];                 /* the view's point in the coordinates of the box */
+    double towards[3], sine, cosine; /* cone around the bounding sphere as seen from the point */
 };
 
-/* One line: point + t ray, in the scanner's frame. */
+/* A line: point + t ray, in the scanner's frame. */
 struct line {
     double ray[3], length; /* the ray and its length */
-    double weight;         /* solid angle / 2 pi, with absorption */
+    double weight;         /* solid angle / 2 pi, times the survival by absorption */
 };
 
-/* A line in a box's coordinates. */
+/* A line in the coordinates of a box. */
 struct local {
     const double *at;
     double step[3];
@@ -100,8 +99,8 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
 
 /* --- the point among the boxes --- */
 
-/* True if a line through the point may cross the bounding spheres of both boxes. side: 1 if the boxes are on the same
- * side of the point, -1 if they are on opposite sides. */
+/* Returns true if a line through the point may cross the bounding spheres of both boxes. side: 1 if the boxes are on
+ * the same side of the point, -1 if they are on opposite sides. */
 static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -117,7 +116,7 @@ static struct local to_local(const struct lr_cpu_box *box, const double ray[3], 
                            -side * vec_dot(box->module->normal, ray)}};
 }
 
-/* Narrows `range` to the t for which a coordinate is within low .. high. */
+/* Restricts `range` to the t where a coordinate is within low .. high. */
 static void clip_slab(const struct local *line, int axis, const double slab[2], double range[2])
 {
     const double at = line->at[axis], step = line->step[axis];
@@ -130,8 +129,8 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
     range[1] = fmin(range[1], fmax(a, b));
 }
 
-/* Finds the part of a line inside the box, within 0 <= t <= range[1], where range[1] is set by the caller. Returns
- * false if there is no such part. */
+/* Finds the part of a line inside the box. range: on entry, range[1] is the largest t; on return, the part of 0 ..
+ * range[1] inside the box. Returns false if there is no such part. */
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
@@ -139,8 +138,8 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* Appends the crystals of one module that the photon crosses on its path from the point. The path is point + t side
- * ray, 0 <= t <= end. */
+/* Lists the crystals of a module that the photon crosses on its path from the point: point + t side ray, 0 <= t <=
+ * end. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
@@ -150,8 +149,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     double range[2] = {0, end};
     if (!clip_box(box, &local, range)) return LR_OK;
 
-    /* Finds the first cell. If the line enters on the boundary of two cells, either may be taken, because the line has
-     * no length in the wrong one. */
+    /* Finds the first cell. If the line enters on the boundary of two cells, either will do, because the line has
+     * length 0 in the wrong one. */
     int cell[2];
     for (int axis = 0; axis < 2; axis++) {
         const double at = local.at[axis] + range[0] * local.step[axis];
@@ -163,7 +162,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     bool is_inside = true;
     while (is_inside) {
         double part[2] = {range[0], range[1]},
-               leave[2]; /* t within the cell's crystal; t at which the line leaves the cell along each axis */
+               leave[2]; /* t where the line is within the crystal; t where it leaves the cell along each axis */
         for (int axis = 0; axis < 2; axis++) {
             const double centre = lr_cpu_face_centre(cells, axis, cell[axis]), half = 0.5 * cells->face[axis];
             const double step = local.step[axis];
@@ -188,7 +187,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 
 /* --- one line --- */
 
-/* Sets the probability of each crystal that it stops the photon. left: probability that the photon reaches the first
+/* Sets the probability that each crystal stops the photon. left: probability that the photon reaches the first
  * crystal. */
 static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
@@ -212,8 +211,8 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     const struct lr_backend_params *params = &view->scene->params;
     struct lr_cpu_crossings *first = &work->ends[0], *second = &work->ends[1];
 
-    /* Lists the modules that the line crosses on the other side of the point, nearest first. Boxes do not overlap, so
-     * the line leaves one box before it enters the next. */
+    /* Lists the modules that the line crosses on the other side of the point, nearest first. Since boxes do not
+     * overlap, the line leaves a box before it enters the next one. */
     work->num_met = 0;
     for (int k = 0; k < work->num_opposite; k++) {
         const int module = work->opposite[k].module;
@@ -225,7 +224,7 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
     if (work->num_met == 0) return LR_OK;
 
-    /* One photon reaches the primary through the modules in front of it. */
+    /* One photon crosses the modules in front of the primary, then the primary. */
     double depth = 0;
     first->count = 0;
     for (int k = 0; k < work->num_before; k++)
@@ -242,8 +241,8 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
         LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, second));
     stop_photon(second, 1);
 
-    /* Absorption between two points of the line: where it enters the primary, and where it enters the first module on
-     * the other side. */
+    /* Absorption is computed between two points: where the line enters the primary, and where it enters the first
+     * module on the other side. */
     double y1[3], y2[3];
     vec_add_scaled(view->point, 1, line->ray, y1);
     vec_add_scaled(view->point, -work->met[0].entry, line->ray, y2);
@@ -263,15 +262,15 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
 
 /* --- the lines of one primary --- */
 
-/* A stratum is a piece of an edge: the coordinate of the line in it, and its width. */
+/* A stratum is a piece of a box's edge. at: coordinate of the line in the stratum. */
 struct stratum {
     double at, width;
 };
 
-/* Finds the position of a line in its stratum, as fractions of the stratum's width along both edges. Positions are
- * fractional parts of sums of multiples of irrational numbers. They fill the unit square evenly (Roberts, The
- * unreasonable effectiveness of quasirandom sequences, 2018). Each module has its own sequence. If all lines were in
- * the middle of their stratum, all would have the same distance from gaps. */
+/* Finds the position of a line in its stratum, as fractions of the widths along both edges. Positions are fractional
+ * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable
+ * effectiveness of quasirandom sequences, 2018). Each module has its own sequence. If all lines were in the middle of
+ * their strata, all would be equally far from gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
@@ -279,12 +278,12 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     for (int k = 0; k < 2; k++) {
         const uint32_t sum =
             half + plastic[k] * (uint32_t)index[k] + golden * (uint32_t)index[1 - k] + third[k] * (uint32_t)module;
-        place[k] = (sum >> 8) / 16777216.0; /* as many bits as single precision has */
+        place[k] = (sum >> 8) / 16777216.0; /* as many bits as in single precision */
     }
 }
 
-/* The number of strata along an axis of a box. Each face has `rays` strata. Each gap has strata of about the same
- * width. The depth has depth_strata strata. */
+/* Returns the number of strata along an axis of a box: `rays` for each face, strata of about the same width for each
+ * gap, and depth_strata for the depth. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
     if (axis == 2) return box->depth_strata;
@@ -316,7 +315,7 @@ static int64_t next_merge(const struct lr_elements *elements)
     return 2 * elements->count > MANY_ELEMENTS ? 2 * elements->count : MANY_ELEMENTS;
 }
 
-/* Traces lines through one face of a primary's box, if the point sees it from outside. */
+/* Traces lines through one side of the primary's box, if the point sees this side from outside. */
 static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
                             const int face[2], struct lr_elements *elements)
 {
@@ -335,7 +334,7 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
         place[a] = in_a.at;
         place[b] = in_b.at;
 
-        /* The line through this point of the surface. The surface's outward normal is along `axis`. */
+        /* The line goes through this point of the surface, whose outward normal is along `axis`. */
         struct line line = {.ray = {0, 0, 0}};
         vec_sub(place, box->point, local);
         vec_add_scaled(line.ray, local[0], box->module->u, line.ray);
@@ -369,7 +368,8 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
         const double distance = vec_length(offset);
         const bool within = distance <= box->radius;
         for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
-        /* The cone of a point within the sphere is the whole space; a half angle of 90 degrees stands for it. */
+        /* If the point is within the sphere, the cone is the whole space. A half angle of 90 degrees has the same
+         * effect. */
         box->sine = within ? 1 : box->radius / distance;
         box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
     }

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* The room for a quadrilateral that is clipped by four half spaces. A convex result has at most 8 corners. In the worst
- * case, with polygons that rounding has made as jagged as possible, the four cuts leave 6, 9, 13 and 19 corners. */
+/* The room for a quadrilateral that is clipped by four half spaces. If the result is convex, it has at most 8 corners.
+ * In the worst case rounding makes polygons jagged: then the four cuts leave at most 6, 9, 13 and 19 corners. */
 #define MAX_PROJECTED 20
 
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
@@ -19,7 +19,7 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
         double distances[MAX_PROJECTED];
         int num_inside = 0, num_outside = 0;
         for (int k = 0; k < count; k++) {
-            /* Signed distance from the side of the rectangle, multiplied by w. */
+            /* The value is the signed distance from the side of the rectangle, multiplied by w. */
             const int axis = side / 2;
             const double at = axis == 0 ? points[k].x : points[k].y, w = points[k].w;
             distances[k] = side % 2 == 0 ? at - rectangle->low[axis] * w : rectangle->high[axis] * w - at;
@@ -79,7 +79,7 @@ void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double
     plane[2] = -(plane[0] * p[0] + plane[1] * p[1]);
 }
 
-/* Twice the signed area of the triangle with vertices 0, k and k + 1. */
+/* Returns twice the signed area of the triangle with vertices 0, k and k + 1. */
 static double fan_cross(const struct lr_cpu_polygon *polygon, int k)
 {
     const double *a = polygon->at[0], *b = polygon->at[k], *c = polygon->at[k + 1];
@@ -142,9 +142,9 @@ void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centro
     centroid[1] = first[1] + y / (3 * sum);
 }
 
-/* The triple product a . (b x c) of corners in one plane is their height times a determinant of differences. This form
- * stays accurate if the unit vectors nearly coincide. The half angles of the fan are added by multiplying complex
- * numbers, so that the whole polygon needs only one arc tangent. */
+/* The triple product a . (b x c) of corners in a plane is the plane's height times a determinant of differences. This
+ * form is accurate even if the unit vectors nearly coincide. The half angles of the triangles are added as a product of
+ * complex numbers, so that the polygon needs only one arc tangent. */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height)
 {
     if (polygon->count < 3) return 0;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* The relative difference of squared distances below which two modules count as equally far. */
+/* Two modules count as equally far if the relative difference of their squared distances is below this. */
 #define TIE 1e-9
 
 /* The relative tolerance of the tests that exclude modules. Rounding is about 1e-15. */
@@ -106,7 +106,8 @@ void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const in
         const double distance = sqrt(toward->distance2);
         const bool is_within = distance <= module->radius;
         for (int k = 0; k < 3; k++) toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
-        /* The cone of a point within the sphere is the whole space; a half angle of 90 degrees stands for it. */
+        /* If the point is within the sphere, the cone is the whole space. A half angle of 90 degrees has the same
+         * effect. */
         toward->sine = is_within ? 1 : module->radius / distance;
         toward->cosine = is_within ? 0 : sqrt(1 - toward->sine * toward->sine);
     }
@@ -120,14 +121,14 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
     return a > b;
 }
 
-/* The side of the point on which modules are searched. opposite_side: the side opposite to the primary, with the
- * module's rectangle mirrored in the point. same_side: the side of the primary. */
+/* The two sides of the point on which modules are searched. opposite_side: the side without the primary; rectangles are
+ * mirrored in the point. same_side: the side with the primary. */
 static const double opposite_side = 1, same_side = -1;
 
 /* Lists a module on one side of the point if a line through the point and the primary may hit the module. */
 static void add_if_seen(struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting sighting)
 {
-    /* Tests if the bounding spheres of both modules may overlap as seen from the point. For the opposite side, one
+    /* Tests if the bounding spheres of both modules may overlap as seen from the point. On the opposite side, one
      * sphere is mirrored in the point. */
     const struct lr_cpu_toward *toward = &view->toward[primary], *other = &view->toward[sighting.module];
     const bool may_meet = toward->cosine == 0 || other->cosine == 0 ||
@@ -135,7 +136,7 @@ static void add_if_seen(struct lr_cpu_view *view, int primary, double side, stru
                               toward->cosine * other->cosine - toward->sine * other->sine - SLACK;
     if (!may_meet) return;
 
-    /* Finds the box around the module's rectangle, projected onto the primary's plane. */
+    /* Finds the box around the module's rectangle after projection onto the primary's plane. */
     const struct lr_cpu_module *near = &view->scene->modules[sighting.module], *far = &view->scene->modules[primary];
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     int num_behind = 0, num_near_horizon = 0, num_beyond = 0;
@@ -182,7 +183,7 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
         const double height = view->toward[m].height;
         const struct lr_cpu_sighting sighting = {.module = m,
                                                  .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
-        /* If a module's plane contains the point, no line through the point hits the module. */
+        /* If the point is in the plane of a module, no line through the point hits this module. */
         if (m == primary || !(may_hide ? height != 0 : sighting.detects)) continue;
         add_if_seen(view, primary, opposite_side, sighting);
         if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer)
@@ -192,7 +193,7 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
 
 /* --- attenuation --- */
 
-/* Trilinear interpolation between voxel centres. at: position relative to the centre of the first voxel, in voxels. */
+/* Interpolates linearly between voxel centres. at: position relative to the centre of the first voxel, in voxels. */
 static double interpolate(const lr_image *mu, const double at[3])
 {
     const int *size = mu->grid.size;
@@ -230,7 +231,7 @@ double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], 
         start[k] = (y1[k] - mu->grid.origin_mm[k]) / mu->grid.voxel_mm[k] + 0.5 * step[k];
     }
 
-    /* The range of steps that may be inside the image, with one extra step on each side. */
+    /* Only these steps may be inside the image, with one more on each side. */
     double low = 0, high = (double)num_steps;
     for (int k = 0; k < 3; k++) {
         if (step[k] == 0) continue;

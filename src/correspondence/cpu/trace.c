@@ -9,23 +9,23 @@
 
 #include <string.h>
 
-/* The relative difference of distances below which two hits count as equally far. */
+/* Two hits count as equally far if the relative difference of their distances is below this. */
 #define SAME_DISTANCE 1e-12
 
 /* One line from a point of the primary through the eye. */
 struct line {
-    double plane[2]; /* point of the primary that the line hits, in plane coordinates */
+    double plane[2]; /* plane coordinates of the point where the line hits the primary */
     double ray[3];   /* from the eye to this point */
 };
 
-/* The end of a line on the other side of the eye from the primary. */
+/* The end of a line that is on the other side of the eye than the primary. */
 struct hit {
     const struct lr_cpu_sighting *met; /* NULL = the line hits no module */
-    double t;                          /* the hit is at eye - t ray */
+    double t;                          /* position of the hit: eye - t ray */
     double plane[2];
 };
 
-/* Makes the line of a primary crystal with sample number a along u and b along v, 0 .. rays - 1. */
+/* Makes line (a, b) of a primary crystal, where a and b are sample numbers along u and v, 0 .. rays - 1. */
 static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, int a, int b,
                       struct line *line)
 {
@@ -43,8 +43,8 @@ static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line 
     return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] && y <= sighting->high[1];
 }
 
-/* Finds the first module of a layer that the line hits on the other side of the eye from the primary. Modules are
- * visited in ascending order, so that of two modules at the same distance the one with the lower index is hit. */
+/* Finds the first module of a layer that the line hits beyond the eye. If two modules are at the same distance, the one
+ * with the lower index is hit, because modules are visited in ascending order. */
 static void follow(const struct lr_cpu_view *view, int layer, const struct line *line, struct hit *hit)
 {
     hit->met = NULL;
@@ -65,7 +65,7 @@ static void follow(const struct lr_cpu_view *view, int layer, const struct line 
     }
 }
 
-/* True if another module stops the line before it reaches the primary. */
+/* Returns true if another module stops the line before the primary. */
 static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct line *line)
 {
     for (int k = 0; k < view->num_before; k++) {
@@ -73,7 +73,7 @@ static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct
         const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
         const struct lr_cpu_toward *toward = &view->toward[sighting->module];
         if (!is_in_box(sighting, line)) continue;
-        /* The line meets the module's plane at eye + s ray, and the primary at s = 1. */
+        /* The line hits the module's plane at eye + s ray, and the primary at s = 1. */
         const double s = -toward->height / vec_dot(module->normal, line->ray);
         const double end = sighting->module < primary ? 1 + SAME_DISTANCE : 1 - SAME_DISTANCE;
         if (s > 0 && s < end && fabs(toward->foot[0] + s * vec_dot(module->u, line->ray)) <= module->half[0] &&
@@ -91,7 +91,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     crystal->module = hit->met->module;
     for (int axis = 0; axis < 2; axis++) {
         const int size = module->crystals[axis];
-        /* Coordinates are negative only by rounding, so that truncation equals floor(). */
+        /* Only rounding makes coordinates negative, so truncation is the same as floor(). */
         const int cell = (int)(hit->plane[axis] / module->pitch[axis] + 0.5 * size);
         const int index = cell < size ? cell : size - 1;
         const double from_centre = hit->plane[axis] - lr_cpu_face_centre(module, axis, index);
@@ -101,7 +101,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     return is_face;
 }
 
-/* The weight of a line: P_abs times its solid angle / 2 pi. */
+/* Returns the weight of a line: P_abs times its solid angle / 2 pi. */
 static double weigh(const struct lr_cpu_view *view, int primary, const struct line *line, const struct hit *hit)
 {
     const struct lr_backend_params *params = &view->scene->params;
@@ -128,8 +128,8 @@ lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, str
         lr_cpu_view_look(view, primary);
         if (view->num_opposite == 0) continue;
         for (int number = 0; number < size[0] * size[1]; number++) {
-            /* Finds the crystals that the lines of a primary crystal hit, for each layer of the other modules
-             * separately. */
+            /* Finds the crystals that the lines of a primary crystal hit, separately for each layer of the other
+             * modules. */
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
             tally->count = 0;
             for (int k = 0; k < rays * rays * num_layers; k++) {

@@ -4,8 +4,8 @@
  * The scanner in the coordinates of the native backend: one coordinate along the columns of sample points, two across
  * them (docs/method/correspondence.md, "Columns in native"). Coordinates are in mm, double.
  *
- * The time-critical loops are compiled for several instruction sets. All of them give the same bits: no multiplication
- * is fused with an addition, and sums always have eight lanes. */
+ * The time-critical loops are compiled for several instruction sets, and all give the same bits: no multiplication is
+ * fused with an addition, and sums always have eight lanes. */
 #ifndef LR_CORRESPONDENCE_NATIVE_KERNELS_H
 #define LR_CORRESPONDENCE_NATIVE_KERNELS_H
 
@@ -16,7 +16,7 @@
 #include <math.h>
 
 /* A module: a segment of crystal columns across the axis, and a row of cells along the axis. Cells are numbered by
- * ascending coordinate, whatever the module's own numbering. */
+ * ascending coordinate, even if the scanner numbers them in the other direction. */
 struct lr_native_module {
     double centre[2], tangent[2], normal[2]; /* coordinates across the axis */
     double pitch, face;
@@ -24,7 +24,7 @@ struct lr_native_module {
     double start_along; /* coordinate of the first cell's edge */
     double pitch_along, face_along;
     int num_cells;
-    int step, step_along; /* steps of the crystal number from column to column, and from cell to cell */
+    int step, step_along; /* step of the crystal number from one column to the next, and from one cell to the next */
     int first_crystal;    /* crystal number of column 0, cell 0 */
 };
 
@@ -33,14 +33,14 @@ struct lr_native_pair {
     const float *along; /* [cells of i][cells of j]: 1 for cells in coincidence, else 0; NULL = all 1 */
 };
 
-/* The scanner and the grid, immutable once made. Pointers in params are borrowed. */
+/* The scanner and the grid, which do not change after init. params: not owned. */
 struct lr_native_scene {
     struct lr_backend_params params;
     int axis;      /* grid axis along the columns */
     int across[2]; /* the other two grid axes */
     struct lr_native_module *modules;
     struct lr_native_pair *pairs; /* in the order of lr_lors.pairs */
-    float **tables;               /* owned: the tables to which the pairs point */
+    float **tables;               /* owned: tables for the pairs */
     int num_tables;
     int num_points[3], num_samples[3]; /* across (2) and along: numbers of sample points of the grid, and of sample
                                         * points of a voxel */
@@ -55,55 +55,55 @@ struct lr_native_scene {
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params);
 void lr_native_scene_finish(struct lr_native_scene *scene);
 
-/* Number of a crystal within its module. */
+/* Returns the number of a crystal within its module. */
 static inline int lr_native_crystal(const struct lr_native_module *module, int column, int cell)
 {
     return module->first_crystal + column * module->step + cell * module->step_along;
 }
 
-/* The number of values of a block. A block holds the values [cells of i][cells of j] for column ci of module i and
- * column cj of module j. Its number is ci * (columns of j) + cj. */
+/* Returns the number of values of a block. A block has the values [cells of i][cells of j] of column ci of module i and
+ * column cj of module j, and the number ci * (columns of j) + cj. */
 static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, int64_t pair)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
     return (int64_t)scene->modules[at->i].num_cells * scene->modules[at->j].num_cells;
 }
 
-/* True if column ci of module i and column cj of module j may have LORs in coincidence. */
+/* Returns true if column ci of module i and column cj of module j may have LORs in coincidence. */
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t pair, int ci, int cj);
 
-/* True if one LOR is in coincidence. cells: of modules i and j. */
+/* Returns true if a LOR is in coincidence. cells: of modules i and j. */
 bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2], const int cells[2]);
 
-/* True if the mask of a pair has one bit per LOR. */
+/* Returns true if the mask of a pair has one bit per LOR. */
 static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, int64_t pair)
 {
     return scene->params.lors->masks->pairs[pair].kind == LR_MASK_FULL;
 }
 
-/* --- the view from a column of sample points, across the axis. Modules are segments. The part of a primary crystal
- * column that is seen through a secondary one is a strip: an interval of the primary's coordinate u. Every point of the
- * column and every cell have the same strips. Along the axis, the edge of a secondary cell at b, seen from the point,
- * is projected to -b tau on the primary. tau is the ratio of the distances from the point to the primary and to the
- * secondary, and is linear in u. Lengths in mm. --- */
+/* --- the view from a column of sample points, across the axis. Modules are segments. A strip is the part of a primary
+ * crystal column that is seen through a secondary crystal column: an interval of the primary's coordinate u. All points
+ * of the column and all cells have the same strips. Along the axis, seen from a point, the edge of a secondary cell at
+ * b is projected to -b tau on the primary. tau is the distance from the point to the primary divided by the distance to
+ * the secondary, and is linear in u. Lengths in mm. --- */
 
 /* A module seen from a column. */
 struct lr_native_side {
     const struct lr_native_module *module;
     double centre[2]; /* the module's centre, relative to the column */
     double foot;      /* coordinate of the module's centre, relative to the foot of the column on the module */
-    double height;    /* height of the column over the module; the column sees the face if it is positive */
+    double height;    /* height of the column over the module; if positive, the column sees the face */
 };
 
-/* Lines through the column, from the primary to the secondary and back. */
+/* The lines through the column that join the primary and the secondary. */
 struct lr_native_crossing {
     struct lr_native_side primary, secondary;
     bool i_is_primary;
-    double tau[2]; /* tau at coordinate 0 of the primary, and its slope */
-    /* The line through coordinate u of the primary meets the secondary at -(on_second[0] + on_second[1] u) / tau(u) -
+    double tau[2]; /* value of tau at coordinate 0 of the primary, and its slope */
+    /* The line through coordinate u of the primary hits the secondary at -(on_second[0] + on_second[1] u) / tau(u) -
      * secondary.foot. */
     double on_second[2];
-    /* The line through coordinate w of the secondary meets the primary at -primary.height (on_first[0] + on_first[1] w)
+    /* The line through coordinate w of the secondary hits the primary at -primary.height (on_first[0] + on_first[1] w)
      * / (reach[0] + reach[1] w) - primary.foot. */
     double reach[2], on_first[2];
 };
@@ -115,24 +115,24 @@ struct lr_native_strip {
     float squared; /* squared distance across the axis from the column to the middle of the strip */
     float width;   /* sampled mode: fraction of the face that belongs to a line */
     float share;   /* height * width / 2 pi */
-    float slant;   /* coordinate of the strip's middle relative to the foot */
+    float slant;   /* coordinate of the middle of the strip, relative to the foot */
     double tau_exactly;
-    int parts;  /* number of parts of a primary cell along the axis */
+    int parts;  /* number of pieces into which a primary cell is cut along the axis */
     int ci, cj; /* crystal columns of the pair's modules */
 };
 
-/* The largest number of pieces of a face, across and along the axis. */
+/* The largest number of pieces of a face along one axis. */
 enum { LR_NATIVE_MAX_PARTS = 32 };
 
-/* True if the column sees both faces. point: coordinates across. */
+/* Returns true if the column sees both faces. point: coordinates across. */
 bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const double point[2],
                     struct lr_native_side sides[2]);
 
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
 /* Columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If there is a part,
- * only columns with LORs of the part are taken. The sum of the columns' positions around the axis decides: first +
- * step[0] ci + step[1] cj. */
+ * only columns with LORs of the part are taken. They are found by the sum of the columns' positions around the axis:
+ * first + step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
     const lr_lors *lors;
@@ -157,7 +157,7 @@ enum { LR_NATIVE_LANES = 16 };
 struct lr_native_axial {
     float pitch_a;
     float half_a;   /* half size of the primary face, or of the piece of the face in use */
-    float middle_a; /* middle of the face or piece, in the first cell */
+    float middle_a; /* middle of the face, or of the piece in use, in the first cell */
     float pitch_b, face_b;
     float gap_b; /* distance from the edge of a cell to its face */
     int num_a, num_b;
@@ -166,14 +166,14 @@ struct lr_native_axial {
     int rays; /* lines of a face along the axis, sampled mode */
 };
 
-/* Positions of the modules along the axis, as a point sees them. */
+/* Positions of the modules along the axis, relative to a point. */
 struct lr_native_starts {
     double exact_a, exact_b; /* from the point to the edge of the first cell */
     float a, b;
-    float base; /* coordinate on a of the first edge of b, from the first edge of a */
+    float base; /* coordinate on a of the first edge of b, relative to the first edge of a */
 };
 
-/* Elements of a strip and a point: their weights, and the offsets of their values in the block. */
+/* The elements of a strip and a point: their weights, and the positions of their values in the block. */
 struct lr_native_slots {
     float *weight;
     int32_t *offset;
@@ -196,7 +196,7 @@ struct lr_native_kernels {
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
 };
 
-/* The kernels that this processor can run, fastest first. The last is followed by NULL. */
+/* Returns one of the kernels that this processor can run, fastest first; NULL after the last one. */
 const struct lr_native_kernels *lr_native_kernels_at(int index);
 
 /* Restricts the view to one of several equal pieces of each primary face. */
@@ -213,15 +213,15 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
                                      (float)(-starts[1] * strip->tau_exactly - starts[0])};
 }
 
-/* --- the arithmetic of one element along the axis (docs/method/correspondence.md, "Columns in
- * native"), in single precision and without branches, so that loops over it become vector code.
- * Every kernel and every sum over single LORs uses these functions, and so gives the same bits --- */
+/* --- the arithmetic of one element along the axis (docs/method/correspondence.md, "Columns in native"), in single
+ * precision and without branches, so that loops become vector code. All kernels and all sums over single LORs use these
+ * functions, and therefore give the same bits --- */
 
-/* The fraction of a cell below which the thickness of an overlap is rounding error. */
+/* An overlap below this fraction of a cell is a rounding error. */
 #define LR_NATIVE_THIN 1e-6f
 
-/* The overlap of a primary cell and the shadow of a secondary cell: its middle and height along the axis. Each of its
- * two edges has a first moment over the width of the strip. taper is the difference of the two moments, skew their
+/* The overlap of a primary cell with the shadow of a secondary cell: its middle and its height along the axis. Each of
+ * its two edges has a first moment over the width of the strip. taper is the difference of these moments, skew their
  * sum. */
 struct lr_native_overlap {
     float y, height, taper, skew;
@@ -238,14 +238,14 @@ static inline float lr_native_clamp(float x, float low, float high)
     return above < high ? above : high;
 }
 
-/* Clamps a line over the strip to -half .. half. Gives its mean, and its first moment over the width (-1/2 .. 1/2).
- * middle: value of the line at the strip's middle. rise: change from one end to the other. */
+/* Limits a line over the strip to -half .. half, and computes its mean and its first moment over the width (-1/2 ..
+ * 1/2). middle: value of the line at the middle of the strip. rise: change from one end to the other. */
 static inline void lr_native_clamped_line(float middle, float rise, float half, float out[2])
 {
     const float steep = fabsf(rise);
     const float inverse = 1.0f / lr_native_most(steep, 1e-20f);
     const float above = middle + half, over = middle - half;
-    /* fractions of the width over which the line lies above -half, and above half */
+    /* fractions of the width where the line is above -half, and above half */
     const float f = lr_native_clamp(above * inverse + 0.5f, 0.0f, 1.0f);
     const float g = lr_native_clamp(over * inverse + 0.5f, 0.0f, 1.0f);
     const float ff = f * f, gg = g * g, bend = 0.5f * steep;
@@ -254,8 +254,8 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
 }
 
 /* The overlap of modules that are not parallel across the axis. q_middle: middle of the primary cell, from the module's
- * start. below: lower edge of the secondary cell, from its module's start. base: position of the secondary's start on
- * the primary, from the primary's start. */
+ * start. below: lower edge of the secondary cell, from its module's start. base: position on the primary of the
+ * secondary's start, from the primary's start. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
                                                               const struct lr_native_starts *starts, const float at[2])
@@ -283,8 +283,8 @@ static inline struct lr_native_overlap lr_native_straight_overlap(const struct l
     return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower, 0.0f, 0.0f};
 }
 
-/* Solid angle / 2 pi of an overlap: its area times the density at its middle, with second-order terms. Each edge is
- * replaced by the straight line with the same moments. */
+/* Computes the solid angle / 2 pi of an overlap: area times density at the middle, with second-order terms. Each edge
+ * is replaced by a straight line with the same moments. */
 static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
 {
     const float y = overlap->y, height = overlap->height, slant = strip->slant;
@@ -299,7 +299,7 @@ static inline float lr_native_weight(const struct lr_native_strip *strip, const 
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* lr_native_weight of an overlap whose taper and skew are 0. */
+/* Computes the weight like lr_native_weight, for an overlap whose taper and skew are 0. */
 static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y, float height)
 {
     const float slant = strip->slant, width = strip->width;
@@ -310,38 +310,38 @@ static inline float lr_native_straight_weight(const struct lr_native_strip *stri
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* The coordinate, relative to the point, at which line `ray` of primary cell q starts in sampled mode. It is computed
- * in double, because it decides which crystal a line hits. */
+/* Returns the coordinate, relative to the point, where line `ray` of primary cell q starts in sampled mode. It is in
+ * double, because it decides which crystal the line hits. */
 static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a, int q, int ray)
 {
     return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
 }
 
-/* The coordinate at which the line from y hits the secondary, in units of cells from the secondary's start. */
+/* Returns the coordinate where the line from y hits the secondary, in cells from the secondary's start. */
 static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                           double start_b, double y)
 {
     return (-y / strip->tau_exactly - start_b) / axial->exact_pitch_b;
 }
 
-/* True if coordinate `place`, in units of cells from the secondary's start, is on the face of cell s. */
+/* Returns true if coordinate `place`, in cells from the secondary's start, is on the face of cell s. */
 static inline bool lr_native_line_meets(const struct lr_native_axial *axial, double place, int s)
 {
     return fabs(place - s - 0.5) * axial->exact_pitch_b <= 0.5 * axial->exact_face_b;
 }
 
-/* The weight of a line per mm of the primary's face along the axis. */
+/* Returns the weight of a line per mm of the primary's face along the axis. */
 static inline float lr_native_line_weight(const struct lr_native_strip *strip, float y)
 {
     const float inverse = 1.0f / (y * y + strip->squared);
     return strip->share * inverse * sqrtf(inverse);
 }
 
-/* The kernels of each instruction set. LR_NATIVE_AVX2 is defined if the compiler makes kernels for AVX2
+/* The kernels of each instruction set. If the compiler makes kernels for AVX2, LR_NATIVE_AVX2 is defined
  * (CMakeLists.txt). */
 extern const struct lr_native_kernels lr_native_kernels_baseline;
 extern const struct lr_native_kernels lr_native_kernels_avx2;
-/* True if this processor and system have AVX2. Defined only in builds with LR_NATIVE_AVX2. */
+/* Returns true if this processor and system have AVX2. Exists only in builds with LR_NATIVE_AVX2. */
 bool lr_native_has_avx2(void);
 
 #endif

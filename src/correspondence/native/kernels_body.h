@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels. One file per instruction set includes this file, and defines KERNELS as the name of its table. */
+ * The kernels. Each instruction set has a file that includes this one, with KERNELS defined as the name of its
+ * table. */
 #include "correspondence/native/kernels.h"
 
-/* Finds the first and the last primary cell through which some part of the secondary is seen. */
+/* Finds the first and the last primary cell through which a part of the secondary is seen. */
 static void primary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                           const struct lr_native_starts *starts, int cells[2])
 {
@@ -22,11 +23,11 @@ static int round_up(int count)
     return count <= 0 ? 0 : (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
 }
 
-/* Number of cells of a group. Loops run over whole groups. */
+/* The number of cells of a group. Loops run over whole groups. */
 enum { GROUP = 8 };
 
-/* Finds, for each of `count` primary cells from `begin` on, the first and the last secondary cell that may be seen
- * through it. */
+/* Finds the first and the last secondary cell that may be seen through each of `count` primary cells, from cell `begin`
+ * on. */
 static void find_secondary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                  const struct lr_native_starts *starts, const int cells[2], int32_t *restrict ends[2])
 {
@@ -47,22 +48,22 @@ static void find_secondary_cells(const struct lr_native_strip *strip, const stru
     }
 }
 
-/* The arrays of exact mode, [slots] each. Several short loops over them run faster than one long loop, because a
- * processor has more iterations of a short loop in flight. */
+/* The arrays of exact mode, [slots] each. Several short loops over them are faster than one long loop, because a
+ * processor works on more iterations of a short loop at the same time. */
 struct exact_lists {
-    int32_t *q, *s; /* cells; unused places of a group have cells beyond the modules */
+    int32_t *q, *s; /* cells; unused places of a group have cells that do not exist */
     float *y, *height, *taper, *skew;
 };
 
-/* Lists the cells of the primary in groups. Each cell is paired with every secondary cell that may be seen through any
- * cell of its group. Returns the number of slots. */
+/* Lists the cells of the primary in groups, each cell with all secondary cells that may be seen through any cell of its
+ * group. Returns the number of slots. */
 static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
                       const struct exact_lists *lists)
 {
     int32_t *restrict q = lists->q, *restrict s = lists->s;
     int count = 0;
     for (int at = 0; at <= cells[1] - cells[0]; at += GROUP) {
-        int32_t extra = 0; /* the largest number of cells after the first, over the members of the group */
+        int32_t extra = 0; /* largest number of cells after the first, over all members of the group */
         for (int m = at; m < at + GROUP; m++) extra = last[m] - first[m] > extra ? last[m] - first[m] : extra;
         for (int n = 0; n <= extra; n++, count += GROUP) {
             for (int m = 0; m < GROUP; m++) {
@@ -106,7 +107,8 @@ static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin, c
     }
 }
 
-/* Finds the offset of each slot's value. Slots beyond the modules get the offset of another slot, and weight 0. */
+/* Finds the position of each slot's value. Slots with cells that do not exist get the position of another slot, and
+ * weight 0. */
 static void place_cells(const struct lr_native_axial *axial, int end, const struct exact_lists *lists, int count,
                         const struct lr_native_slots *slots)
 {
@@ -134,7 +136,7 @@ static int exact(const struct lr_native_strip *strip, const struct lr_native_axi
     int cells[2];
     primary_cells(strip, axial, starts, cells);
     find_secondary_cells(strip, axial, starts, cells, ends);
-    /* The count is a multiple of the group, and the mask tells the compiler so. */
+    /* The count is a multiple of the group; this mask shows it to the compiler. */
     const int count = list_cells(cells, ends[0], ends[1], &lists) & ~(GROUP - 1);
     overlap_cells(strip, axial, starts, &lists, count);
     weigh_overlaps(strip, LR_NATIVE_THIN * axial->half_a, &lists, count, slots->weight);
@@ -180,7 +182,7 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
-/* Keeps the compiler from merging iterations of the outer loop, whose inner loop already fills one vector. */
+/* Keeps the compiler from merging iterations of the outer loop. The inner loop already fills one vector. */
 #define ONE_BY_ONE __asm__ volatile("")
 
 /* The sum of the lanes, in the same order for every vector width. */

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Projections of single LORs. For each LOR, the sample points in its tube are found. LORs of the same crystal columns
- * use the same columns of points and the same strips. */
+ * share columns of points and strips. */
 #include "base/order.h"
 #include "correspondence/native/native.h"
 
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* The number of LORs of a stretch. A stretch is a range of the list whose LORs are sorted together. */
+/* The number of LORs of a stretch: consecutive LORs of the list that are sorted together. */
 #define STRETCH ((int64_t)1 << 22)
 
 /* The number of jobs per thread, and the number of groups per job. */
@@ -30,11 +30,12 @@ struct lors {
     struct lr_native *native;
     struct entry *entries;
     int64_t num;
-    int64_t *groups; /* [num_groups + 1]: first entry of each group; a group has the same pair and columns */
+    int64_t *groups; /* [num_groups + 1] first entry of each group; the entries of a group have the same pair and
+                        columns */
     int64_t num_groups;
     const float *columns; /* forward: the image */
-    float *values;        /* forward: the caller's values, which contain the latest sums; back: NULL */
-    double *totals;       /* forward: [num] sums of the values of LORs from `first` on */
+    float *values;        /* forward: the caller's values, with the most recent sums; back: NULL */
+    double *totals;       /* forward: [num] sums for the LORs from `first` on */
     int64_t first;
     double *sums;     /* back: the image */
     int rows_per_job; /* back: rows of voxels per job */
@@ -49,7 +50,7 @@ static int compare(const void *one, const void *other)
                           (const double[]){b->pair, b->columns[0], b->columns[1], (double)b->position}, 4);
 }
 
-/* Column and cell of a crystal within its module. */
+/* Finds the column and cell of a crystal within its module. */
 static void place_crystal(const struct lr_native_module *module, int crystal, int32_t *column, int32_t *cell)
 {
     const int along = crystal / abs(module->step_along) % module->num_cells;
@@ -57,7 +58,7 @@ static void place_crystal(const struct lr_native_module *module, int crystal, in
     *cell = module->step_along > 0 ? along : module->num_cells - 1 - along;
 }
 
-/* Lists the LORs of a stretch that are in coincidence, sorted by group. LORs with the value 0 are left out. */
+/* Lists the LORs of a stretch that are in coincidence, sorted by group, without those whose value is 0. */
 static void fill(struct lors *lors, const lr_selection *list, const float *values, const int64_t stretch[2])
 {
     const struct lr_native_scene *scene = &lors->native->scene;
@@ -88,7 +89,7 @@ static void fill(struct lors *lors, const lr_selection *list, const float *value
 
 /* --- one column of points --- */
 
-/* A strip of a group and a column of points. */
+/* A strip of a group, and a column of points. */
 struct meeting {
     const struct lors *lors;
     struct lr_native_view *view;
@@ -116,7 +117,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* Weight of line `ray` of primary cell cells[0] if the line hits secondary cell cells[1]; otherwise 0. */
+/* Returns the weight of line `ray` of primary cell cells[0] if the line hits secondary cell cells[1], else 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {
@@ -131,7 +132,7 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
                : 0.0f;
 }
 
-/* Adds the elements of one LOR for the strip. */
+/* Adds the elements of one LOR for this strip. */
 static void meet_entry(const struct meeting *meeting, const struct entry *entry)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
@@ -141,8 +142,8 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     const int64_t column =
         (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
     const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
-    /* The first and the last point from which the primary cell may be seen through the secondary cell, with a margin
-     * for rounding. */
+    /* Only between these two points may the primary cell be seen through the secondary cell, with a margin for
+     * rounding. */
     const struct lr_native_axial *axial = &meeting->axial;
     const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
     const double on_a = meeting->starts[0] + (cells[0] + 0.5) * axial->exact_pitch_a;
@@ -188,7 +189,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     struct lr_native_side sides[2];
     if (!lr_native_sees(scene, first->pair, point, sides)) return;
 
-    /* The other module may become the primary at one point of the column, in sampled mode. */
+    /* In sampled mode, the primary may change to the other module at one point of the column. */
     bool roles[2] = {sides[0].height >= sides[1].height};
     int num_roles = 1;
     if (scene->params.mode != LR_MODE_EXACT) {
@@ -214,7 +215,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     }
 }
 
-/* Forward: moves the sums of a group from floats to the totals in double. */
+/* Forward: adds the sums of a group, which are floats, to the totals in double. */
 static void add_to_totals(const struct lors *lors, const int64_t group[2])
 {
     for (int64_t k = group[0]; lors->values != NULL && k < group[1]; k++) {
@@ -224,7 +225,7 @@ static void add_to_totals(const struct lors *lors, const int64_t group[2])
     }
 }
 
-/* Projects a group for the rows of points begin .. end - 1. */
+/* Projects a group for the points in rows begin .. end - 1. */
 static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
 {
     const struct lors *lors = meeting->lors;
@@ -250,7 +251,7 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
     add_to_totals(lors, group);
 }
 
-/* A job projects some groups forward for all rows, or all groups back to some rows of voxels. */
+/* A job projects some groups forward for all rows, or all groups back into some rows of voxels. */
 static lr_status do_job(void *user, int64_t job, struct lr_native_view *view)
 {
     const struct lors *lors = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend's state and its projections. Images are in the order of the grid, and values in the order of the
+ * The state of the native backend, and its projections. Images are in the order of the grid, values in the order of the
  * selection. All projections give the same bits for any number of threads. */
 #ifndef LR_CORRESPONDENCE_NATIVE_NATIVE_H
 #define LR_CORRESPONDENCE_NATIVE_NATIVE_H
@@ -20,7 +20,7 @@ struct lr_native {
 /* A function of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
 lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* Projects single LORs: forward from the image to the values, or back. values: NULL = a back-projection of ones. */
+/* Projects single LORs: forward from the image to the values, or back. values NULL = a back-projection of ones. */
 lr_status lr_native_project_lors(struct lr_native *native, bool is_forward, const lr_selection *list, float *image,
                                  float *values);
 
@@ -29,38 +29,38 @@ lr_status lr_native_project_lors(struct lr_native *native, bool is_forward, cons
 /* Copies an image from the grid's order to the order of columns, [across 1][across 0][along]. */
 void lr_native_to_columns(const struct lr_native_scene *scene, const float *image, float *columns);
 
-/* Copies an image from the order of columns back to the grid's order. Divides it by the number of sample points per
+/* Copies an image from the order of columns back to the grid's order, and divides it by the number of sample points per
  * voxel. */
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
-/* One job of a stage of work. It runs in the view's thread. */
+/* A job of a stage of work, which runs in the thread of the view. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
 
-/* A stage of work, and the fraction of all work that it is. */
+/* A stage of work, and its fraction of all work. */
 struct lr_native_work {
     const char *what;
-    double from, share; /* start and length of the stage's interval of the reported progress, 0 .. 1 */
+    double from, share; /* interval of the reported progress for this stage: its start and length, within 0 .. 1 */
     lr_native_job *job;
     void *user;
 };
 
 /* Runs jobs 0 .. num_jobs - 1 on all threads, in any order. The calling thread also runs jobs. It reports progress
- * between jobs, and when one of its jobs calls lr_native_ask. */
+ * between its jobs, and whenever one of them calls lr_native_ask. */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
-/* --- visits: every element of a pair of modules and a column of sample points, handed over in the same order and
- * with the same bits to forward, back and rows --- */
+/* --- visits of the elements of a pair of modules and a column of sample points: forward, back and rows receive them in
+ * the same order and with the same bits --- */
 
 /* A column of sample points. */
 struct lr_native_column {
     double point[2];     /* coordinates across the axis */
     const double *along; /* [count] coordinates along the axis */
     int count;
-    const float *wanted; /* [count] points with the value 0 are skipped; NULL = no point is skipped */
+    const float *wanted; /* [count] points with the value 0 are skipped; NULL = all points are visited */
 };
 
-/* The elements of point k for the crystal columns of one block (kernels.h): weight[n] is the weight of the block's
- * value at offset[n]. Some weights are 0. count is a multiple of LR_NATIVE_LANES. */
+/* The elements of point k for the crystal columns of one block (kernels.h): weight[n] belongs to the value at offset[n]
+ * of the block. Some weights are 0. count is a multiple of LR_NATIVE_LANES. */
 struct lr_native_part {
     int64_t block;
     int ci, cj;
@@ -77,7 +77,7 @@ struct lr_native_visit {
     void *user;
 };
 
-/* The values on which the overlaps of a column with parallel modules depend. */
+/* All values that determine the overlaps of a column with parallel modules. */
 struct lr_native_flat_key {
     int64_t pair; /* -1 = no pair */
     bool i_is_primary;
@@ -88,7 +88,7 @@ struct lr_native_flat_key {
     double starts[2];
 };
 
-/* The overlaps of parallel modules for every point of a column. They are the same for all strips. */
+/* The overlaps of parallel modules for all points of a column, which are the same for all strips. */
 struct lr_native_flat {
     struct lr_native_flat_key key;
     int64_t capacity, num_points;
@@ -97,7 +97,7 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
-/* Stores the first status that is not LR_OK. */
+/* Stores a status that is not LR_OK, unless another one was stored before. */
 static inline void lr_native_set_status(atomic_int *status, lr_status found)
 {
     int good = LR_OK;
@@ -107,7 +107,7 @@ static inline void lr_native_set_status(atomic_int *status, lr_status found)
 /* Working memory of one thread. */
 struct lr_native_view {
     struct lr_native_run_state *run; /* jobs that are running; NULL = none */
-    bool reports;                    /* true in the thread that started the work and reports its progress */
+    bool reports;                    /* true in the thread that started the work, which reports its progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;
@@ -119,27 +119,27 @@ struct lr_native_view {
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene);
 void lr_native_view_finish(struct lr_native_view *view);
 
-/* Called within a long job. Returns LR_OK if the job should continue, else the status that stops it. */
+/* Called during a long job. Returns LR_OK if the job should continue, otherwise the status that stops it. */
 lr_status lr_native_ask(struct lr_native_view *view);
 
 /* errors: LR_FAILED, logged, if memory runs out; the status of `take`. */
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column);
 
-/* All crystal columns of a pair that have LORs of the part. part: NULL = all columns. */
+/* All crystal columns of a pair that have LORs of the part. part NULL = all columns. */
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
                                             const lr_selection *part);
 
-/* Forward sums are first made in float, because vectors of floats are fast, but a float loses precision as its sum
- * grows. They are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many
- * terms per cell, so its sums are added after every column of points, if a block has at most LR_NATIVE_FEW_CELLS
- * values. Projections of whole pairs and of single LORs follow the same rule, so their results have the same bits. */
+/* Forward sums are made in float, because vectors of floats are fast. A float loses precision as its sum grows, so the
+ * sums are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many terms per
+ * cell: if a block has at most LR_NATIVE_FEW_CELLS values, its sums are added after every column of points. Projections
+ * of whole pairs and of single LORs have the same rule, so that their results have the same bits. */
 enum { LR_NATIVE_FEW_CELLS = 256, LR_NATIVE_ROWS_OF_SUMS = 8 };
 
 /* The axial cells of a pair's primary and secondary. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);
 
-/* True if module i is the primary for a point in sampled mode: its centre is at least as far from the point as the
+/* Returns true if module i is the primary for a point in sampled mode: its centre is not nearer to the point than the
  * centre of module j. */
 bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along);
 
@@ -153,15 +153,15 @@ struct lr_native_hull {
 struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, int64_t pair,
                                           const struct lr_native_range *range);
 
-/* Finds the rows of sample points that the hull may intersect: begin, end. Rows are numbered along axis across[1]. */
+/* Finds the rows of sample points (begin, end) that the hull may intersect. Rows are numbered along axis across[1]. */
 void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int rows[2]);
 
-/* Finds the columns of sample points of one row that the hull may intersect: begin, end. */
+/* Finds the columns of sample points (begin, end) in one row that the hull may intersect. */
 void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int row,
                             int columns[2]);
 
-/* --- crystal penetration: lines through the sides of the primary's box, in single
- * precision (docs/method/correspondence.md, "Penetration"). Modules may stand anywhere --- */
+/* --- crystal penetration: lines through the sides of the primary's box, in single precision
+ * (docs/method/correspondence.md, "Penetration"). Modules may have any position --- */
 
 /* Creates the backend for params->penetration. errors, logged: LR_USAGE if there is an attenuation image; LR_FAILED. */
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend);

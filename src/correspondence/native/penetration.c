@@ -16,17 +16,17 @@
 
 static const float two_pi = 6.283185307179586f;
 
-/* The relative difference of squared distances below which two modules count as equally far. */
+/* Two modules count as equally far if the relative difference of their squared distances is below this. */
 static const double tie = 1e-9;
 
-/* The tolerance of the tests that exclude modules, and of numbers that are rounded up. */
+/* The tolerance of tests that exclude modules, and of numbers that are rounded up. */
 static const double slack = 1e-9;
 
 /* LANES: number of lines that are followed in parallel. MOST_MET: largest number of boxes that a line may hit on one
  * side. */
 enum { LANES = 64, MOST_MET = 64 };
 
-/* The largest number of combinations of a point and a module that a forward projection has in memory. */
+/* The largest number of (point, module) combinations that a forward projection keeps in memory. */
 enum { MOST_SIGHTS = 1 << 16 };
 
 /* The largest memory for the sums of one window of a forward projection, bytes. */
@@ -34,8 +34,8 @@ static const int64_t most_sum_bytes = INT64_C(2) << 30;
 
 /* --- modules and points --- */
 
-/* A module as a box of crystals. Coordinates are along u, along v, and depth behind the front face. The origin is the
- * centre of the front face. Crystals extend from -half to half, and from 0 to depth. */
+/* A module as a box of crystals. Coordinates are u, v, and depth behind the front face, with the origin at the centre
+ * of the front face. Crystals extend from -half to half, and from 0 to depth. */
 struct box {
     double axes[3][3];          /* u, v, outward normal */
     double front[3], centre[3]; /* the origin, and the middle of the detection plane */
@@ -50,18 +50,18 @@ struct seen_module {
     double at[3];        /* the point in the box's coordinates */
     double distance2;    /* squared distance from the middle of the detection plane */
     double towards[3];   /* axis of the cone around the bounding sphere */
-    double sine, cosine; /* of half the cone's opening angle; 1 and 0 for a point within the sphere */
+    double sine, cosine; /* sine and cosine of half the cone's opening angle; 1 and 0 for a point within the sphere */
 };
 
-/* A box that lines of a primary may hit, in the primary's coordinates. */
+/* A box that lines of a primary may hit, in the coordinates of the primary. */
 struct target {
     int module;
     float rotation[3][3]; /* converts a step from the primary's coordinates to the target's */
     float at[3];          /* the point */
-    int64_t pair;         /* pair of the primary and this module as secondary; -1 = it only stops photons */
+    int64_t pair;         /* pair of the primary and this module; -1 = the module only stops photons */
 };
 
-/* A module that a line hits, and the coordinate at which the line enters it. */
+/* A module that a line hits, and the position where the line enters it. */
 struct met {
     int target;
     float entry;
@@ -74,7 +74,7 @@ struct crossing {
 
 /* The lines of one row of strata. */
 struct lanes {
-    float step[3][LANES]; /* from the point to the primary's surface, in the primary's coordinates */
+    float step[3][LANES]; /* from the point to the surface of the primary, in the primary's coordinates */
     float length[LANES], weight[LANES];
     float enter[LANES], leave[LANES];
     int num_opposite[LANES], num_before[LANES];
@@ -83,10 +83,10 @@ struct lanes {
 
 /* Working memory of a thread. */
 struct worker {
-    struct seen_module *seen;         /* [num_modules] seen from the current point, for rows and back */
+    struct seen_module *seen;         /* [num_modules] as seen from the current point, for rows and back */
     struct target *opposite, *before; /* [num_modules] */
     int num_opposite, num_before;
-    struct crossing *far; /* crystals of the primary on the current line */
+    struct crossing *far; /* crystals of the primary that the current line crosses */
     struct lanes lanes;
     struct lr_elements elements; /* for rows: elements of the current row */
     double sum;                  /* for back: sum for the current voxel */
@@ -99,7 +99,7 @@ struct stopping {
     struct worker *workers; /* [threads] */
 };
 
-/* The use of a point's elements. */
+/* The purpose of a point's elements. */
 struct use {
     const struct stopping *stopping;
     struct worker *worker;
@@ -130,8 +130,8 @@ static void see(const struct stopping *stopping, const double point[3], struct s
     }
 }
 
-/* True if a line through the point may cross the bounding spheres of both modules. side: 1 if the modules are on the
- * same side of the point, -1 if they are on opposite sides. */
+/* Returns true if a line through the point may cross the bounding spheres of both modules. side: 1 if the modules are
+ * on the same side of the point, -1 if they are on opposite sides. */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -140,7 +140,7 @@ static bool may_share_line(const struct seen_module *a, const struct seen_module
 
 /* --- one line through one box --- */
 
-/* A line at + t step in a box's coordinates, and the cell that it is in. */
+/* A line at + t step in the coordinates of a box, and its current cell. */
 struct path {
     const struct box *box;
     float at[3], step[3], range[2];
@@ -159,7 +159,7 @@ static void clip_slab(float at, float step, float low, float high, float range[2
     range[1] = last < range[1] ? last : range[1];
 }
 
-/* Finds the part of the line inside the box, 0 <= t <= end. Returns false if there is none. */
+/* Finds the part of the line inside the box, within 0 <= t <= end. Returns false if there is none. */
 static bool enter_box(struct path *path, float end)
 {
     const struct box *box = path->box;
@@ -176,7 +176,7 @@ static bool enter_box(struct path *path, float end)
     return path->range[1] > path->range[0];
 }
 
-/* The length in t of the line's path in the crystal of its cell. */
+/* Returns the length, in t, of the line in the crystal of its cell. */
 static float crystal_part(const struct path *path)
 {
     const struct box *box = path->box;
@@ -193,7 +193,7 @@ static float crystal_part(const struct path *path)
 static bool next_cell(struct path *path)
 {
     const struct box *box = path->box;
-    float leave[2]; /* t at which the line leaves the cell along each axis */
+    float leave[2]; /* values of t where the line leaves the cell along each axis */
     for (int k = 0; k < 2; k++) {
         const float step = path->step[k];
         const float edge =
@@ -225,8 +225,8 @@ static float one_minus_exp(float x)
     return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f))) : 1.0f - expf(-x);
 }
 
-/* Adds the elements of the target's crystal `near` with all crystals of the primary on the line. weight: fraction of
- * photons that `near` stops, times the line's weight. */
+/* Adds the elements of a crystal `near` of the target with all crystals of the primary on the line. weight: fraction of
+ * photons that `near` stops, times the weight of the line. */
 static void emit(const struct use *use, int primary, const struct target *target, const int near[2], int num_far,
                  float weight)
 {
@@ -271,8 +271,7 @@ static void follow_line(const struct use *use, int primary, const struct path *s
         for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
         met[place] = moved;
     }
-    /* Modules in front of the primary stop some photons. The crystals of the primary stop fractions of the remaining
-     * photons. */
+    /* Modules in front of the primary stop some photons. Each crystal of the primary stops a fraction of the rest. */
     struct path path = *start;
     for (int k = 0; k < 3; k++) path.step[k] = lanes->step[k][lane];
     if (!enter_box(&path, HUGE_VALF)) return;
@@ -309,8 +308,8 @@ static void follow_line(const struct use *use, int primary, const struct path *s
 
 /* --- rows of lines --- */
 
-/* Records the lines that hit the box of target number k, and where they enter it: in front of the primary (0 <= t <=
- * 1), or on the opposite side of the point. */
+/* Records which lines hit the box of target number k, and where they enter it: in front of the primary (0 <= t <= 1),
+ * or beyond the point. */
 static void meet_box(const struct stopping *stopping, struct worker *worker, int count, int k, bool opposite)
 {
     const struct target *target = opposite ? &worker->opposite[k] : &worker->before[k];
@@ -351,7 +350,8 @@ static void meet_box(const struct stopping *stopping, struct worker *worker, int
     }
 }
 
-/* The position of a line in its stratum, in units of the stratum's width. Every backend uses the same positions. */
+/* Returns the position of a line in its stratum, in units of the stratum's width. All backends have the same
+ * positions. */
 static float place_in_stratum(int module, int index, int other, int second)
 {
     static const uint32_t own[2] = {3242174889, 2447445414}, shift[2] = {3518319155, 2882110345};
@@ -360,7 +360,8 @@ static float place_in_stratum(int module, int index, int other, int second)
     return (float)(sum >> 8) / 16777216.0f;
 }
 
-/* The coordinate of a line along an axis, for a given stratum and a position in it. *width: width of the stratum. */
+/* Returns the coordinate of a line along an axis, from its stratum and its position in the stratum. *width: width of
+ * the stratum. */
 static float find_stratum(const struct box *box, int rays, int axis, int index, float place, float *width)
 {
     if (axis == 2) {
@@ -379,8 +380,7 @@ static float find_stratum(const struct box *box, int rays, int axis, int index, 
     return centre + half + ((float)(part - rays) + place) * *width;
 }
 
-/* Follows lines through one side of the primary's box. This side is perpendicular to `axis`, at the coordinate
- * `level`. */
+/* Follows lines through one side of the primary's box, which is perpendicular to `axis` at coordinate `level`. */
 static void follow_side(const struct use *use, int primary, const struct path *path, int axis, float level)
 {
     const struct box *box = path->box;
@@ -441,8 +441,7 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
         }
         if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            /* The primary of a pair is the farther module. If both are equally far, it is the module with the lower
-             * number. */
+            /* The primary is the farther module of a pair; if both are equally far, the one with the lower number. */
             const double other2 = seen[m].distance2;
             const bool is_primary = fabs(own2 - other2) <= tie * fmax(own2, other2) ? primary < m : own2 > other2;
             const int64_t pair = is_primary ? lr_lors_pair(stopping->params.lors, primary, m) : -1;
@@ -463,7 +462,7 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
     }
 }
 
-/* Adds the elements of all points of a row to the worker's sum or elements. The caller divides them by the number of
+/* Adds the elements of all points of a row to the worker's sum or elements. The caller divides by the number of
  * points. */
 static lr_status follow_row(const struct use *use, const struct lr_rows *rows, int64_t row)
 {
@@ -485,7 +484,7 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
 
 /* --- selected pairs --- */
 
-/* The module pairs of a selection, and the indices of their first values. */
+/* The module pairs of a selection, and the index of each pair's first value. */
 struct window {
     unsigned char *wanted; /* [num_pairs]; NULL = all pairs */
     int64_t *places;       /* [num_pairs]; NULL = in the order of LOR numbers */
@@ -522,8 +521,8 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
     return LR_OK;
 }
 
-/* The position of a LOR among the window's values. *pair: on entry, the module pair at which the search begins; on
- * return, the LOR's pair. */
+/* Returns the position of a LOR among the window's values. *pair: before, the module pair where the search begins;
+ * after, the pair of the LOR. */
 static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t *pair)
 {
     while (lor >= lors->offsets[*pair + 1]) (*pair)++;
@@ -570,8 +569,8 @@ static lr_status back(const struct stopping *stopping, const lr_selection *part,
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
-        /* Values of single LORs are copied to their positions among the values of whole pairs. All other values are
-         * 0. */
+        /* The values of single LORs are copied to their places among the values of whole pairs, which are 0
+         * elsewhere. */
         const lr_lors *lors = stopping->params.lors;
         work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
@@ -594,8 +593,8 @@ static lr_status back(const struct stopping *stopping, const lr_selection *part,
 
 /* --- forward --- */
 
-/* A forward projection of some points. Each thread has its own primaries. A LOR has two sums, one for each of its
- * modules as the primary, so that no two threads add to the same sum. */
+/* A forward projection of some points. Each thread has some of the primaries. A LOR has two sums, one for each of its
+ * modules as the primary, so that two threads never add to the same sum. */
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
@@ -644,7 +643,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-/* Projects all points to the LORs of one part. values: of these LORs, in the order of the selection. */
+/* Projects all points to the LORs of one part. values: of these LORs, in the selection's order. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {

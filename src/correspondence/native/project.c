@@ -2,10 +2,9 @@
  * Copyright The LORaster authors
  *
  * The native backend: projections by columns on the processor's vector units, in single precision
- * (docs/method/correspondence.md, "Columns in native"). This file has its life and the projections of whole module
- * pairs. A forward job computes the values of some crystal columns of one module with all crystal columns of the other
- * module. It adds the contributions of the image's columns in a fixed order. A back job computes the sums of its own
- * voxels. */
+ * (docs/method/correspondence.md, "Columns in native"). This file creates the backend and projects whole module pairs.
+ * A forward job computes the values for some crystal columns of one module with all crystal columns of the other one.
+ * It adds the contributions of the image's columns in a fixed order. A back job computes the sums of its own voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/native/native.h"
@@ -14,24 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The module pairs of a part, before the first of them. */
+/* The window of the part's pairs, before the first pair. */
 static struct lr_pair_window pairs_of(const struct lr_native *native, const lr_selection *part)
 {
     return lr_pair_window_begin(native->scene.params.lors, part != NULL ? part->pairs : NULL,
                                 part != NULL ? part->num_pairs : 0);
 }
 
-/* A copy of the values of a pair: either from the sums of blocks to the order of files, or from there to blocks. */
+/* A copy of the values of a pair, between the order of files and the order of blocks. */
 struct copy {
-    const double *sums; /* NULL = to blocks */
+    const double *sums; /* NULL = the copy goes to blocks */
     float *values;      /* in the order of files; set to `scale` times the sums */
     float scale;
     const float *given; /* in the order of files; NULL = all values are 1 */
     float *blocks;
 };
 
-/* Copies the values of the range's crystal columns, block by block. Values of LORs out of coincidence are 0. Blocks
- * without LORs of the part are left out. */
+/* Copies the values of the range's crystal columns, block by block. LORs out of coincidence get 0. Blocks without LORs
+ * of the part are left out. */
 static void copy_values(const struct lr_native_scene *scene, int64_t index, const struct lr_native_range *range,
                         const struct copy *copy)
 {
@@ -62,7 +61,7 @@ static void copy_values(const struct lr_native_scene *scene, int64_t index, cons
 
 /* === forward projection === */
 
-/* The approximate number of values of a job. As many values stay in a processor's cache. */
+/* The approximate number of values of a job, which must fit into a processor's cache. */
 #define JOB_VALUES ((int64_t)1 << 18)
 
 /* The number of jobs per thread. */
@@ -77,7 +76,7 @@ struct job {
 struct forward {
     struct lr_native *native;
     const lr_selection *part;    /* NULL = all LORs */
-    struct lr_pair_window pairs; /* the list of its pairs */
+    struct lr_pair_window pairs; /* the part's list of pairs */
     const float *columns;        /* image */
     float *values;
     struct job *jobs;
@@ -116,7 +115,7 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 struct scatter_target {
     float *values; /* values of the job, block by block */
     double *sums;  /* totals of the values */
-    bool *are_new; /* [blocks]: true if values of the block have changed since they were moved to `sums` */
+    bool *are_new; /* [blocks] true if values of the block have changed since they were added to `sums` */
     int64_t num_blocks;
     int64_t first_block, block_size;
     float *points; /* values of the image at the points of the current column */
@@ -133,7 +132,7 @@ static lr_status scatter(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Moves the sums of blocks from floats to doubles, and clears the floats. */
+/* Adds the sums of blocks, which are floats, to doubles, and clears the floats. */
 static void add_to_sums(const struct scatter_target *target)
 {
     for (int64_t number = 0; number < target->num_blocks; number++)
@@ -148,7 +147,7 @@ static void add_to_sums(const struct scatter_target *target)
         }
 }
 
-/* Adds the elements of a job's LORs for every column of the image that may have some. */
+/* Visits every column of the image that may have elements with the LORs of a job, and adds these elements. */
 static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
                                const struct lr_native_visit *visit)
 {
@@ -247,21 +246,21 @@ static lr_status forward(struct lr_native *native, const lr_selection *part, con
     return status;
 }
 
-/* === back-projection: a job owns some voxels of one row across the axis, and visits the pairs of modules in order.
- * Memory holds the values of one window of pairs at a time, block by block === */
+/* === back-projection: each job has some voxels of one row across the axis, and visits the pairs of modules in order.
+ * Only the values of one window of pairs are in memory at a time, block by block === */
 
-/* The memory of a window if no limit is given, bytes. */
+/* The memory of a window if the caller gives no limit, bytes. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
 
 /* The largest number of voxel columns of a job. */
 enum { JOB_VOXELS = 32 };
 
-/* The location of the values of a pair's blocks. */
+/* The place of a pair's values, block by block. */
 struct source {
     const float *blocks; /* NULL = all values are 1 */
     int64_t step;        /* step from one block to the next; 0 = all blocks are the same */
-    int64_t first; /* index in the window's memory, which is also the index in the caller's values from the window's
-                    * start; -1 = not in memory */
+    int64_t first; /* index in the window's memory, equal to the index in the caller's values from the window's start;
+                    * -1 = not in memory */
 };
 
 struct window {
@@ -277,8 +276,8 @@ struct window {
 
 /* --- values --- */
 
-/* True if the values of a pair must be in the window's memory. They must if the caller gives values, or if the mask has
- * one bit per LOR, so that the blocks of the pair differ. */
+/* Returns true if the values of a pair must be in memory. This is so if the caller gives values, or if the mask has one
+ * bit per LOR, because the blocks of the pair then differ. */
 static bool is_held(const struct window *window, int64_t pair)
 {
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
@@ -301,8 +300,8 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, index);
 
-    /* If the caller gives values, the values of every pair of the window are in its memory. They then have the same
-     * order as the caller's values. */
+    /* If the caller gives values, memory has the values of every pair of the window, in the order of the caller's
+     * values. */
     const struct lr_native_range range = lr_native_whole_pair(scene, index, window->selection);
     struct copy copy = {.blocks = blocks};
     if (window->values != NULL) copy.given = window->values + window->part.first_value + source->first;
@@ -386,7 +385,7 @@ static lr_status back(struct lr_native *native, const lr_selection *part, const 
     lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto finish;
 
-    /* A window has as many values as the limit allows, but at least the values of any single pair. */
+    /* A window has as many values as the limit allows, and at least those of any single pair. */
     const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
                                     ? scene->params.max_memory_bytes
                                     : WINDOW_BYTES;
@@ -404,7 +403,7 @@ static lr_status back(struct lr_native *native, const lr_selection *part, const 
 
     const double num_pairs = (double)pairs->num_pairs;
     while (status == LR_OK && pairs->end < pairs->num_pairs) {
-        /* The window gets the next pairs whose values fit, but at least one pair. */
+        /* The window gets as many of the next pairs as fit, and at least one. */
         lr_pair_window_leave(pairs);
         int64_t num_held = 0;
         for (; pairs->end < pairs->num_pairs; lr_pair_window_take(pairs)) {

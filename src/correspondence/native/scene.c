@@ -13,19 +13,19 @@
 
 /* --- masks --- */
 
-/* True if the first index of the module's crystals, along u, runs along the axis. */
+/* Returns true if the first index of the module's crystals, along u, runs along the axis. */
 static bool is_along_u(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
 {
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
 }
 
-/* The scanner's number of a cell along the axis. */
+/* Returns the scanner's number for a cell along the axis. */
 static int scanner_cell(const struct lr_native_module *module, int cell)
 {
     return module->step_along > 0 ? cell : module->num_cells - 1 - cell;
 }
 
-/* The bit set of a separable mask for cells along the axis. */
+/* Returns the bit set of a separable mask, for cells along the axis. */
 static uint32_t cells_set(const struct lr_native_scene *scene, int64_t index)
 {
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
@@ -51,13 +51,13 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
                                    : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
-/* The first pair with each distinct set of cells. Other pairs with an equal set use its table. */
+/* The first pair for each different set of cells. All pairs with an equal set share its table. */
 struct sharing {
     int64_t *first; /* [num] pairs */
     int64_t num;
 };
 
-/* Finds or makes the pair's table of cells in coincidence. The table is NULL if all cells are in coincidence. */
+/* Finds or makes a pair's table of cells in coincidence; NULL if all cells are in coincidence. */
 static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct sharing *sharing)
 {
     const struct lr_native_module *modules = scene->modules;
@@ -150,7 +150,7 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
         }
     }
 
-    /* Coordinates of sample points are computed in the same way as by lr_grid_sample_point. */
+    /* Coordinates of sample points are computed exactly as in lr_grid_sample_point. */
     const lr_grid *grid = params->grid;
     const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
     scene->num_all_samples = 1;
@@ -197,18 +197,18 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
     *scene = (struct lr_native_scene){0};
 }
 
-/* The sine of the angle between two modules below which they count as parallel. Rounding of their axes causes such
+/* If the sine of the angle between two modules is below this, they count as parallel. Rounding of axes causes such
  * angles. */
 #define PARALLEL 1e-13
 
-/* Limits for the pieces into which a face is cut. Over a piece, the density is approximated to second order, and the
- * edges along the axis by straight lines. PIECE: largest length of a piece, divided by its distance. BEND: largest
+/* Limits for the pieces into which a face is cut. In a piece, the density is approximated to second order, and the
+ * edges along the axis are straight lines. PIECE: largest length of a piece, divided by its distance. BEND: largest
  * relative change of tau over a piece. Each approximation has an error of about 5e-6 of an element for points in
- * corners next to a module, and smaller errors elsewhere. */
+ * corners next to a module, and less elsewhere. */
 #define PIECE 0.1
 #define BEND 0.04
 
-/* The width of a strip, as a fraction of the face, below which the strip is left out. */
+/* A strip is left out if its width is below this fraction of the face. */
 #define SLIVER 1e-9
 
 static double dot(const double a[2], const double b[2])
@@ -253,19 +253,20 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* The coordinate at which the line through coordinate w of the secondary hits the primary. If this line reaches the
- * primary from behind, the result is far beyond one end of the primary: the end that the last lines from the front
- * approach. */
+/* Returns the coordinate where the line through coordinate w of the secondary hits the primary. If the line comes to
+ * the primary from behind, the result is far beyond one end of the primary, namely the end that the last lines from the
+ * front approach. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
     const double height = crossing->primary.height, depth = reach[0] + reach[1] * w;
     if (depth > 1e-9 * height) return -height * (on_first[0] + on_first[1] * w) / depth - crossing->primary.foot;
-    const double level = reach[1] != 0.0 ? -reach[0] / reach[1] : w; /* along the primary */
+    const double level = reach[1] != 0.0 ? -reach[0] / reach[1] : w; /* coordinate along the primary */
     return on_first[0] + on_first[1] * level > 0.0 ? -1e12 : 1e12;
 }
 
-/* The coordinate at which the line from coordinate u of the primary hits the secondary. tau must be positive at u. */
+/* Returns the coordinate where the line from coordinate u of the primary hits the secondary. tau must be positive at
+ * u. */
 static double on_secondary(const struct lr_native_crossing *crossing, double u)
 {
     return -(crossing->on_second[0] + crossing->on_second[1] * u) / tau_at(crossing, u) - crossing->secondary.foot;
@@ -276,7 +277,7 @@ static double column_middle(const struct lr_native_module *module, int column)
     return (column - 0.5 * (module->num_columns - 1)) * module->pitch;
 }
 
-/* Finds the columns between two coordinates, with a margin for rounding: begin, end. */
+/* Finds the columns (begin, end) between two coordinates, with a margin for rounding. */
 static void columns_between(const struct lr_native_module *module, double from, double to, int between[2])
 {
     const double half = 0.5 * module->num_columns, num = module->num_columns;
@@ -300,14 +301,14 @@ static void make_strip(const struct lr_native_crossing *crossing, double middle,
     strip->slant = (float)x;
 }
 
-/* The number of pieces for an edge of this length at this distance. */
+/* Returns the number of pieces for an edge of this length at this distance. */
 static int num_pieces(double edge, double distance)
 {
     return (int)fmin(fmax(ceil(edge / (PIECE * distance)), 1.0), LR_NATIVE_MAX_PARTS);
 }
 
-/* Makes the strips of the part of primary column p that is seen through secondary column r. The nearer this part is to
- * the point, the more strips it has. Returns the number of strips. */
+/* Makes the strips of primary column p that are seen through secondary column r; the nearer they are to the point, the
+ * more. Returns the number of strips. */
 static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
 {
     const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
@@ -323,7 +324,7 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     const double distance = sqrt(height * height + aside * aside);
     const double bend = fabs(crossing->tau[1]) * (u1 - u0) / tau_at(crossing, 0.5 * (u0 + u1));
     const int num = num_pieces(fmax(u1 - u0, bend * PIECE / BEND * distance), distance);
-    /* Strips of parallel modules have the same overlaps, and therefore the same number of pieces. */
+    /* All strips of parallel modules have the same overlaps, and therefore need the same number of pieces. */
     const double nearest = crossing->tau[1] == 0.0 ? height : distance;
     for (int n = 0; n < num; n++) {
         const double width = (u1 - u0) / num;
@@ -396,7 +397,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
         for (int ray = 0; ray < scene->params.rays; ray++)
             num += sampled_strip(scene, crossing, (const int[2]){p, ray}, &strips[num]);
 
-    /* Removes strips of columns outside the range. */
+    /* Strips of columns outside the range are removed. */
     for (int k = 0; k < num; k++) {
         const struct lr_native_strip *strip = &strips[k];
         if (strip->ci >= range->begin[0] && strip->ci < range->end[0] && strip->cj >= range->begin[1] &&
@@ -414,7 +415,7 @@ struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, i
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
     struct lr_native_hull hull;
-    for (int n = 0; n < 2; n++) { /* both ends of the crystal columns begin .. end-1 */
+    for (int n = 0; n < 2; n++) { /* both ends of the crystal columns begin .. end - 1 */
         const struct lr_native_module *module = &scene->modules[n == 0 ? at->i : at->j];
         const double from = (range->begin[n] - 0.5 * module->num_columns) * module->pitch;
         const double to = (range->end[n] - 0.5 * module->num_columns) * module->pitch;
@@ -426,7 +427,7 @@ struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, i
     return hull;
 }
 
-/* Finds the points between two coordinates along an axis: begin, end. */
+/* Finds the points (begin, end) between two coordinates along an axis. */
 static void points_between(const struct lr_native_scene *scene, int axis, const double between[2], int points[2])
 {
     const double first = scene->points[axis][0], num = scene->num_points[axis];

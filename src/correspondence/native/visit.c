@@ -17,14 +17,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The relative difference of squared distances below which two modules count as equally far. */
+/* Two modules count as equally far if the relative difference of their squared distances is below this. */
 #define TIE 1e-9
 
 /* The alignment of vectors, bytes. */
 enum { ALIGNMENT = 64 };
 
-/* --- modules that are parallel across the axis: tau is the same for every strip of a column, and so the overlaps along
- * the axis are the same. Overlaps that are not empty are listed once, and weighted strip by strip --- */
+/* --- modules that are parallel across the axis: tau is the same for all strips of a column, and therefore also the
+ * overlaps along the axis. Overlaps that are not empty are listed once, and get a weight for each strip --- */
 
 static void flat_finish(struct lr_native_flat *flat)
 {
@@ -35,7 +35,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-/* Lists the overlaps for the key, unless `flat` already has them. axials: cells of each piece. */
+/* Lists the overlaps for the key, unless `flat` has them already. axials: the cells for each piece. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
@@ -67,7 +67,7 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
         const struct lr_native_starts starts =
             lr_native_start(&strip, (const double[2]){key->starts[0] - z, key->starts[1] - z});
         for (int item = 0; item < axials->num_a * key->parts; item++) {
-            /* Finds the secondary cells whose shadows may overlap one piece of primary cell q. */
+            /* Finds the secondary cells whose shadows may overlap this piece of primary cell q. */
             const int q = item / key->parts;
             const struct lr_native_axial *axial = &axials[item % key->parts];
             const float middle = (float)q * axial->pitch_a + axial->middle_a;
@@ -99,10 +99,10 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
 /* --- kernels and memory --- */
 
 #ifdef LR_NATIVE_AVX2
-/* Asks the processor directly, because __builtin_cpu_supports does not know AVX2 in some compilers. */
+/* Asks the processor itself, because __builtin_cpu_supports does not know AVX2 in some compilers. */
 bool lr_native_has_avx2(void)
 {
-    const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save and restore */
+    const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save */
     unsigned a, b, c, d, enabled, rest;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || (c & bit_AVX) == 0) return false;
     __asm__("xgetbv" : "=a"(enabled), "=d"(rest) : "c"(0));
@@ -128,7 +128,7 @@ lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_nativ
         columns = scene->modules[m].num_columns > columns ? scene->modules[m].num_columns : columns;
     }
 
-    /* Number of strips of one crossing, and number of slots of one strip and one point. */
+    /* The number of strips of one crossing; the number of slots of one strip and one point. */
     const int64_t strips = is_exact ? (4 * columns + 4) * LR_NATIVE_MAX_PARTS : columns * scene->params.rays;
     const int64_t bent = (cells + LR_NATIVE_LANES) * (is_exact ? cells : scene->params.rays);
     const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
@@ -185,19 +185,19 @@ struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene,
     return axial;
 }
 
-/* A visit in progress. */
+/* A visit that is being made. */
 struct scan {
     struct lr_native_view *view;
     const struct lr_native_visit *visit;
     const struct lr_native_column *column;
-    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells for each piece of the strip */
+    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells for each piece of a strip */
     int num_axials;
-    double starts[2]; /* starts of the first cells of the primary and the secondary */
+    double starts[2]; /* start of the first cell of the primary and of the secondary */
     bool i_is_primary;
     int begin, end; /* points with this primary */
 };
 
-/* Makes the cells of the primary for each of `parts` equal pieces of a face. */
+/* Makes the cells of the primary for each of the `parts` equal pieces of a face. */
 static void cut_axials(struct scan *scan, int parts)
 {
     for (int n = 0; n < parts && parts != scan->num_axials; n++) {
@@ -291,8 +291,8 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     if (!lr_native_sees(scene, visit->pair, column->point, sides)) return LR_OK;
     struct scan scan = {.view = view, .visit = visit, .column = column, .end = column->count};
     if (scene->params.mode == LR_MODE_EXACT) {
-        /* The solid angle does not depend on the choice of the primary, but it is more accurate with the module over
-         * which the column is higher. */
+        /* The primary can be either module, because the solid angle is the same. It is more accurate with the module
+         * over which the column is higher. */
         scan.i_is_primary = sides[0].height >= sides[1].height;
         return visit_roles(&scan, sides);
     }
@@ -330,18 +330,18 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
 
 /* --- jobs on all threads --- */
 
-/* The time between two progress reports, s. It is short enough to stop soon after a cancellation, and long enough to
- * cost little. */
+/* The time between two progress reports, s: short enough that the user can stop soon, and long enough to cost
+ * little. */
 #define ASK_SECONDS 0.02
 
-/* Jobs on several threads: their progress, and the status that stops them. */
+/* Jobs on several threads, their progress, and the status that stops them. */
 struct lr_native_run_state {
     struct lr_native *native;
     const struct lr_native_work *work;
     int64_t num_jobs;
     atomic_llong num_begun, num_done;
     atomic_int status; /* first status that is not LR_OK */
-    double next_s;     /* time of the next report, s; used by the thread that started the work */
+    double next_s;     /* time of the next report, s; used only by the thread that started the work */
 };
 
 lr_status lr_native_ask(struct lr_native_view *view)
@@ -349,7 +349,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
     struct lr_native_run_state *run = view->run;
     if (run == NULL) return LR_OK;
     if (view->reports && lr_clock_seconds() >= run->next_s) {
-        /* Jobs in progress count as half done, but only after the first job has ended. */
+        /* After the first job has ended, jobs that are running count as half done. */
         const double num_done = (double)atomic_load(&run->num_done);
         const double num_begun = (double)atomic_load(&run->num_begun);
         const double part = num_done > 0.0 ? 0.5 * (num_done + num_begun) / (double)run->num_jobs : 0.0;
@@ -386,7 +386,7 @@ lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *w
 
 /* --- images --- */
 
-/* The index in the grid of a voxel whose position is given in the order of columns. */
+/* Returns the index in the grid of a voxel, given its position in the order of columns. */
 static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
 {
     const int *size = scene->params.grid->size;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The steps of a batch. Each is timed separately. */
+/* The steps of a batch. Each has its own stopwatch. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
 _Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
 
@@ -40,11 +40,11 @@ struct raster {
     struct lr_texels lors;                   /* the LOR image of the window */
     int64_t max_window;                      /* largest number of LORs of a window */
     bool is_forward;                         /* direction of the current projection */
-    struct gl_stopwatch *watches[NUM_KINDS]; /* one per step, for all batches of a projection */
+    struct gl_stopwatch *watches[NUM_KINDS]; /* one for each step, for all batches of a projection */
     struct lr_blanks blanks;
 };
 
-/* Starts the programs and makes the buffers of a projection if they do not exist yet. */
+/* Starts the programs and makes the buffers of a projection, unless they exist. */
 static lr_status open_projection(struct raster *raster, bool is_forward)
 {
     const int *samples = raster->params.samples;
@@ -75,7 +75,7 @@ static lr_status project_batch(void *user, const struct lr_batch *batch)
     return status;
 }
 
-/* Projects forward or back. in: NULL = a back-projection of ones. */
+/* Projects forward or back. in NULL = a back-projection of ones. */
 static lr_status project(struct raster *raster, const lr_selection *part, bool forward, const lr_vector *in,
                          lr_vector *out)
 {
@@ -188,7 +188,7 @@ static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *v
     return gl_context_leave(raster->ctx, status);
 }
 
-/* Lists the passes that have run, by step. */
+/* Lists the passes that have run, one for each step. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;
@@ -225,7 +225,7 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    lr_place_silence(raster->place); /* vectors may keep the place open after the log has ended */
+    lr_place_silence(raster->place); /* vectors may keep the place open after the log is gone */
     lr_place_close(raster->place);
     free(raster);
 }
@@ -268,7 +268,7 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params, struc
         status = gl_context_make_current(raster->ctx);
     }
     if (status == LR_OK) {
-        /* The atlas is large enough to keep a device busy, and small enough for short batches. */
+        /* The atlas must be large to keep a device busy, but small so that a batch takes a short time. */
         const int64_t num_modules = params->lors->scanner->num_modules;
         const int texture = limits->max_texture_size, viewport = limits->max_viewport_size[0];
         const int most = texture < viewport ? texture : viewport;

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The count of numbers in a row of the texture. Rows are short, so that an incomplete last row wastes little memory. */
+/* The count of numbers in a row of the texture. Rows are short, so that the last row, which may be incomplete, wastes
+ * little memory. */
 enum { WIDTH = 4096 };
 
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count)
@@ -59,7 +60,7 @@ int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels)
 {
     struct gl_texture *texture = texels->target->colours[0];
-    /* The full rows, and the incomplete last row. Either may be empty. */
+    /* The texture has full rows, then an incomplete last row; either may be empty. */
     const int rows = (int)(texels->count / WIDTH);
     const struct gl_box boxes[2] = {{.width = WIDTH, .height = rows},
                                     {.y = rows, .width = (int)(texels->count % WIDTH), .height = 1}};

@@ -20,7 +20,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* The average number of terms per LOR after which the LOR image is added to the total. */
+/* The average number of terms per LOR at which the LOR image is added to the total. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
@@ -66,7 +66,7 @@ static struct gl_program *reduce_start(struct gl_context *ctx, int step)
                                                              .label = "reduce"});
 }
 
-/* Adds the LOR image to the total and clears it. */
+/* Adds the LOR image to the total, and clears it. */
 static lr_status add_image(struct lr_scatter *scatter, struct lr_texels *lors)
 {
     struct gl_context *ctx = scatter->scene->ctx;
@@ -165,7 +165,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                         .label = "collect"});
     lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 
-    /* Even a tile of one pixel needs one halving, because the first halving multiplies by the LOR values. */
+    /* Even a tile of one pixel is halved once, because the first halving multiplies by the LOR values. */
     int tile[2] = {plan->tile[0], plan->tile[1]};
     bool is_last = false;
     while (status == LR_OK && !is_last) {
@@ -202,7 +202,8 @@ void lr_gather_finish(struct lr_gather *gather)
     *gather = (struct lr_gather){0};
 }
 
-/* Halves the edges of all tiles of the batch by sums of 2 x 2 pixels. The first halving also reads the LOR values. */
+/* Halves the edges of all tiles of the batch: each pixel becomes the sum of 2 x 2 pixels. The first halving also reads
+ * the LOR values. */
 static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspondence *images,
                        const struct lr_batch *batch, const struct lr_texels *lors)
 {
@@ -246,7 +247,7 @@ lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence
     gl_stopwatch_begin(gather->reductions);
     for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) status = halve(gather, k, images, batch, lors);
 
-    /* Adds the sums of all images to their voxels. */
+    /* The sums of all images are added to their voxels. */
     const int *size = gather->image.target->size;
     const struct collect_pass uniforms = {.image_size = {size[0], size[1]}, .columns = gather->plan->columns};
     struct gl_pass collect = {
@@ -284,8 +285,8 @@ struct reading {
     struct hit *atlas; /* [rows of tiles in use * tile height][atlas width] */
 };
 
-/* Sums the weights of each distinct crystal in a macropixel, which has rays x rays pixels from `corner` on. Returns the
- * number of distinct crystals. */
+/* Adds up the weights of each crystal in a macropixel, which has rays x rays pixels from `corner` on. Returns the
+ * number of different crystals. */
 static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, struct hit *distinct)
 {
     int num_distinct = 0;
@@ -370,12 +371,11 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
     const int *crystals = scanner->modules[module].crystals;
     const int size[2] = {crystals[0] * plan->rays, crystals[1] * plan->rays};
     const int64_t count = (int64_t)size[0] * size[1];
-    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* laid out as struct hit */
+    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* laid out like struct hit */
     float *path_mm = lr_alloc(count, sizeof(*path_mm), "a correspondence image", log);
     lr_status status = hits != NULL && path_mm != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        /* Renders the image in the same way as a projection, and reads it. Pixels of a module without an image stay
-         * 0. */
+        /* The image is rendered as in a projection, then read. Modules without an image have pixels of 0. */
         const struct lr_rows rows = {.points_mm = (const double(*)[3])point_mm, .end = 1};
         const struct lr_plan_work work = {
             .rows = &rows, .window = lr_pair_window_all(plan->lors), .whole = true, .primary = &module};

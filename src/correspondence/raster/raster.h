@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Correspondence images of a batch in one atlas, with the projections and matrix rows that are computed from them. The
- * cluster paper is Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster. Its section II
+ * Correspondence images of a batch in one atlas, and the projections and matrix rows that are computed from them. The
+ * cluster paper is Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster; its section II
  * describes the images. */
 #ifndef LR_CORRESPONDENCE_RASTER_RASTER_H
 #define LR_CORRESPONDENCE_RASTER_RASTER_H
@@ -18,19 +18,19 @@ struct lr_correspondence {
     const struct lr_plan *plan;
     struct gl_program *program; /* NULL before lr_correspondence_start or the first batch */
     /* RG32UI: crystal of the secondary plus 1 (0 = no hit), and bits of the weight. If modules may hide others, the
-     * target also has a depth buffer. If path_length is set, it also has path lengths, R32F, mm. */
+     * target also has a depth buffer; if path_length is true, also path lengths, R32F, mm. */
     struct gl_target *atlas;
     struct gl_buffer *images, *draws;
     bool path_length;
 };
 
-/* Makes an atlas. path_length: for pictures, also stores the distance between the hits. single: the atlas has one tile,
- * for batches of one image. */
+/* Makes an atlas. path_length: true if it also stores the distance between the hits, for pictures. single: true if the
+ * atlas has one tile, for batches of one image. */
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
                                  bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
-/* Starts to build the program if it has not been started, without waiting. */
+/* Starts to build the program, unless this has been done, and does not wait. */
 lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
@@ -38,32 +38,33 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
 
 /* --- vectors in textures --- */
 
-/* A vector in a texture that can be drawn into. It is used for voxels, and for the LOR image of the cluster paper,
- * section III. Number k is at texel (k mod width, k / width). The vector is on the host or at the backend's place. */
+/* A vector in a texture that passes can draw into: the voxels, or the LOR image of the cluster paper, section III.
+ * Number k is at texel (k mod width, k / width). The vector itself is on the host or at the backend's place. */
 
 struct lr_texels {
     struct gl_target *target; /* R32F; NULL = none */
     int64_t count;
 };
 
-/* Creates `count` zeros. errors: target is NULL; logged. */
+/* Creates `count` zeros. If target is NULL, creation has failed; the error is logged. */
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
 /* Sets *texels to `count` zeros. The texture is kept if it has the right size. */
 lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
-/* The largest count of numbers for one texture of at most `bytes`. bytes: 0 = only the driver's limits apply. */
+/* Returns the largest count of numbers in one texture of at most `bytes`. bytes: 0 = only the limits of the driver
+ * apply. */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
-/* Copies a vector of `count` floats to the texture (to_texels), or the texture to the vector. A vector at the place is
- * copied on the device. */
+/* Copies a vector of `count` floats to the texture (to_texels is true), or the texture to the vector. If the vector is
+ * at the place, the copy is made on the device. */
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels);
 
 /* --- forward --- */
 
-/* Forward projection of correspondence images: cluster paper, section III. A vertex shader draws a list of points,
- * which are blended additively into the LOR image. Points of a draw are blended in their order, so that sums have the
- * same bits each time. */
+/* Forward projection of correspondence images: cluster paper, section III. A vertex shader draws points, which are
+ * blended additively into the LOR image. Points are blended in their order, so that sums have the same bits each
+ * time. */
 
 struct lr_scatter {
     struct lr_scene *scene;
@@ -71,13 +72,13 @@ struct lr_scatter {
     struct gl_program *scatter, *add; /* `add` is built at its first use */
     float factor;                     /* 1 / N for N sample points per voxel; set by the caller */
     struct lr_texels voxels;          /* emission of the voxels; filled in by the caller */
-    /* The LOR image is added to this total, and then cleared, whenever it has many terms per LOR. A larger sum in float
-     * would lose more and more of each new term. The target is NULL before the first addition. */
+    /* The LOR image is added to this total and then cleared whenever it has many terms per LOR, because a larger sum in
+     * float loses more of each new term. The target is NULL before the first addition. */
     struct lr_texels total;
     int64_t rays; /* upper bound of the number of terms in the LOR image */
 };
 
-/* num_voxels: number of rows of later requests. errors: *scatter is empty. */
+/* num_voxels: number of rows of later requests. After an error *scatter is empty. */
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
                           int64_t num_voxels);
 void lr_scatter_finish(struct lr_scatter *scatter);
@@ -85,7 +86,7 @@ void lr_scatter_finish(struct lr_scatter *scatter);
 /* Begins a window of LORs. The caller provides a LOR image of zeros. */
 void lr_scatter_begin(struct lr_scatter *scatter);
 
-/* Adds the images of a batch, which are in the atlas, to the LORs of the window. */
+/* Adds the images of a batch in the atlas to the LORs of the window. */
 lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
                          const struct lr_batch *batch, struct lr_texels *lors);
 
@@ -94,9 +95,9 @@ lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_
 
 /* --- back --- */
 
-/* Back-projection of correspondence images: cluster paper, section IV. The first run multiplies weights by LOR values
+/* Back-projection of correspondence images: cluster paper, section IV. The first run multiplies weights by LOR values,
  * and halves the size of the images: each new texel is the sum of four pixels. Each further run halves the size again,
- * until every image is one texel. A macropixel is one texel after log2 R runs, for R rays per crystal edge. */
+ * until an image is one texel. With R rays per crystal edge, a macropixel is one texel after log2 R runs. */
 
 enum { LR_MOST_HALVINGS = 16 };
 
@@ -104,20 +105,20 @@ struct lr_gather {
     struct lr_scene *scene;
     const struct lr_plan *plan;
     struct gl_program *gather, *reduce, *collect;
-    struct gl_target *sums[LR_MOST_HALVINGS]; /* R32F; each has tiles of half the size of its predecessor's */
-    int tiles[LR_MOST_HALVINGS][2];           /* tile sizes of `sums`; the last is 1 x 1 */
+    struct gl_target *sums[LR_MOST_HALVINGS]; /* R32F; tiles have half the size of those in the previous target */
+    int tiles[LR_MOST_HALVINGS][2];           /* sizes of the tiles in `sums`; the last is 1 x 1 */
     int num_halvings;
     struct gl_buffer *rows;
     struct lr_texels image;                    /* sums of the voxels; the caller clears them */
     struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
 };
 
-/* num_voxels: number of rows of later requests. errors: *gather is empty. */
+/* num_voxels: number of rows of later requests. After an error *gather is empty. */
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);
 
-/* Adds the images of a batch, which are in the atlas, to the sums of the voxels. */
+/* Adds the images of a batch in the atlas to the sums of the voxels. */
 lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
                         const struct lr_texels *lors);
 
@@ -137,8 +138,8 @@ struct lr_row_reader {
     const struct lr_backend_params *params; /* threads, log and progress are read */
 };
 
-/* Renders the rows batch by batch, reads the atlas back to the host, and hands every row to the sink in order,
- * including empty rows. */
+/* Renders the rows batch by batch, reads the atlas back to the host, and passes every row to the sink in order, even
+ * empty rows. */
 lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* --- pictures --- */

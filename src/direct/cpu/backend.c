@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend of the family `direct`. It computes the gathers of paper 1, figure 2 (lr/direct.h), voxel by voxel in
- * double. It deposits list-mode events in histo-images, one event after the other (paper 1, sections 1 and 6.1). */
+ * The cpu backend of the family `direct`. It computes the sums over voxels of paper 1, figure 2 (lr/direct.h), voxel by
+ * voxel in double. It also deposits list-mode events in histo-images, one after the other (paper 1, sections 1 and
+ * 6.1). */
 #include "direct/backend.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,7 +18,7 @@
 struct direct_cpu {
     struct lr_direct_backend_params params;
     struct lr_direct_views views;
-    lr_direct_tables **tables; /* [num_views], each made at its first use; NULL = tables are not kept */
+    lr_direct_tables **tables; /* [num_views] tables, each made at its first use; NULL = tables are not kept */
     int64_t bytes_kept;
 };
 
@@ -30,9 +31,8 @@ struct gather {
     double *target;
 };
 
-/* Computes the voxels of some image lines along x. Each voxel is a weighted sum over the voxels around it. A
- * back-projection uses the weights of the voxel itself. A forward projection uses the mirrored weights of the source
- * voxels. */
+/* Computes some image lines along x. Each voxel is a weighted sum over the voxels around it. A back-projection takes
+ * the weights of this voxel; a forward projection takes the mirrored weights of the voxels around it. */
 static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
@@ -130,7 +130,7 @@ struct cpu_deposit {
     lr_deposit_counts counts;
 };
 
-/* The row of a voxel. An index beyond the grid is replaced by the nearest index of the grid. */
+/* Returns the row of a voxel. An index outside the grid is replaced by the nearest one inside. */
 static int64_t row_of(const lr_grid *grid, const int index[3])
 {
     int64_t row = 0;
@@ -159,14 +159,14 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
             continue;
         }
 
-        /* The time bin is divided into parts of equal weight. */
+        /* The TOF bin is divided into parts of equal weight. */
         float *histo = params->images->values + view * lr_grid_num_voxels(grid);
         const float weight = event->weight / (float)params->parts;
         int num_inside = 0;
         for (int part = 0; part < params->parts; part++) {
             const double off_mm = ((part + 0.5) / params->parts - 0.5) * params->bin_mm;
             const double tof_mm = (double)event->tof_mm + off_mm;
-            double point_mm[3], place[3]; /* place: relative to the centre of voxel (0, 0, 0), in voxels */
+            double point_mm[3], place[3]; /* point in mm, and relative to the centre of voxel (0, 0, 0) in voxels */
             vec_add_scaled(a_mm, 0.5 + tof_mm / length_mm, along, point_mm);
             bool is_inside = true;
             for (int k = 0; k < 3; k++) {

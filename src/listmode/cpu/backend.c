@@ -19,7 +19,7 @@
 
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
-/* Events between two reports of progress. */
+/* The number of events between two progress reports. */
 enum { CHUNK = 1 << 13 };
 
 /* --- time of flight along a line, docs/method/listmode.md, "Factor of a slice" --- */
@@ -29,8 +29,8 @@ static double standard_normal(double x)
     return 0.5 * erfc(-x * 0.70710678118654752);
 }
 
-/* The integral of the cut Gaussian below z standard deviations, and the integral of this function over z from far
- * below. */
+/* Two functions of z: the integral of the cut Gaussian below z standard deviations, and the integral of the first
+ * function below z. */
 static double part_below(double z)
 {
     const double cut = LR_LISTMODE_CUT, out = standard_normal(-cut);
@@ -47,7 +47,7 @@ static double sum_of_parts_below(double z)
                      fmax(z - cut, 0.0);
 }
 
-/* The fraction of an event with time of flight that lies between two points of its line. */
+/* The fraction of an event with time of flight between two points of its line. */
 static double held_between(const struct lr_listmode_line *line, double low, double high)
 {
     const double sigma = line->sigma_mm, half = 0.5 * line->bin_mm;
@@ -72,23 +72,22 @@ struct listmode_cpu {
     struct worker *workers;    /* [params.threads], for the exact kernel */
 };
 
-/* An event to visit: its index in the arranged arrays, the axis of its group, the worker 0 .. threads - 1 that
- * visits it, and the range of planes along z whose elements are needed. */
+/* An event to visit: its index among the arranged events, the axis of its group, the number of the worker that visits
+ * it (0 .. threads - 1), and the planes along z whose elements are needed. */
 struct event {
     int64_t k;
     int axis, worker, planes[2];
 };
 
-/* The hull and the crystals of an event, and the working memory of its worker. */
+/* The hull and the crystals of an event, and its worker's memory. */
 struct exact_visit {
     struct lr_listmode_hull hull;
     struct worker *worker;
     struct lr_cpu_crystal crystals[2];
 };
 
-/* Element of a voxel: the mean of the time-of-flight factor T along the voxel's extent (1 without time of flight),
- * times the mean of the solid angles seen from the voxel's sample points. Solid angles are computed as in the
- * cluster paper. */
+/* Computes an element of a voxel: the mean time-of-flight factor T along the voxel (1 without time of flight), times
+ * the mean of the solid angles seen from the voxel's sample points. The solid angles are those of the cluster paper. */
 static double voxel_element(struct exact_visit *visit, const int voxel[3])
 {
     const struct lr_listmode_model *model = visit->hull.model;
@@ -152,7 +151,7 @@ static void visit_samples(const struct listmode_cpu *cpu, const struct event *ev
 
 /* --- lines and tubes --- */
 
-/* A slice, whose factor is divided among its voxels. */
+/* A slice. Its factor is divided among its voxels. */
 struct slice {
     const struct lr_listmode_model *model;
     const struct lr_listmode_line *line;
@@ -162,7 +161,7 @@ struct slice {
     double factor;
 };
 
-/* The time-of-flight factor T of lr/listmode.h; if the model is `as_paper`, the factor of the paper's equation. */
+/* The time-of-flight factor T of lr/listmode.h or, if the model is `as_paper`, the factor in the paper's equation. */
 static double slice_factor(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                            const struct lr_listmode_walk *walk, int index)
 {
@@ -198,7 +197,7 @@ static void take_voxel(const struct slice *slice, const int at[2], double elemen
         visitor->take(visitor->user, voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), element);
 }
 
-/* Share of a voxel, given the square of the distance between its centre and the line. */
+/* A voxel's share, by the squared distance of its centre from the line. */
 static double tube_share(const struct slice *slice, const int at[2])
 {
     const lr_listmode_tube *tube = &slice->model->tube;
@@ -232,7 +231,7 @@ static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, co
                                     .factor = slice_factor(model, &line, &walk, s)};
         if (!(slice.factor > 0)) continue;
         if (model->kernel == LR_LISTMODE_LINE) {
-            /* The line's kernel is bilinear between the four voxels around the crossing. */
+            /* The kernel of a line is bilinear between the four voxels around the point. */
             const double low[2] = {floor(slice.at[0]), floor(slice.at[1])};
             for (int corner = 0; corner < 4; corner++) {
                 const int at[2] = {(int)low[0] + corner % 2, (int)low[1] + corner / 2};
@@ -242,7 +241,7 @@ static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, co
             continue;
         }
 
-        /* Voxels of the rectangle around the tube's ellipse. */
+        /* The voxels of a rectangle around the ellipse of the tube. */
         int low[2], high[2];
         double halves[2];
         lr_listmode_tube_halves(model, &line, &walk, halves);
@@ -274,24 +273,25 @@ static void visit_event(const struct listmode_cpu *cpu, const struct event *even
 
 /* --- projections --- */
 
-/* A projection, and its current chunk: arranged events begin .. end - 1 of one group. */
+/* A projection, and the events that it computes now: arranged events begin .. end - 1 of one group. */
 struct projection {
     const struct listmode_cpu *cpu;
     bool is_forward;
-    const double *from; /* for back; NULL = all values are 1 */
+    const double *from; /* back-projection only; NULL = all values are 1 */
     double *to;
-    struct lr_listmode_places places; /* indices of the events' values */
+    struct lr_listmode_places places; /* index of each event's value */
     int axis;
     int64_t begin, end;
 };
 
-/* The sum over an event's elements, each times its voxel of the image. */
+/* The sum over the elements of an event, each multiplied by the image's voxel. */
 struct event_sum {
     const double *image;
     double value;
 };
 
-/* An event's value, and the image to which its elements are added. The worker owns voxels begin .. end - 1. */
+/* The value of an event, and the image to which its elements are added. The worker adds only to voxels begin .. end -
+ * 1. */
 struct event_share {
     double *image;
     double value;
@@ -324,7 +324,7 @@ static void project_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* A worker has some planes of voxels of its own, and visits all events in order. */
+/* Each worker has some planes of voxels, and visits all events in order. */
 static void project_back_to_planes(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct projection *projection = user;
@@ -347,7 +347,7 @@ static lr_status run(struct projection *projection, const lr_selection *part)
     const int threads = cpu->params.threads, planes = cpu->params.model->grid.size[2];
     const double total = (double)lr_selection_count(&events->layout, part);
     struct lr_listmode_places *places = &projection->places;
-    double done = 0; /* selected events */
+    double done = 0; /* number of selected events so far */
     lr_status status = LR_OK;
     for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
         const int64_t *groups = events->groups[r];

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The largest number of threads of a workgroup, and of strips that a workgroup holds at the same time. */
+/* The largest number of threads of a workgroup, and of strips that it has in memory at the same time. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -21,8 +21,8 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* The largest number of cells of a stack, for which their positions fit into a workgroup's shared memory on every
- * device. */
+/* The largest number of cells of a stack. On every device, the positions of so many cells fit into a workgroup's shared
+ * memory. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
@@ -51,12 +51,12 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
-/* THREADS_WANTED threads keep a large device busy. MOST_SHARES is the largest number of shares of an image; the sum of
- * more shares would take longer than they save. */
+/* THREADS_WANTED: number of threads that keep a large device busy. MOST_SHARES: largest number of shares of an image;
+ * adding up more shares would take longer than they save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
-/* Chooses the workgroup size, at most `most` threads, for which the fewest threads have no work. If `shared` is set,
- * spare threads work for another column, and the smallest of several equally good sizes is chosen. */
+/* Chooses a workgroup size, at most `most` threads, so that as few threads as possible have no work. If `shared` is
+ * true, spare threads work for another column, and the smallest of several equally good sizes is chosen. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -97,8 +97,8 @@ static void size_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-    /* A thread has one slot, which is two points of a column or half column. If a workgroup has far more threads than a
-     * column has slots, the workgroup takes several columns. */
+    /* The slot of a thread is two points of a column or half column. If a workgroup has far more threads than a column
+     * has slots, it works on several columns. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
@@ -108,8 +108,8 @@ static void size_groups(struct lr_columns *columns)
     const int held = MAX_HELD_STRIPS / columns->strips;
     columns->back_columns = fit < held ? fit : held;
 
-    /* A back-projection to a small image is divided into shares, so that there are enough threads for a large
-     * device. */
+    /* The back-projection to a small image is divided into shares, because otherwise a large device would have too few
+     * threads. */
     const int *size = columns->params.grid->size;
     const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
                             size[columns->across[1]] * columns->back_group;
@@ -130,9 +130,9 @@ static lr_status init(struct lr_columns *columns)
     if (stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(stacks, columns));
 
-    /* Bounds the number of pieces of a strip (count_pieces of shaders/correspondence/columns/columns.glsl). Along a
-     * strip, the ratio of the distances to both faces changes by at most the strip's width over the smaller distance. A
-     * strip is cut into pieces that are short enough: within a piece, the change moves a line by at most one cell. */
+    /* The number of pieces of a strip is limited (count_pieces of shaders/correspondence/columns/columns.glsl). Along a
+     * strip, the ratio of the distances to both faces changes by at most the strip's width divided by the smaller
+     * distance. A strip is cut so that within a piece, this change moves a line by at most one cell. */
     columns->most_rounds = lr_columns_ends_loops(columns) ? GL_MOST_ROUNDS_SOFTWARE : INT64_MAX;
     columns->element_rounds = 1;
     if (exact) {
@@ -152,8 +152,8 @@ static lr_status init(struct lr_columns *columns)
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* If columns are mirrored, a thread has two points of a half column and their two mirror images. This is not done
-     * with the closed form for near crystals, which gives other bits for a mirror image. */
+    /* If columns are mirrored, a thread has two points of a half column and their mirror images. Columns are not
+     * mirrored if the closed form for near crystals is needed, because it gives other bits for a mirror image. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
@@ -169,11 +169,11 @@ static lr_status init(struct lr_columns *columns)
     return columns->image != NULL ? lr_columns_upload_scene(columns) : LR_FAILED;
 }
 
-/* The squared diagonal of a face, divided by the squared distance between the grid and the nearest module, above which
- * projections include the closed form for near crystals. (Passes over single points always include it.) NEAR_SIZE of
- * the shaders is the bound for a single overlap. It is far smaller, because few overlaps are as large as the bound here
- * allows. The benchmark grids of the mMR and the Vista have ratios of 0.006 and 0.008. Rows in their corners are within
- * 3.2e-6 of the oracle, relative L2. */
+/* A limit for the squared diagonal of a face divided by the squared distance between the grid and the nearest module.
+ * Above it, projections include the closed form for near crystals, which passes over single points always include.
+ * NEAR_SIZE of the shaders is the limit for a single overlap, and far smaller, because few overlaps are as large as
+ * this limit allows. The benchmark grids of the mMR and the Vista have 0.006 and 0.008. Rows in the corners of these
+ * grids agree with the oracle within 3.2e-6, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)
@@ -203,8 +203,8 @@ void *lr_columns_create(const struct lr_method_params *params)
     }
     columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
 
-    /* A thread follows all lines of one module's crystals. Its loops take about half as many rounds as the left side of
-     * the comparison. */
+    /* A thread follows all lines of one module's crystals. Its loops take about half as many rounds as the comparison
+     * assumes. */
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * GL_MOST_ROUNDS_SOFTWARE)
         status = lr_error(backend->log, LR_USAGE,

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The columns method (docs/method/correspondence.md, "Columns"), for scanners whose modules share an axial direction
- * along a grid axis. Projections over module pairs gather their sums, forward in each LOR and backward in each voxel,
- * so that they need no atomics. Results have the same bits in every run. */
+ * along a grid axis. Projections over module pairs need no atomics, because each LOR (forward) or voxel (backward) adds
+ * up its own sum. Results have the same bits in every run. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
 #define LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
 
@@ -32,11 +32,12 @@ enum lr_columns_program {
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back-projection of ones in sampled mode */
     LR_COLUMNS_BACK_EXACT,
-    LR_COLUMNS_BACK_HALF_TURN, /* runs if the window also has the image of each pair of stacks after half a turn */
+    LR_COLUMNS_BACK_HALF_TURN, /* used if the window has, for each pair of stacks, also the pair's image after half a
+                                  turn */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_LOR_ORDER,
-    LR_COLUMNS_SUM, /* adds up the separate sums of a back-projection */
+    LR_COLUMNS_SUM, /* adds up the shares of a back-projection */
     LR_COLUMNS_TO_LOR_ORDER,
     LR_COLUMNS_FROM_LOR_ORDER,
     LR_COLUMNS_ROWS,       /* rows of voxels of the grid */
@@ -56,50 +57,51 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's context */
     int axis;               /* grid axis along the columns */
     int across[2];
-    /* True if the expansion of shaders/correspondence/columns/exact.glsl may be too coarse: seen from some point of the
-     * grid, the largest face at the distance of the nearest module would look too large. The test errs on the safe
-     * side. An overlap is no larger than the farther face, so the expansion is too coarse only near both modules of a
-     * pair. */
+    /* True if the expansion of shaders/correspondence/columns/exact.glsl may not be accurate enough, because some face
+     * may look too large from a point of the grid. The test assumes the largest face at the distance of the nearest
+     * module, so it may be true without need: an overlap is no larger than the farther face, and the expansion is
+     * inaccurate only near both modules of a pair. */
     bool may_be_near;
-    bool has_angles;               /* true if passes can leave out LORs by their angle */
-    bool is_mirrored;              /* exact mode: stacks and sample points are symmetric along the columns */
+    bool has_angles;               /* true if passes can skip LORs by their angle */
+    bool is_mirrored;              /* exact mode: true if stacks and sample points are symmetric along the columns */
     int forward_group, back_group; /* threads of a workgroup */
     int back_columns;              /* columns of a workgroup of the exact back-projection */
-    int strips;                    /* strips that a workgroup holds at the same time */
-    int64_t max_window;            /* most LOR values of a window */
+    int strips;                    /* number of strips that a workgroup has in memory at the same time */
+    int64_t max_window;            /* largest number of LOR values of a window */
     struct gl_buffer *modules, *points, *cells;
     struct lr_scene_masks masks;
-    struct gl_buffer *packed;         /* four values per voxel, or NULL */
-    int shares;                       /* workgroups per column in a back-projection, each with separate sums */
+    struct gl_buffer *packed;         /* four values per voxel; NULL = not needed */
+    int shares;                       /* number of workgroups per column in a back-projection, each with separate
+                                         sums */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output of a projection */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* programs for matrix rows */
-    uint64_t ended_well[64];        /* keys of lists for which the device ended no loop early; 0 = no key */
-    int next_ended;                 /* entry of ended_well for the next key */
-    struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL if it never does */
-    int64_t most_rounds;            /* most loop rounds of a thread; INT64_MAX on devices that end no loops */
-    int element_rounds;             /* approximate loop rounds of one element, i.e. pieces of a strip */
-    struct gl_stopwatch *watch;     /* not owned; times each pass, so that waiting for the host does not count */
+    uint64_t ended_well[64];        /* keys of lists for which the device ended no loop too early; 0 = no key */
+    int next_ended;                 /* entry of ended_well where the next key is stored */
+    struct gl_buffer *state;        /* nonzero once the device has ended a loop too early; NULL if it never does so */
+    int64_t most_rounds;            /* largest number of loop rounds of a thread; INT64_MAX on devices that do not end
+                                       loops */
+    int element_rounds;             /* approximate number of loop rounds for one element, i.e. pieces of a strip */
+    struct gl_stopwatch *watch;     /* not owned; times each pass alone, so that waiting for the host does not count */
 };
 
-/* Creates the method, which serves a scanner and grid under four conditions. Both modules of every pair have the same
- * in-plane axis (u or v) along one axis of the grid. No voxel has more points along this axis than a workgroup has
- * threads. No module hides another. There is no attenuation and no penetration along lines. The context is current in
- * this call and in those below. errors: NULL, logged. */
+/* Creates the method. It has four conditions. Both modules of every pair have the same in-plane axis (u or v) along one
+ * axis of the grid. No voxel has more points along this axis than a workgroup has threads. No module hides another.
+ * There is no attenuation and no penetration along lines. The context must be current in this call and in those below.
+ * errors: NULL, logged. */
 void *lr_columns_create(const struct lr_method_params *params);
-void lr_columns_destroy(void *columns); /* may be NULL */
+void lr_columns_destroy(void *columns); /* NULL is allowed */
 
-/* True on software renderers, which end long loops, and in tests that ask for equally small batches. */
+/* Returns true on software renderers, which end long loops, and in tests that need equally small batches. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
 
-/* Checks that the device has ended no loop early. On devices that may end loops, waits for the device. errors:
- * LR_USAGE, logged, if a loop was ended. */
+/* Checks that the device has ended no loop too early. Waits for devices that may do so. errors: LR_USAGE, logged, if a
+ * loop was ended. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* Makes the check of lr_columns_check_loops after the first projection over a list of pairs, and skips it after later
- * projections over the same list. The number of loop rounds depends on the scanner, the grid and the list, but not on
- * the values. */
+/* Checks loops like lr_columns_check_loops, but for each list of pairs only after the first projection. The number of
+ * loop rounds depends on the scanner, the grid and the list, not on the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const lr_selection *list, bool is_back);
 
 /* Functions of struct lr_method. */
@@ -113,46 +115,46 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 
 /* The scanner and the grid, in the form that shaders/correspondence/columns/scene.glsl declares. */
 
-/* Uploads modules, points and masks, which do not depend on the pairs. */
+/* Uploads modules, points and masks, which are the same for all pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
-/* Uploads the module pairs list[begin .. end-1]. first_values: [list], index of each pair's first value; NULL = values
- * are contiguous, in the order of the list. errors: NULL, logged. */
+/* Uploads the module pairs list[begin .. end - 1]. first_values: [list], index of each pair's first value; NULL = the
+ * values of all pairs follow one another in the order of the list. errors: NULL, logged. */
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const lr_selection *list, int64_t begin,
                                           int64_t end, const int64_t *first_values);
 
-/* The number of sample points of the grid along one of its axes. */
+/* Returns the number of sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
-/* The distance from the grid to the plane of the nearest module, mm; 0 if the grid reaches a plane. */
+/* Returns the distance from the grid to the plane of the nearest module, mm; 0 if the grid reaches a plane. */
 double lr_columns_nearest_mm(const struct lr_columns *columns);
 
-/* The work of a thread that visits voxels, relative to the work for voxels with few points. Dispatches are made smaller
- * by this factor, because a driver's watchdog stops a dispatch after a few seconds. */
+/* Returns the work of a thread that visits voxels, relative to the work for voxels with few points. Dispatches are made
+ * smaller by this factor, because a driver stops a dispatch that takes more than a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);
 
-/* The coordinate of sample point k along an axis of the grid, mm. */
+/* Returns the coordinate of sample point k along an axis of the grid, mm. */
 double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 
-/* The middle of the grid's points along an axis, mm. It is the origin of positions along the columns. */
+/* Returns the middle of the grid's points along an axis, mm. Positions along the columns are relative to it. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
 
-/* Sets the numbers of crystals of a module: counts[0] across the columns, counts[1] along them. */
+/* Finds the numbers of crystals of a module: counts[0] across the columns, counts[1] along them. */
 void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
 
 /* Binds modules, the grid's points and masks to a pass. */
 void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);
 
-/* The uniforms that all passes share. The caller sets `first` and `count`. */
+/* Returns the uniforms that all passes share. The caller sets `first` and `count`. */
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* --- images --- */
 
 /* Images are copied between the grid's order and the order of columns, which is [across 1][across 0][along]. */
 
-/* Copies an image to columns->image, or from it. image: on the host or at the backend's place. sums: one per voxel in
- * the order of columns, in fixed point; read in place of columns->image; NULL = columns->image is read. errors:
- * LR_FAILED, LR_NO_DEVICE. */
+/* Copies an image to columns->image or from it. image: on the host or at the backend's place. sums: if not NULL, these
+ * are read instead of columns->image: one sum per voxel, in fixed point and in the order of columns. errors: LR_FAILED,
+ * LR_NO_DEVICE. */
 lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *image, const struct lr_fixed *sums,
                                 bool to_columns);
 
@@ -163,34 +165,36 @@ lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *ima
 /* errors: NULL, logged. */
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
-/* Starts all programs of a projection, so that the driver builds them in parallel. has_images: the window has, for
- * every pair of stacks, also the pair's image after half a turn. */
+/* Starts all programs of a projection, so that the driver builds them in parallel. has_images: the window has the image
+ * after half a turn of every pair of stacks. */
 lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity,
                                       bool has_images);
 
 /* --- stacks --- */
 
 /* A stack is a line of equal, evenly spaced modules along the columns. Strips are computed once for a whole stack
- * (shaders/correspondence/columns/forward_exact.comp, correspondence/columns/back_exact.comp). */
+ * (shaders/correspondence/columns/forward_exact.comp and back_exact.comp). */
 
 struct lr_columns_stacks {
     int num_stacks;
     int most_modules;   /* largest number of modules in a stack */
     int most_cells;     /* largest number of cells in a stack, along the columns */
-    int *stack_of;      /* [num_modules]: number of its stack; -1 = not along the columns */
-    int *place_of;      /* [num_modules]: number in its stack, 0 for the lowest module */
+    int *stack_of;      /* [num_modules]: number of the module's stack; -1 = the module is not along the columns */
+    int *place_of;      /* [num_modules]: number of the module in its stack, 0 for the lowest */
     int *first;         /* [num_stacks]: number of the lowest module */
     int *count;         /* [num_stacks] */
-    int *image;         /* [num_stacks]: the stack to which half a turn about the grid's middle maps it; -1 = none */
-    bool has_half_turn; /* true if all stacks have an image, in exact mode */
-    /* True if all stacks and the grid's points have the same middle along the columns. Mirroring a crystal pair and a
-     * point at this middle then leaves the element unchanged. */
+    int *image;         /* [num_stacks]: the stack that is this stack's image after half a turn about the grid's middle;
+                           -1 = none */
+    bool has_half_turn; /* exact mode: true if all stacks have an image */
+    /* True if all stacks and the grid's points have the same middle along the columns. If a crystal pair and a point
+     * are mirrored at this middle, the element is the same. */
     bool are_mirrored;
-    int *first_cell;    /* [num_stacks]: number of its first cell on the device */
+    int *first_cell;    /* [num_stacks]: number of the stack's first cell on the device */
     double *spacing_mm; /* [num_stacks] */
 };
 
-/* Finds the stacks. *stacks is empty after an error and after _finish. errors: LR_FAILED if memory runs out. */
+/* Finds the stacks. *stacks is empty after an error, and after lr_columns_stacks_finish. errors: LR_FAILED if memory
+ * runs out. */
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 
@@ -198,65 +202,65 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
  * sets stacks.first_cell and stacks.most_cells. errors: NULL, logged. */
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
 
-/* Module pairs, sorted so that pairs of the same two stacks follow one another, with the indices of their values in the
- * data of the original list. Pairs within one stack are left out: its modules lie in one plane, so they do not see each
- * other. */
+/* Module pairs, sorted so that pairs of the same two stacks are together, with the indices of their values in the data
+ * of the original list. Pairs within one stack are left out, because modules in one plane do not see each other. */
 struct lr_stack_order {
     lr_selection list;
-    int32_t *pairs;      /* owned; the memory of list.pairs */
+    int32_t *pairs;      /* owned; list.pairs uses this memory */
     int64_t *sources;    /* owned; [list] index of a pair's first value in the data */
-    int64_t num_sources; /* values of the original list's data */
+    int64_t num_sources; /* number of values in the original list's data */
 };
 lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const lr_selection *list,
                                      struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
-/* Writes zeros for the pairs that the sorted list leaves out. data: the values of the original list. */
+/* Writes zeros for the pairs that are not in the sorted list. data: the values of the original list. */
 lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const lr_selection *list, const lr_vector *data);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 
-/* Buffers for the module pairs list[range[0] .. range[1]-1], grouped by pairs of stacks. The list is in the order of
+/* Buffers for the module pairs list[range[0] .. range[1] - 1], grouped by pairs of stacks. The list is in the order of
  * struct lr_stack_order. */
 struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;
-    int64_t num_values; /* in stack order */
-    bool has_half_turn; /* true if the window also has the image of each pair after half a turn */
+    int64_t num_values; /* number of values, which are in the order of stacks */
+    bool has_half_turn; /* true if the window has the image of each pair after half a turn */
 };
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_selection *list, const int64_t range[2],
                                    struct lr_stack_buffers *buffers);
 
 /* --- windows of pairs --- */
 
-/* A window is the group of module pairs that a projection works on at one time. It holds their values on the device, in
- * the orders that the passes need. */
+/* A window is a group of module pairs whose values are on the device at the same time, in the orders that the passes
+ * need. */
 
 struct lr_window {
     struct lr_columns *columns;
     const lr_selection *list;
     struct lr_pair_window part;     /* the pairs of the window in the list */
-    int most_across, most_along;    /* most crystal pairs of a module pair, across and along the columns */
-    int most_stacked;               /* most crystal pairs of a pair of stacks, along the columns */
-    int64_t rounds, most_rounds;    /* loop rounds of a thread: estimate and limit */
-    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = in the list's order */
-    int64_t num_sources;            /* values of the data; 0 if sources is NULL */
+    int most_across, most_along;    /* largest number of crystal pairs of a module pair, across and along the columns */
+    int most_stacked;               /* largest number of crystal pairs of a pair of stacks, along the columns */
+    int64_t rounds, most_rounds;    /* number of loop rounds of a thread: estimate and limit */
+    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = values are in the list's
+                                       order */
+    int64_t num_sources;            /* number of values of the data; 0 if sources is NULL */
     struct lr_stack_buffers stacks; /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in the order of LORs and of columns */
-    struct gl_range lor_order;                    /* by_lor, or the data itself; no buffer if there are no values */
+    struct gl_range lor_order;                    /* by_lor, or the data themselves; no buffer if there are no values */
 };
 
-/* Begins a projection; lr_window_next then finds the first window. order: in exact mode receives the sorted pairs,
- * which the caller frees by lr_stack_order_finish. */
+/* Begins a projection. lr_window_next then finds the first window. order: in exact mode, receives the sorted pairs. The
+ * caller frees them by lr_stack_order_finish. */
 lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const lr_selection *list,
                           struct lr_stack_order *order);
 
-/* Moves to the next group of pairs whose values fit a buffer. Returns false if no pairs are left. */
+/* Moves to the next pairs whose values fit into a buffer. Returns false if no pairs are left. */
 bool lr_window_next(struct lr_window *window);
 
-/* Makes the buffers of the window. In exact mode the pairs are in the order of stacks. data: the values of the whole
- * list; NULL = a back-projection of ones. is_written: the projection writes the data later; false = the data are read
- * now. Values at the backend's place are bound without a copy if the driver allows it. */
+/* Makes the buffers of the window. In exact mode, pairs are in the order of stacks. data: values of the whole list;
+ * NULL = a back-projection of ones. is_written: true if the projection writes the data later, false if the data are
+ * read now. Values at the backend's place are bound without a copy if the driver allows this. */
 lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool is_written);
 
 /* Destroys the window's buffers. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Work of the columns method: projections, window by window; projections of single LORs, which are sorted so that
- * neighbouring threads have similar work; and matrix rows. Results have the same bits in every run. */
+ * Projections of the columns method, window by window; projections of single LORs, which are sorted so that
+ * neighbouring threads have similar work; matrix rows. Results have the same bits in every run. */
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/log.h"
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = LR_GROUP_SIZE }; /* threads of a workgroup that reorders values */
+enum { GROUP = LR_GROUP_SIZE }; /* number of threads of a workgroup that reorders values */
 
-/* Sizes of dispatches. A dispatch is large enough to fill a device, and short enough that a projection shows progress
- * and stops soon after a cancellation. */
+/* The sizes of dispatches. A dispatch is large enough to fill a device. It is also so short that progress is shown, and
+ * that the user can stop a projection soon. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 
-/* The number of a voxel's sample points, across the columns, that a thread visits in one dispatch. */
+/* The number of sample points of a voxel, across the columns, that a thread visits in one dispatch. */
 enum { POINTS_OF_A_PART = 4 };
 
 static const char lor_label[] = "LOR values in LOR order";
@@ -93,13 +93,13 @@ void lr_window_close(struct lr_window *window)
     window->lor_order = (struct gl_range){0};
 }
 
-/* The values of pair k of the list. */
+/* Returns the values of pair k of the list. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
     return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
 }
 
-/* Copies the values of the window's pairs to a buffer, one pair after another. */
+/* Copies the values of the window's pairs to a buffer, pair by pair. */
 static struct gl_buffer *collect_values(const struct lr_window *window, const lr_vector *data)
 {
     const int64_t count = window->part.num_values;
@@ -131,15 +131,15 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* True if the window has all pairs, and all values of the data fit into one buffer. */
+/* Returns true if the window has all pairs, and if all values of the data fit into one buffer. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
            window->num_sources <= window->columns->max_window;
 }
 
-/* Sets *values to the values of the window's pairs and returns true if these values are contiguous in the data. They
- * are in sampled mode, and in exact mode if the window is whole (is_whole). */
+/* If the values of the window's pairs are contiguous in the data, sets *values to them and returns true. They are
+ * contiguous in sampled mode, and in exact mode if the window has all pairs (is_whole). */
 static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
 {
     if (window->sources == NULL) {
@@ -160,8 +160,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
     window->pairs = lr_columns_upload_pairs(columns, window->list, range[0], range[1],
                                             exact && is_whole(window) ? window->sources : NULL);
 
-    /* Values in a buffer of the same device are bound without a copy if their offset satisfies the driver's
-     * alignment. */
+    /* Values in a buffer of the same device are bound without a copy, provided that the driver accepts their offset. */
     const bool follow = data != NULL && find_values(window, data, &values);
     if (follow && values.values == NULL) {
         const struct lr_vector_range found = lr_vector_gl_range(&values);
@@ -177,7 +176,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
         if (window->by_lor == NULL) return LR_FAILED;
     }
 
-    /* If LORs are interleaved, a forward projection leaves 0 in the values of LORs of other parts. */
+    /* In a forward projection with interleaved LORs, values of LORs of other parts stay 0. */
     if (exact) LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->by_column =
         lr_values_buffer(columns->ctx, exact ? "LOR values in stack order" : "LOR values in column order",
@@ -188,8 +187,8 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* --- passes --- */
 
-/* One dispatch: its workgroups, the numbers of its first workgroups, and, for a back-projection, the range of each
- * voxel's sample points across the columns that it visits. */
+/* One dispatch: the number of workgroups, the numbers of the first ones, and, for a back-projection, the range of each
+ * voxel's sample points (across the columns) to visit. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
@@ -244,17 +243,17 @@ static lr_status reorder(const struct lr_window *window, enum lr_columns_program
     return run_pass(window, which, &step);
 }
 
-/* A pass in several dispatches. Its workgroups are divided along one dimension, `divided`, in which there are
+/* A pass in several dispatches. Its workgroups are divided along one dimension, `divided`, in which their number is
  * `count`. */
 struct parts {
     enum lr_columns_program which;
     const char *what; /* text for the progress report */
-    int groups[3];    /* workgroups; 1 in the divided dimension */
+    int groups[3];    /* number of workgroups; 1 in the divided dimension */
     int divided;      /* the divided dimension, 1 or 2 */
-    int first;        /* index in step.first of the number of the first workgroup */
+    int first;        /* index in step.first where the number of the first workgroup is stored */
     int count;
-    int points;  /* back-projection: sample points of a voxel across the columns; forward projection: 1 */
-    int at_once; /* sample points that one dispatch visits */
+    int points;  /* back-projection: number of sample points of a voxel across the columns; forward projection: 1 */
+    int at_once; /* number of sample points that one dispatch visits */
 };
 
 static lr_status run_parts(const struct lr_window *window, const struct parts *parts)
@@ -289,7 +288,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     LR_TRY(lr_columns_start_projection(columns, true, false, false));
     LR_TRY(lr_window_open(window, data, true));
-    if (exact && columns->packed != NULL) { /* a thread then reads a voxel and its mirror images at the same time */
+    if (exact && columns->packed != NULL) { /* a thread then reads a voxel and its mirror images together */
         const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
         const struct step pack = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
         LR_TRY(run_pass(window, LR_COLUMNS_PACK, &pack));
@@ -310,7 +309,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     LR_TRY(run_parts(window, &parts));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
 
-    /* If the pass wrote to a buffer of the window, its values are copied to `data`. */
+    /* If the pass wrote to a buffer of the window, the values are copied to `data`. */
     lr_vector values;
     if (window->by_lor == NULL) return LR_OK;
     if (find_values(window, data, &values)) return lr_values_get(window->by_lor, 0, &values);
@@ -353,7 +352,7 @@ static lr_status back_window(struct lr_window *window, const lr_vector *data)
                                 .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART};
     LR_TRY(run_parts(window, &parts));
 
-    /* The pass leaves the sum in the first share, and zeros in the other shares. */
+    /* After this pass, the first share has the sum, and the other shares are 0. */
     const struct step sum = {.groups = {gl_groups_in_turn(lr_grid_num_voxels(columns->params.grid), GROUP), 1, 1}};
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &sum) : LR_OK;
 }
@@ -369,12 +368,12 @@ lr_status lr_columns_project(void *self, bool is_forward, const lr_selection *li
         LR_TRY(lr_columns_copy_image(columns, image, NULL, true));
     } else {
         gl_buffer_clear(columns->image, 0);
-        /* The program that writes the image to the caller's vector is started now, together with the others. */
+        /* The program that writes the image to the caller's vector is started together with the others. */
         if (image->values == NULL)
             LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
     }
     LR_TRY(lr_window_begin(&window, columns, list, &order));
-    /* The rounds of a back-projection are limited, because a thread visits all pairs of the window. */
+    /* A thread of a back-projection visits all pairs of the window, so the number of rounds is limited. */
     if (!is_forward) window.most_rounds = columns->most_rounds;
     while (status == LR_OK && lr_window_next(&window)) {
         status = is_forward ? forward_window(&window, data) : back_window(&window, data);
@@ -399,15 +398,15 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "the shaders' layout");
 
-/* The largest numbers of entries of a window and of workgroups of a dispatch. */
+/* The largest number of entries of a window, and of workgroups of a dispatch. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
 
 /* A projection of the LORs of a list, window by window. */
 struct lors {
     const lr_selection *list;
     bool is_forward;
-    float *values;                 /* NULL = a back-projection of ones */
-    const struct gl_buffer *image; /* input of forward; back adds to it */
+    float *values;                 /* NULL = the values are 1, for a back-projection */
+    const struct gl_buffer *image; /* input of a forward projection; a back-projection adds to it */
     int exponent;                  /* values are multiplied by 2^-exponent */
 };
 
@@ -447,7 +446,7 @@ static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
             lr_columns_program(columns, lors->is_forward ? LR_COLUMNS_LIST_FORWARD : LR_COLUMNS_LIST_BACK);
         status = list != NULL && pair_buffer != NULL && program != NULL ? LR_OK : LR_FAILED;
 
-        /* Each of several passes is short enough that a projection can be stopped. */
+        /* There are several passes, each so short that the user can stop the projection. */
         const bool small = gl_context_limits(columns->ctx)->small_batches;
         const int in_group = LR_GROUP_SIZE / LR_LIST_SHARE;
         const int64_t groups = small ? PART_GROUPS_SOFTWARE : PART_GROUPS / lr_columns_work_of_thread(columns) + 1;
@@ -480,9 +479,9 @@ static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
     return status;
 }
 
-/* A back-projection is repeated with larger exponents until no sum overflows. The first exponent is enough if the
- * elements of each point sum to less than 4. Probabilities sum to at most 1. Elements of sampled lines may sum to more
- * if the point is within one crystal's width of a face. */
+/* A back-projection is repeated with larger exponents until no sum overflows. The first exponent is large enough if the
+ * elements of each point sum to less than 4. Probabilities sum to at most 1; elements of sampled lines may sum to more
+ * if the point is nearer to a face than the width of a crystal. */
 lr_status lr_columns_project_lors(void *self, bool is_forward, const lr_selection *list, lr_vector *image,
                                   float *values)
 {
@@ -513,18 +512,18 @@ lr_status lr_columns_project_lors(void *self, bool is_forward, const lr_selectio
 
 /* --- matrix rows --- */
 
-/* A point as the shader reads it: two coordinates across the columns and one along them. Each coordinate is a float and
- * the rest after rounding. */
+/* A point in the form that the shader reads: two coordinates across the columns and one along them. Each coordinate is
+ * a float and the rest after rounding. */
 typedef float point_parts[3][2];
 
-/* The largest number of runs of consecutive module pairs. If more are needed, the last run also includes unwanted
- * pairs. */
+/* The largest number of runs of consecutive module pairs. If there are more, the last run also has pairs that are not
+ * wanted. */
 enum { MOST_RUNS = 64 };
 
 /* State of a call of lr_columns_read_rows. */
 struct listing {
     struct lr_columns *columns;
-    int runs[MOST_RUNS][2]; /* pairs begin .. end-1 */
+    int runs[MOST_RUNS][2]; /* pairs begin .. end - 1 */
     int num_runs;
     enum lr_columns_program which;
     struct gl_buffer *pairs;
@@ -539,7 +538,7 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-/* Lists the elements of some points with the pairs of all runs. One pass takes as many pairs as most_rounds allows. */
+/* Lists the elements of some points with the pairs of all runs. One pass has as many pairs as most_rounds allows. */
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;
@@ -549,7 +548,7 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
     for (int k = 0; k < listing->num_runs; k++) {
         const int *run = listing->runs[k];
         for (int pairs[2] = {run[0], run[0]}; pairs[0] < run[1]; pairs[0] = pairs[1]) {
-            /* `rounds` bounds the loop rounds of a thread of correspondence/columns/rows.comp. */
+            /* `rounds` is a limit for the loop rounds of a thread of correspondence/columns/rows.comp. */
             int64_t rounds = 0;
             if (columns->most_rounds == INT64_MAX) pairs[1] = run[1];
             while (pairs[1] < run[1] && (pairs[1] == pairs[0] || rounds <= columns->most_rounds)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parts that all passes of the columns method share: programs, the check that the device has ended no loop early, the
- * scanner and images. */
+ * Parts that all passes of the columns method share: programs, the check that the device has ended no loop too early,
+ * the scanner, and images. */
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/hash.h"
@@ -90,7 +90,7 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
     return LR_OK;
 }
 
-/* Programs that take longest to build are started first. */
+/* The programs that take longest to build are started first. */
 lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity, bool has_images)
 {
     const enum lr_columns_program lists[4][3] = {
@@ -104,8 +104,8 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
     return start(columns, lists[which], counts[which]);
 }
 
-/* Starts programs. If batches are small, each window decides if a back-projection uses images after half a turn.
- * Programs for these images are then started later. */
+/* Starts programs. On devices with small batches, each window decides if a back-projection uses images after half a
+ * turn, so the programs for them are started later. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
@@ -217,7 +217,7 @@ double lr_columns_nearest_mm(const struct lr_columns *columns)
     double nearest_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *normal = scanner->modules[m].normal;
-        double centre[3], height = 0.0; /* height: of the grid's nearest corner above the module's plane */
+        double centre[3], height = 0.0; /* height of the grid's nearest corner over the module's plane */
         lr_scanner_detection_centre(scanner, m, centre);
         for (int k = 0; k < 3; k++) {
             const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
@@ -242,8 +242,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
 
-        /* If half a turn maps an earlier module to module m, m gets the earlier module's numbers after half a turn. The
-         * numbers of both then have the same bits. */
+        /* If module m is the image of an earlier module after half a turn, its numbers are those of the earlier module
+         * after half a turn. The numbers of both then have the same bits. */
         int image = 0;
         while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
                stacks->place_of[image] != stacks->place_of[m])
@@ -265,8 +265,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m].step_around = own.step_around;
     }
 
-    /* True if all modules of a stack have the same position around the scanner. Passes then find a LOR's angle from its
-     * crystals across the columns. */
+    /* True if all modules of a stack have the same position around the scanner. Passes can then find the angle of a LOR
+     * from its crystals across the columns. */
     columns->has_angles = true;
     for (int m = 0; m < count && columns->has_angles; m++) {
         const int stack = stacks->stack_of[m];
@@ -279,7 +279,7 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
     return buffer;
 }
 
-/* The number of sample points of a voxel above which dispatches are shortened. */
+/* If voxels have more sample points than this, dispatches are made shorter. */
 enum { FEW_POINTS = 64 };
 
 int lr_columns_work_of_thread(const struct lr_columns *columns)
@@ -294,7 +294,7 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns)
     columns->modules = upload_modules(columns);
     if (columns->modules == NULL) return LR_FAILED;
 
-    /* Lists the coordinates of sample points along each axis. Each coordinate is two floats. */
+    /* The coordinates of sample points are listed axis by axis. Each coordinate is two floats. */
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
     const int num_along = lr_columns_num_points(columns, columns->axis);
     int64_t count = num_along;
@@ -307,8 +307,8 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
-    /* The last part has the axial coordinates relative to the middle. Passes over single points do not read this table;
-     * for them, `difference` of the shaders computes the same bits. */
+    /* The last part of the table has the axial coordinates relative to the middle. Passes over single points do not
+     * read this table; `difference` of the shaders computes the same bits for them. */
     for (; next < count; next++) {
         const float leading = points[next - num_along][0] - origin[0];
         const float trailing = points[next - num_along][1] - origin[1];
@@ -330,7 +330,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
     const int *stack_of = columns->stacks->stack_of;
     struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
     if (pairs == NULL) return NULL;
-    /* The primary of a pair in exact mode is the module of the stack with the lower number. */
+    /* In exact mode, the primary of a pair is the module of the stack with the lower number. */
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {
@@ -385,7 +385,7 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
 
 /* --- images --- */
 
-/* Copies an image between the grid's order and the order of columns. to_columns: direction of the copy. */
+/* Copies an image between the grid's order and the order of columns. to_columns: true = into the order of columns. */
 static void reorder_image(const struct lr_columns *columns, float *grid_order, float *column_order, bool to_columns)
 {
     const int *size = columns->params.grid->size;
@@ -433,7 +433,7 @@ static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *i
     const int64_t alignment = gl_context_limits(columns->ctx)->storage_alignment;
     const int64_t aligned = range.offset / alignment * alignment;
     const int *size = columns->params.grid->size;
-    const int order[3] = {columns->axis, columns->across[0], columns->across[1]}; /* axes, fastest first */
+    const int order[3] = {columns->axis, columns->across[0], columns->across[1]}; /* axes, the fastest first */
     struct order_pass uniforms = {0};
     uint32_t stride = 1;
     for (int k = 0; k < 3; k++) {

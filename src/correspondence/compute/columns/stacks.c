@@ -52,7 +52,7 @@ static bool same_cells(const lr_module *a, const lr_module *b)
     return same;
 }
 
-/* True if two modules have equal crystals and equal orientations and are on one line along the columns. */
+/* Returns true if two modules have equal crystals and orientations, and are on one line along the columns. */
 static bool belong_together(const struct lr_columns *columns, int a, int b)
 {
     const lr_module *one = &columns->params.scanner->modules[a];
@@ -60,7 +60,7 @@ static bool belong_together(const struct lr_columns *columns, int a, int b)
     double from[3], to[3];
     lr_scanner_detection_centre(columns->params.scanner, a, from);
     lr_scanner_detection_centre(columns->params.scanner, b, to);
-    const double same = 1.0 - 1e-12; /* smallest cosine between directions that count as equal */
+    const double same = 1.0 - 1e-12; /* if the cosine between two directions is above this, they count as equal */
     return same_cells(one, other) && vec_dot(one->u, other->u) > same && vec_dot(one->v, other->v) > same &&
            vec_dot(one->normal, other->normal) > same &&
            fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
@@ -75,7 +75,7 @@ static double middle_of_stack(const struct lr_columns *columns, const struct lr_
     return along(columns, stacks->first[stack]) + (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
-/* True if two vectors are opposite across the columns and equal along them. */
+/* Returns true if two vectors are opposite across the columns and equal along them. */
 static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
 {
     return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
@@ -128,7 +128,7 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
             fabs(module->normal[axis]) < 1e-9 && fmax(fabs(module->u[axis]), fabs(module->v[axis])) > 1.0 - 1e-9;
         if (stacks->stack_of[m] >= 0 || !is_along) continue;
 
-        /* Collects module m and all modules that belong to it and have no stack yet, in ascending order along the
+        /* Module m and all modules that belong to it and have no stack yet are collected, in ascending order along the
          * columns. */
         int count = 0;
         for (int other = m; other < num_modules; other++) {
@@ -145,7 +145,7 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         for (int k = 2; k < count && is_even; k++)
             is_even = !(fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm);
 
-        /* Modules at uneven distances form one stack each. */
+        /* Modules with uneven distances become stacks of one module each. */
         const int modules = is_even ? count : 1;
         for (int begin = 0; begin < count; begin += modules) {
             const int stack = stacks->num_stacks++;
@@ -161,8 +161,8 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
     }
     free(members);
 
-    /* Images after half a turn are used if there are at least three stacks. Two stacks form one pair, which is its own
-     * image. */
+    /* Images after half a turn are used if there are at least three stacks. Two stacks are a single pair, which is its
+     * own image. */
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     stacks->are_mirrored = true;
 
@@ -198,8 +198,8 @@ static int cells_along(const struct lr_columns *columns, int stack)
     return columns->stacks->count[stack] * counts[1];
 }
 
-/* The position of the two extra cells beyond a stack's ends, mm. No real cell is as far away, and the number is exact
- * in float. */
+/* The position of two extra cells beyond the ends of a stack, mm. Real cells are nearer, and a float holds this number
+ * exactly. */
 static const double far_cell_mm = 1e7;
 
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
@@ -215,7 +215,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
     float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
     if (middles == NULL) return NULL;
     for (int stack = 0; stack < stacks->num_stacks; stack++) {
-        /* Positions are computed from the middle of the stack, so that mirror images differ only in sign. */
+        /* Positions are relative to the middle of the stack, so that mirror images differ only in sign. */
         const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
         const int axis = fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
         const int in_module = module->crystals[axis], cells = cells_along(columns, stack);
@@ -239,10 +239,10 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 
 /* --- pairs of stacks --- */
 
-/* The two stacks of a module pair, a <= b. */
+/* The stacks a <= b of the modules of a pair. */
 struct stack_key {
     int a, b;
-    bool swapped; /* true if the module with the lower number is in b */
+    bool swapped; /* true if the module with the lower number belongs to b */
 };
 
 static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
@@ -371,7 +371,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_se
             num_values += crystals[0] * crystals[1];
         }
 
-        /* The bit number must agree with is_present() of shaders/correspondence/columns/forward_exact.comp. */
+        /* The number of this bit must agree with is_present() of shaders/correspondence/columns/forward_exact.comp. */
         const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
         const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
         pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);
@@ -381,7 +381,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_se
                                            .swapped = key.swapped};
     }
 
-    /* Finds the image of each pair after half a turn. The keys are in ascending order, because the list's pairs are. */
+    /* Finds the image of each pair after half a turn. The keys are in ascending order, like the pairs of the list. */
     buffers->has_half_turn = has_memory && stacks->has_half_turn;
     for (int k = 0; k < num_pairs; k++) pairs[k].image = LR_NONE;
     for (int k = 0; stacks->has_half_turn && k < num_pairs; k++) {

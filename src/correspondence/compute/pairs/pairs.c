@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The pairs method: the scanner and the image as its programs read them, projections by windows, and the functions of
- * struct lr_method. */
+ * The pairs method: the scanner and the image in the form that its programs read, projections by windows, and the
+ * functions of struct lr_method. */
 #include "correspondence/compute/pairs/pairs.h"
 
 #include "base/log.h"
@@ -56,11 +56,11 @@ struct module_pair {
     uint32_t i, j, first, mask;
 };
 
-/* The angular size, in radian, above which shaders/correspondence/pairs/pairs.glsl divides a crystal. */
+/* If a crystal looks larger than this, in radian, shaders/correspondence/pairs/pairs.glsl divides it. */
 static const double largest_part = 0.03;
 
-/* The program without HORIZON needs every part of a module to be at least this much farther than the point along the
- * normal of the other module, mm. */
+/* The program without HORIZON needs every part of a module to be at least this much higher than the point over the
+ * plane of the other module, mm. */
 static const double least_rise_mm = 1e-3;
 
 /* Finds the smallest and the largest height of the grid's box over a module's plane, mm. */
@@ -84,7 +84,7 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
     double heights[2];
     grid_heights(pairs, module, heights);
 
-    /* Compares the smallest height of the other module over the plane of `module` with the grid's largest height. */
+    /* The smallest height of the other module over the plane of `module` is compared with the grid's largest height. */
     const lr_scanner *scanner = pairs->params.scanner;
     const double *normal = scanner->modules[module].normal;
     const lr_module *box = &scanner->modules[other];
@@ -98,7 +98,7 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
            least_rise_mm;
 }
 
-/* Uploads modules and masks, which do not depend on the window, and finds the defines for the programs. */
+/* Uploads modules and masks, which are the same for all windows, and finds the defines of the programs. */
 static lr_status upload_scene(struct lr_pairs *pairs)
 {
     const lr_scanner *scanner = pairs->params.scanner;
@@ -107,7 +107,7 @@ static lr_status upload_scene(struct lr_pairs *pairs)
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         if (!pairs->may_be_near) {
-            /* The crystals of the farther module decide, so the larger of the two heights is used. */
+            /* The crystals of the farther module decide; this module is at the larger of the two heights. */
             const double *face_i = scanner->modules[i].face_mm, *face_j = scanner->modules[j].face_mm;
             double on_i[2], on_j[2];
             grid_heights(pairs, i, on_i);
@@ -186,20 +186,20 @@ void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
     pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
 }
 
-/* A window of module pairs. Their values are on the device at the same time. */
+/* A window: module pairs whose values are on the device at the same time. */
 struct window {
     struct lr_pairs *pairs;
-    struct lr_pair_window part; /* part of the list */
-    struct gl_buffer *modules;  /* the pairs of modules */
+    struct lr_pair_window part; /* pairs of the list */
+    struct gl_buffer *modules;  /* the module pairs on the device */
     const struct gl_buffer *values;
     float fixed_scale;
 };
 
-/* A work group has a cube of voxels with this edge (shaders/correspondence/pairs/scene.glsl). */
+/* A work group has a cube of voxels. This is the length of its edge (shaders/correspondence/pairs/scene.glsl). */
 enum { BLOCK = 4 };
 
-/* The largest number of elements of a dispatch. An element takes about 1e-11 s on a large device. A projection thus
- * shows progress, and stops soon after a cancellation. */
+/* The largest number of elements of a dispatch. A large device needs about 1e-11 s for an element. With this limit, a
+ * projection shows progress, and the user can stop it soon. */
 static const double most_elements = 2e10;
 
 /* The approximate number of elements of a point per crystal of the farther module. */
@@ -222,7 +222,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
     lr_status status = LR_OK;
     gl_stopwatch_begin(pairs->watch);
     for (int begin = 0, end; status == LR_OK && begin < count; begin = end) {
-        /* A dispatch takes several pairs, or some slabs of one pair that has too many elements. */
+        /* A dispatch has several pairs, or, of a pair with too many elements, some slabs. */
         double elements = 0.0, slab_elements = 0.0;
         for (end = begin; end < count && (end == begin || (!small && elements < most_elements)); end++) {
             const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end);
@@ -263,7 +263,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    /* Only software renderers end loops early, so the host does not wait for other devices. */
+    /* Only software renderers end loops too early, so the host does not wait for other devices. */
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
@@ -277,8 +277,8 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 
 /* --- projections --- */
 
-/* Projects forward to the values of a window. Deterministic sums are in fixed point with the scale `exponent`. They are
- * repeated with larger exponents until no sum overflows. */
+/* Projects forward to the values of a window. In deterministic mode, sums are in fixed point with the scale `exponent`,
+ * and are repeated with larger exponents until no sum overflows. */
 static lr_status forward_window(struct window *window, int exponent, lr_vector *values)
 {
     struct lr_pairs *pairs = window->pairs;
@@ -305,7 +305,7 @@ static lr_status forward_window(struct window *window, int exponent, lr_vector *
     return LR_OK;
 }
 
-/* values: NULL = all values are 1. */
+/* values NULL = all values are 1. */
 static lr_status back_window(struct window *window, const lr_vector *values)
 {
     static const float one = 1.0f;
@@ -323,7 +323,7 @@ static lr_status back_window(struct window *window, const lr_vector *values)
     return status;
 }
 
-/* If results must be deterministic, the image is on the host. */
+/* In deterministic mode, the image is on the host. */
 static lr_status project(void *self, bool is_forward, const lr_selection *list, lr_vector *image, lr_vector *data)
 {
     struct lr_pairs *pairs = self;
@@ -348,7 +348,7 @@ static lr_status project(void *self, bool is_forward, const lr_selection *list, 
                                 : back_window(&window, data != NULL ? &values : NULL);
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
-        (void)gl_stopwatch_total(pairs->watch); /* waits, so that only one window's buffers are in memory */
+        (void)gl_stopwatch_total(pairs->watch); /* waits, so that the buffers of only one window are in memory */
     }
     LR_TRY(lr_pairs_check_finished(pairs));
     return is_forward ? LR_OK : lr_values_get(pairs->image, 0, image);
@@ -399,17 +399,17 @@ static lr_status project_lors(void *self, bool is_forward, const lr_selection *l
 
 /* --- matrix rows --- */
 
-/* A point as the shader's dvec4. */
+/* A point in the form of the shader's dvec4. */
 typedef double point_place[4];
 
-/* The largest number of pairs of a dispatch. Every device allows as many groups along a dimension. */
+/* The largest number of pairs of a dispatch. Every device allows so many groups along a dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
 /* The state of a call of read_rows. */
 struct listing {
     struct lr_pairs *pairs;
     enum lr_pairs_program which;
-    struct gl_buffer *modules; /* all pairs of modules */
+    struct gl_buffer *modules; /* all module pairs on the device */
 };
 
 static void place_point(void *user, const double point_mm[3], void *point)

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Projections over module pairs in any orientation, pair by pair, in exact mode: docs/method/correspondence.md, "Tilted
- * pairs". Back-projections gather in each voxel, and have the same bits in every run. Forward projections add to LORs
- * in any order, or in fixed point if results must be deterministic. */
+ * pairs". In a back-projection, each voxel adds up its own sum, with the same bits in every run. Forward projections
+ * add to LORs in any order or, in deterministic mode, in fixed point. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
 #define LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
 
@@ -24,29 +24,29 @@ enum lr_pairs_program {
 struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
-    bool may_be_near;       /* a crystal may look so large from a point that it must be divided */
-    /* True if part of a module may be invisible from a point through the plane of the other module, because this part
-     * lies no higher over that plane than the point. */
+    bool may_be_near;       /* true if a crystal may look so large from a point that it must be divided */
+    /* True if the plane of a module may hide a part of the other module from a point. A part is hidden if its height
+     * over this plane is not above that of the point. */
     bool meets_horizon;
-    int64_t max_window; /* values */
+    int64_t max_window; /* number of values */
     struct gl_buffer *modules;
     struct lr_scene_masks masks;
-    struct gl_buffer *image; /* in the grid's order: input or output */
+    struct gl_buffer *image; /* input or output, in the grid's order */
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* each is started at first use */
     struct lr_merge_programs merge;                     /* each is started at first use */
     struct gl_stopwatch *watch;                         /* not owned; times the projections */
 };
 
-/* Creates the method. It serves exact mode if no module hides another, and if there is no attenuation and no
- * penetration along lines. The context is current in this call and in those below. errors: NULL, logged. */
+/* Creates the method. It can do exact mode if no module hides another, and if there is no attenuation and no
+ * penetration along lines. The context must be current in this call and in those below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
-/* Returns a program, which is started at first use. errors: NULL, logged. */
+/* Returns a program, and starts it at its first use. errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
-/* errors: LR_USAGE, logged, if the device has ended a loop early. */
+/* errors: LR_USAGE, logged, if the device has ended a loop too early. */
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
 
 /* --- scene --- */
@@ -61,10 +61,10 @@ struct lr_pairs_pass {
 };
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 
-/* Uploads the module pairs list[begin .. end-1]. Their values are counted from the first value of pair `begin`. */
+/* Uploads the module pairs list[begin .. end - 1]. Their values are counted from the first value of pair `begin`. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const lr_selection *list, const int64_t range[2]);
 
-/* The uniforms that all passes share. The caller sets the pass's range and list. */
+/* Returns the uniforms that all passes share. The caller sets the pass's range and list. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
 
 /* Binds modules and masks to a pass. */

@@ -25,7 +25,7 @@ struct visit_pass {
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
-/* Starts to build the program of a pass if it has not been started. */
+/* Starts to build the program of a pass, unless this has been done. */
 static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"correspondence/points/forward.comp", "correspondence/points/back.comp",
@@ -87,7 +87,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* Software renderers end long loops early without an error. The shader sets this flag if it notices. */
+    /* Software renderers end long loops too early, without an error. If the shader notices this, it sets this flag. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -115,8 +115,8 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
 /* The arguments of project_batch. */
 struct projection {
     struct lr_points *points;
-    struct lr_points_output output; /* LOR values: the output of a forward pass, or the input of a back pass */
-    const struct gl_buffer *voxels; /* the image of a back-projection; NULL in a forward projection */
+    struct lr_points_output output; /* LOR values: the output of a forward pass, the input of a back pass */
+    const struct gl_buffer *voxels; /* the image of a back-projection; NULL for a forward projection */
 };
 
 static lr_status project_batch(void *user, const struct lr_batch *batch)
@@ -143,7 +143,7 @@ static lr_status add_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Always projects all pairs. Vectors are on the host. */
+/* Projects all pairs; there are no parts. Vectors are on the host. */
 static lr_status project(void *self, bool is_forward, const lr_selection *part, lr_vector *image, lr_vector *values)
 {
     struct lr_points *points = self;
@@ -185,30 +185,30 @@ static lr_status project(void *self, bool is_forward, const lr_selection *part, 
 
 /* --- matrix rows --- */
 
-/* One entry of the list, as shaders/correspondence/points/rows.comp writes it. */
+/* An entry of the list, as written by shaders/correspondence/points/rows.comp. */
 struct entry {
     uint32_t image, lor;
     float weight;
-    uint32_t thread; /* thread of the group */
+    uint32_t thread; /* number of the thread in its group */
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* A list has a head of HEAD_BYTES with its count, and room for ROOM elements per crystal of the primary. A crystal has
- * fewer elements if the opposite crystals are larger, and may have more if they are far smaller. */
+/* A list has a head of HEAD_BYTES with the number of elements, and room for ROOM elements per crystal of the primary. A
+ * crystal has fewer elements if the opposite crystals are larger, and may have more if they are much smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* The list's room for elements per line, if there is penetration. A line has an element for each pair of crystals that
- * may stop the photons, with a few crystals at either end. */
+/* The number of elements per line for which the list has room, if there is penetration. A line has an element for each
+ * pair of crystals that may stop the photons, and crosses a few crystals at each end. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of a call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* its batches have at most as many images as the list is expected to have room for */
+    struct lr_plan *plan; /* batches have at most as many images as the list probably has room for */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
-    int64_t capacity;      /* entries */
+    int64_t capacity;      /* room of the list, in entries */
     struct entry *entries; /* [capacity], in the order of the device's list */
     struct entry *sorted;  /* [capacity], sorted by image */
     uint32_t *image_begin; /* [max_images + 1] */
@@ -235,8 +235,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
-        /* Several threads find the same LOR. Its elements are sorted by thread, so that the order of their sum does not
-         * depend on which thread was first. */
+        /* Several threads find the same LOR. Elements of a LOR are sorted by thread, so that they are always added up
+         * in the same order. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
@@ -247,7 +247,7 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     }
 
     /* Sorts by image, and keeps the order within each image. Without penetration, all elements of a LOR come from one
-     * thread, so that their order and their sum have the same bits in every run. */
+     * thread. Their order, and the bits of their sum, are therefore the same in every run. */
     uint32_t *first = listing->image_begin;
     memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
     for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;
@@ -278,7 +278,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     const struct lr_plan *plan = points->plan;
     const lr_scanner *scanner = points->params.scanner;
 
-    /* The list's room for elements of one image. */
+    /* The room for the elements of one image is found first. */
     int64_t largest = 1; /* largest number of crystals of a module */
     for (int m = 0; m < scanner->num_modules; m++) {
         const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
@@ -288,7 +288,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
                              ? ROOM_PER_LINE * lr_penetration_most_lines(scanner, points->params.rays)
                              : ROOM * largest;
 
-    /* The largest number of images of a batch, as far as the rows need it. */
+    /* A batch never has more images than the rows need. */
     const int64_t modules = scanner->num_modules;
     const int64_t asked = (rows->end - rows->begin) * lr_rows_per_row(rows);
     const int64_t images = asked < plan->max_images / modules ? (asked > 0 ? asked : 1) * modules : plan->max_images;
@@ -328,7 +328,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
 
 /* --- life --- */
 
-/* The number of images of a batch. As many images have enough groups of threads to keep a device busy. */
+/* The number of images of a batch: enough groups of threads to keep a device busy. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
 void *lr_points_create(const struct lr_method_params *given)
@@ -387,7 +387,7 @@ void lr_points_destroy(void *self)
 
 /* --- the method --- */
 
-/* Deterministic forward projections are computed from rows. */
+/* In deterministic mode, forward projections are computed from rows. */
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merging by hash tables (shaders/correspondence/rows/collect.comp) and by a radix sort that begins with the least
- * significant digit. */
+ * Merging by hash tables (shaders/correspondence/rows/collect.comp) and by a radix sort from the least significant
+ * digit on. */
 #include "correspondence/compute/rows/merge.h"
 
 #include "base/log.h"
@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SHARE_SLOTS: number of slots of a table that a thread reads. COLLECT_GROUPS: largest number of groups that put listed
- * elements into tables. */
+/* SHARE_SLOTS: number of slots of a table that one thread reads. COLLECT_GROUPS: largest number of groups that put
+ * elements of the list into tables. */
 enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
-/* PLACE_THREADS: largest number of threads that turn numbers into positions. LEAST_NUMBERS: smallest number of numbers
- * for each of these threads. */
+/* PLACE_THREADS: largest number of threads that turn numbers into positions. LEAST_NUMBERS: each of these threads has
+ * at least so many numbers. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* MOST_VALUES: largest number of values that a thread adds up. LEAST_GATHERED: number of slots that a thread reads even
- * beyond this limit. The limit gives threads similar run times, and keeps loops far below the number of rounds after
- * which software renderers end them. */
+/* MOST_VALUES: largest number of values that one thread adds up. LEAST_GATHERED: number of slots that a thread reads
+ * even if it exceeds this limit. With the limit, threads have similar run times, and loops have far fewer rounds than
+ * software renderers allow. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
-/* The alignment of ranges of buffers, bytes. Every device accepts it, and it is a multiple of the host's cache
+/* The alignment of ranges of buffers, bytes. All devices accept this value, and it is a multiple of the host's cache
  * lines. */
 enum { ALIGNMENT = 256 };
 
@@ -37,8 +37,8 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* `define` is the define of a program; NULL = none. The define is REPEATS instead if `repeats` is set and a LOR may be
- * listed several times. */
+/* `define`: the define of a program; NULL = none. If `repeats` is true and a LOR may be listed several times, the
+ * define is REPEATS instead. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -80,8 +80,8 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* The size of half a list, bytes. Half a list has room for all merged elements, because they are half as large as
- * listed elements. */
+/* Returns the size of half a list, bytes. It has room for all merged elements, because they are half as large as listed
+ * elements. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -125,7 +125,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* The number of slots of a row's table in a part of `num_points` points. It is a power of two. */
+/* Returns the number of slots of a row's table for a part of `num_points` points, a power of two. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -205,7 +205,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
     return gl_pass_run(merge->ctx, &pass);
 }
 
-/* Replaces each of the first `count` numbers of merge->places by the sum of all earlier numbers. */
+/* Replaces each of the first `count` numbers of merge->places by the sum of the numbers before it. */
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
@@ -215,7 +215,7 @@ static lr_status make_places(const struct lr_merge *merge, int64_t count)
     return run(merge, LR_MERGE_PLACE, &block, 0);
 }
 
-/* The number of passes of the sort: one per digit. */
+/* Returns the number of passes of the sort, one for each digit. */
 static int num_digits(const struct lr_merge *merge)
 {
     int digits = 0;
@@ -238,7 +238,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     block.num_shares = (uint32_t)rows * block.row_shares;
     while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
 
-    /* Empties the tables. Then one pass puts the listed elements into them. */
+    /* The tables are emptied, then filled with the listed elements. */
     const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * rows};
     const struct gl_buffer_range values = {.to = merge->values,
                                            .bytes = 8 + value_bytes(merge) * slots * part->num_points};
@@ -247,7 +247,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
     LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
 
-    /* Writes the elements of the tables to their rows, in any order. */
+    /* The elements of the tables are written to their rows, in any order. */
     struct block gathering = block;
     while (gathering.share > LEAST_GATHERED && gathering.share * gathering.num_points > MOST_VALUES) {
         gathering.share /= 2;
@@ -258,7 +258,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     LR_TRY(make_places(merge, gathering.num_shares));
     LR_TRY(run(merge, LR_MERGE_GATHER, &gathering, 0));
 
-    /* Sorts the rows by stable passes, one for each digit. */
+    /* The rows are sorted by one stable pass for each digit. */
     for (int digit = 0; digit < num_digits(merge); digit++) {
         const int to = 1 - digit % 2;
         block.shift = (uint32_t)(digit * LR_SORT_BITS);
@@ -288,7 +288,7 @@ void lr_host_merge_finish(struct lr_host_merge *merge)
 }
 
 /* Merges rows. The elements of a point are in the order in which its thread listed them. Points are added in ascending
- * order, so that sums are the same in every run. */
+ * order. The sums are therefore the same in every run. */
 static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct merging *merging = user;
@@ -307,7 +307,7 @@ static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
         }
         if (status == LR_OK && last - first == per_row)
             status = lr_elements_merge(elements, merging->list->num_lors, merge->log);
-        if (status != LR_OK) elements->count = -1; /* marks a failure that has been logged */
+        if (status != LR_OK) elements->count = -1; /* marks a failure, which has been logged */
     }
 }
 
@@ -333,7 +333,7 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
 
     LR_TRY(gl_buffer_read(list->list, LR_LIST_HEAD_BYTES, count * LR_LIST_ELEMENT_BYTES, merge->listed));
 
-    /* The sort by point keeps the order of each point's elements. */
+    /* Elements are sorted by point; elements of one point keep their order. */
     int64_t *begin = merge->begin;
     const uint32_t first = (uint32_t)part->first_point;
     memset(begin, 0, ((size_t)part->num_points + 1) * sizeof(*begin));
@@ -350,9 +350,9 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
 
 /* ---- delivery ---- */
 
-/* Numbers of elements that fit into the host's caches. MOST_AT_ONCE: elements that are converted together, unless one
- * row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block, which its receiver
- * converts on its own threads. */
+/* Numbers of elements that fit into the host's caches. MOST_AT_ONCE: elements that are converted together, unless a
+ * single row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block, which the receiver
+ * of the block converts on its own threads. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 /* Elements to be converted. */
@@ -399,7 +399,7 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Delivers the carried row after its last part has arrived. */
+/* Delivers the row that was carried over, after its last part has arrived. */
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -483,15 +483,15 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 
 /* --- receiving --- */
 
-/* The number of elements is not known yet when a copy to the host is queued. It is estimated from the previous part. If
- * the estimate is too small, all elements are copied again. */
+/* When a copy to the host is queued, the number of elements is not known yet. It is estimated from the previous part.
+ * If the estimate is too small, all elements are copied again. */
 
 void lr_receiver_close(struct lr_receiver *receiver)
 {
     for (int k = 0; k < 2; k++) gl_readback_finish(&receiver->readbacks[k]);
 }
 
-/* The offset of the elements in a readback, which begins with the tally, bytes. */
+/* Returns the offset of the elements in a readback, bytes. The tally is in front of them. */
 static int64_t elements_offset(int num_rows)
 {
     return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -502,12 +502,12 @@ static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge
 {
     struct gl_readback *readback = &receiver->readbacks[receiver->current];
     const struct gl_buffer_range tally = {.from = merge->tally, .bytes = lr_merge_tally_bytes(num_rows)};
-    /* The last pass of the sort left the elements of all rows in one half of the list, one row after the other. */
+    /* After the last pass of the sort, the elements of all rows are in one half of the list, row by row. */
     const struct gl_buffer_range elements = {.from = merge->list,
                                              .from_offset = num_digits(merge) % 2 * half_list_bytes(merge),
                                              .to_offset = elements_offset(num_rows),
                                              .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
-    /* A readback that has to grow gets a quarter more than it needs, because later parts may be larger. */
+    /* If a readback has to grow, it gets a quarter more than needed, because later parts may be larger. */
     const int64_t bytes = elements.to_offset + elements.bytes;
     readback->ctx = receiver->ctx;
     readback->label = "received matrix rows";

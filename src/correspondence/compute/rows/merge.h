@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Merging of lists of elements into rows, on the device. Each row has a table of LORs, with one value for each of its
- * points. Values are summed over the points, in the order of the points, and then sorted by LOR. Rows have the same
+ * points. The values of a LOR are added up in the order of the points, and LORs are then sorted. Rows have the same
  * bits in every run. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
 #define LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
@@ -23,7 +23,7 @@ enum lr_merge_program {
     LR_NUM_MERGE_PROGRAMS
 };
 
-/* Each program is built at its first use. The caller zero-initialises the struct. */
+/* Each program is built at its first use. The caller sets the struct to zero before. */
 struct lr_merge_programs {
     struct gl_program *list[LR_NUM_MERGE_PROGRAMS];
 };
@@ -41,31 +41,32 @@ struct lr_merge {
     const lr_log *log;
     struct lr_merge_programs *programs; /* not owned; shared by merges with the same `repeats` */
     bool list_only;                     /* the host merges */
-    bool repeats;                       /* a LOR may be listed several times for a point; its weights then sum to
-                                         * less than 4 */
+    bool repeats;                       /* true if a LOR may be listed several times for a point; its weights then sum
+                                         * to less than 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a part */
-    int64_t slots;    /* slots of a row's table, a power of two; fewer if the device lacks memory for the tables */
+    int64_t slots;    /* number of slots of a row's table, a power of two; smaller if the device has too little memory
+                       * for the tables */
     int64_t capacity; /* room of the list, in elements */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
 };
 
-/* Starts the programs and makes the buffers. The caller sets the members before all_slots, zeroes the rest, and calls
- * lr_merge_finish even after an error. errors of this function and those below: LR_FAILED, logged. */
+/* Starts the programs and makes the buffers. The caller sets the members before all_slots, and the others to zero, and
+ * calls lr_merge_finish even after an error. errors of this function and those below: LR_FAILED, logged. */
 lr_status lr_merge_open(struct lr_merge *merge);
 void lr_merge_finish(struct lr_merge *merge);
 
-/* The bytes that each point needs on the device. The caller has set repeats, per_row and slots. */
+/* Returns how many bytes each point needs on the device. The caller sets repeats, per_row and slots before. */
 int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point);
 
 /* Makes the list larger. Its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. *fits is false if the part must have fewer points. A single row fits whenever the
- * device's buffers have room for its table. A row that is merged in parts has other last bits in its sums. This rule
- * makes the choice of parts independent of the order of the row's elements. */
+/* Makes the tables of rows larger. *fits becomes false if the part must have fewer points. A single row fits if the
+ * device's buffers have room for its table, whatever the order of its elements. This matters because the sums of a row
+ * that is merged in parts have other last bits. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
 /* The points of a list: points of whole rows, or some points of one row. */
@@ -74,14 +75,14 @@ struct lr_merge_part {
     int first_point; /* number of the first point */
 };
 
-/* The result of a merge. Elements are missing if `listed` exceeds the list's capacity, or if there are misfits. */
+/* The result of a merge. If `listed` exceeds the room of the list, or if there are misfits, elements are missing. */
 struct lr_merge_tally {
-    uint32_t listed;   /* elements */
-    uint32_t misfits;  /* elements that found no room in the tables */
-    uint32_t starts[]; /* [rows + 1] number of each row's first element, and the end of the last row */
+    uint32_t listed;   /* number of listed elements */
+    uint32_t misfits;  /* number of elements for which tables had no room */
+    uint32_t starts[]; /* [rows + 1] number of each row's first element; at the end, the number of elements */
 };
 
-/* The number of rows to which the points of a part belong. */
+/* Returns the number of rows of a part's points. */
 int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
@@ -92,9 +93,9 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
 
 /* --- by the host --- */
 
-/* Merging on the host, for devices that are the processor itself: there shaders would take several times as long. */
+/* Merging on the host, for devices that are the processor itself, where shaders would take several times as long. */
 
-/* An element in a list. */
+/* An element of a list. */
 struct lr_listed {
     uint32_t point, lor;
     float weight;
@@ -102,7 +103,7 @@ struct lr_listed {
 };
 _Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
 
-/* The caller sets threads and log, and zeroes the rest. */
+/* The caller sets threads and log, and the other members to zero. */
 struct lr_host_merge {
     int threads;
     const lr_log *log;
@@ -115,47 +116,47 @@ struct lr_host_merge {
 };
 void lr_host_merge_finish(struct lr_host_merge *merge);
 
-/* Waits for list->list, and merges it into merge->rows. If the part is some points of one row, its elements are only
- * sorted by point. If more elements were listed than the list has room for, no rows are made. errors: LR_FAILED,
- * logged. */
+/* Waits for list->list, and merges it into merge->rows. If the part has only some points of one row, elements are only
+ * sorted by point. If the list had too little room for all elements, no rows are made. errors: LR_FAILED, logged. */
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
                             uint32_t *listed);
 
 /* --- delivery of merged rows to the sink, in order; parts of a row are joined first --- */
 
-/* A row, or the elements of a row that belong to some of its points. */
+/* A row, or the elements of a row from some of its points. */
 struct lr_row_part {
     int64_t row; /* row of the grid, or of the points */
     int64_t count;
-    bool begins, ends; /* the part has the row's first point; the part has its last point */
+    bool begins, ends; /* true if the part has the row's first point; true if it has the last point */
 };
 
-/* The caller sets num_lors, threads, log, blocks, and the sink and log of `delivery`, and zeroes the rest. */
+/* The caller sets num_lors, threads, log, blocks, and the sink and log of `delivery`, and the other members to zero. */
 struct lr_deliverer {
     int64_t num_lors;
     int threads;
     const lr_log *log;
-    const struct lr_row_block_sink *blocks;   /* takes whole rows; NULL = the sink takes all rows */
-    const struct lr_packed_element *borrowed; /* elements of the parts, in a receiver's memory; NULL = in `elements` */
+    const struct lr_row_block_sink *blocks;   /* receives whole rows; NULL = the sink receives all rows */
+    const struct lr_packed_element *borrowed; /* elements of the parts, in memory of a receiver; NULL = they are in
+                                               * `elements` */
     struct lr_packed_element *elements;       /* owned: elements of the parts if `borrowed` is NULL */
     int64_t num_elements, max_elements;
     struct lr_row_part *parts; /* owned */
     int64_t num_parts, max_parts;
     struct lr_row_extent *extents; /* owned: rows of a block */
     int64_t max_extents;
-    struct lr_owned_row numbers;     /* rows of some parts, in the form that sinks take */
-    struct lr_elements carried;      /* elements of a row whose last point has not been taken */
-    struct lr_row_delivery delivery; /* delivery of the carried rows; its sink takes all rows */
+    struct lr_owned_row numbers;     /* rows of some parts, in the form that sinks need */
+    struct lr_elements carried;      /* elements of a row until its last point has arrived */
+    struct lr_row_delivery delivery; /* delivers rows that were carried over; its sink receives all rows */
 };
 
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Adds a part and its elements, which are copied; elements NULL = they are in `borrowed`. errors of this function and
- * those below: LR_FAILED, logged, if memory runs out. */
+/* Adds a part and copies its elements; elements NULL = they are in `borrowed`. errors of this function and those below:
+ * LR_FAILED, logged, if memory runs out. */
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                            const struct lr_packed_element *elements);
 
-/* Delivers one row immediately: a whole row, or the elements of some of its points in the order of the points. */
+/* Delivers one part immediately: a whole row, or the elements from some of its points in the order of the points. */
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                             const struct lr_elements *elements);
 
@@ -166,18 +167,18 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 
 /* Copies of merged rows from the device to the host's memory, while the host works on other rows. */
 
-/* The caller sets ctx, and zeroes the rest. */
+/* The caller sets ctx, and the other members to zero. */
 struct lr_receiver {
     struct gl_context *ctx;
     struct gl_readback readbacks[2];
-    int current;              /* the readback in use; the caller switches to another one to keep the previous part */
+    int current;              /* index of the readback in use; the caller changes it to keep the previous part */
     int64_t num_sent;         /* number of elements whose copy is queued */
-    double elements_of_point; /* elements per point of the last part, after merging; 0 = not known */
+    double elements_of_point; /* number of elements per point of the last part, after merging; 0 = not known */
 };
 void lr_receiver_close(struct lr_receiver *receiver);
 
-/* Queues the merge of a part and the copy of its rows, without waiting. errors of this function and those below: as for
- * gl_readback. */
+/* Queues the merge of a part, and the copy of its rows, without waiting. errors of this function and those below: those
+ * of gl_readback. */
 lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge *merge,
                             const struct lr_merge_part *part);
 
@@ -187,19 +188,20 @@ struct lr_received {
     const struct lr_packed_element *elements;
 };
 
-/* Waits for the rows of the part that was started last. The rows are invalid if elements are missing by the tally. */
+/* Waits for the rows of the part that was started last. If elements are missing, which the tally shows, the rows are
+ * invalid. */
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
 
 /* --- matrix rows from passes that list the elements of sample points --- */
 
-/* The passes append the elements in any order to a buffer on the device. */
+/* The passes append elements in any order to a buffer on the device. */
 
 /* Buffers that a pass reads and appends to. */
 struct lr_point_list {
-    const struct gl_buffer *points; /* of the batch */
-    const struct gl_buffer *list;   /* a head of 16 bytes, whose first word is the number of elements, and elements
-                                     * of 16 bytes: point, LOR, bits of the weight, unused word */
+    const struct gl_buffer *points; /* points of the batch */
+    const struct gl_buffer *list;   /* a head of 16 bytes, whose first word is the number of elements, then elements of
+                                     * 16 bytes: point, LOR, bits of the weight, unused word */
     int64_t capacity;               /* room for elements; further elements are counted, but not stored */
     int first_point, end_point;     /* points first_point .. end_point - 1 are listed */
 };
@@ -208,15 +210,15 @@ struct lr_point_lister {
     struct gl_context *ctx;
     const struct lr_backend_params *params;
     struct lr_merge_programs *merge; /* owned by the caller, for all its calls */
-    int64_t max_window;              /* floats that a buffer may hold */
+    int64_t max_window;              /* number of floats that a buffer can hold */
     int64_t point_bytes;
     void (*place)(void *user, const double point_mm[3], void *point);
-    bool repeats; /* a LOR may be listed several times for a point; its weights then sum to less than 4 */
+    bool repeats; /* true if a LOR may be listed several times for a point; its weights then sum to less than 4 */
     lr_status (*run)(void *user, const struct lr_point_list *list);
     void *user;
 };
 
-/* Passes every element of the rows to the sink, in order. The context is current. */
+/* Passes every element of the rows to the sink, in order. The context must be current. */
 lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
                                    const lr_row_sink *sink);
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: list capacity for one point, in elements per crystal of the scanner. A crystal has two elements if crystals of
- * equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal; tables work
- * best if they are half empty. A batch that needs more room is split into halves. */
+/* ROOM: number of elements for one point for which the list has room, per crystal of the scanner. A crystal has two
+ * elements if crystals of equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per
+ * crystal; tables work best if half of their slots are empty. A batch that needs more room is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
 /* The largest memory on the device for all points of a batch, bytes. */
@@ -27,15 +27,15 @@ struct listing {
     const struct lr_rows *rows;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a batch */
-    int least_points; /* smallest number of points of a batch; with it, the device merges whole rows, or fixed parts
-                       * of a row */
-    int points_now;   /* points of the next batch; fewer than max_points on software renderers, which would take
-                       * seconds */
+    int least_points; /* smallest number of points of a batch, for which the device merges whole rows or fixed parts of
+                       * a row */
+    int points_now;   /* number of points of the next batch; smaller than max_points on software renderers, which would
+                       * need seconds */
     double begun_s;   /* start of the last batch; 0 = none */
-    double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver,
-                                              * s */
-    int64_t num_batches, num_again;          /* number of batches; number of times that points were listed again */
-    int64_t num_elements;                    /* elements in all */
+    double started_s, waited_s, delivered_s; /* total times for starting batches, waiting for the device, and
+                                              * delivering, s */
+    int64_t num_batches, num_again;          /* number of batches; number of times that points had to be listed again */
+    int64_t num_elements;                    /* number of elements of all batches */
     char *points;                            /* [max_points] */
     struct gl_buffer *point_buffer;
     int64_t begin, end; /* points of the batch */
@@ -43,7 +43,7 @@ struct listing {
     struct lr_merge merge;
     struct lr_host_merge host; /* used if the device is the processor */
     struct lr_receiver receiver;
-    struct lr_deliverer deliverer; /* rows of the previous batch, while the device works on the next batch */
+    struct lr_deliverer deliverer; /* has the rows of the previous batch while the device works on the next one */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -58,7 +58,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* --- batches of points --- */
 
-/* Sets the range of the next batch: whole rows, or a part of one row that has more points than a batch. */
+/* Chooses the range of the next batch: whole rows, or a part of a row with more points than a batch can have. */
 static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
@@ -104,8 +104,9 @@ static lr_status run_points(struct listing *listing, const int range[2])
 
 /* --- the rows of a list --- */
 
-/* Takes the rows of a range of points. If `rows` is NULL, the host has merged the rows, and the sink gets them now.
- * Otherwise the device has merged them. Rows of a whole batch then stay with the receiver until their delivery. */
+/* Takes the rows for a range of points. rows NULL = the host has merged the rows, and the sink receives them now.
+ * Otherwise the device has merged them; if they are a whole batch, they stay in the receiver until they are
+ * delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
@@ -122,7 +123,7 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
                                          .begins = points[0] <= row * per_row,
                                          .ends = points[1] >= (row + 1) * per_row};
         listing->num_elements += part.count;
-        /* Elements of some points are copied, because the next rows will overwrite the receiver's memory. */
+        /* These elements are copied, because the next rows will overwrite the receiver's memory. */
         const struct lr_packed_element *copied = rows != NULL && !is_batch ? rows->elements + start[0] : NULL;
         LR_TRY(rows != NULL ? lr_deliverer_add(deliverer, &part, copied)
                             : lr_deliverer_take(deliverer, &part, elements));
@@ -132,8 +133,8 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
 
 static lr_status list_points(struct listing *listing, const int range[2]);
 
-/* Takes the rows of listed points. If their elements did not fit into the list, the points are listed again, with a
- * larger list or in halves. */
+/* Takes the rows of listed points. If the list had too little room, the points are listed again, with a larger list or
+ * in halves. */
 static lr_status read_points(struct listing *listing, const int range[2])
 {
     const int num_points = range[1] - range[0];
@@ -162,11 +163,11 @@ static lr_status read_points(struct listing *listing, const int range[2])
     }
     if (fits) return list_points(listing, range);
 
-    /* Later batches are made smaller, too, because they would probably have to be halved as well. */
+    /* Later batches are made smaller, too, because they would probably have to be split as well. */
     listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
     listing->points_now = (int)smaller(listing->points_now, listing->max_points);
 
-    /* If there are several rows, the first half consists of whole rows. */
+    /* If there are several rows, the first half is made of whole rows. */
     const int half = num_points / 2;
     const int middle = range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
     LR_TRY(list_points(listing, (const int[2]){range[0], middle}));
@@ -219,7 +220,7 @@ static lr_status read_all(struct listing *listing)
         listing->waited_s += lr_clock_seconds() - waiting_s;
     }
     LR_TRY(deliver_batch(listing, listing->end));
-    /* The times show if the device or the sink takes longer. */
+    /* These times show if the device or the sink takes longer. */
     const double seconds = lr_clock_seconds() - begin_s;
     if (seconds > BATCH_SECONDS) {
         lr_debug(lister->params->log,
@@ -258,8 +259,8 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
 
     const int64_t largest = gl_context_limits(lister->ctx)->max_storage_bytes;
     const int64_t budget = smaller(lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
-    /* The number of elements of a point and the number of slots of its row's table are estimated from the number of
-     * crystals. Both are halved until a point fits into the budget. */
+    /* The numbers of elements and of slots for one point are estimated from the number of crystals. Both are halved
+     * until the memory limit has room for a point. */
     const lr_scanner *scanner = params->scanner;
     const int64_t crystals = scanner->first_crystal[scanner->num_modules];
     int64_t elements = ROOM * crystals;
