@@ -98,11 +98,6 @@ void lr_place_release(lr_place *place)
     if (place != NULL && place->fns != NULL && place->fns->release != NULL) place->fns->release(place);
 }
 
-int64_t lr_place_budget(const lr_place *place, int64_t asked, int parts)
-{
-    return asked > 0 ? asked : (place->memory_bytes > 0 ? place->memory_bytes : lr_physical_memory()) / parts;
-}
-
 int lr_place_threads(const lr_place *place)
 {
     return place != NULL ? place->threads : lr_num_processors();

@@ -6,6 +6,7 @@
 #define LR_DEVICE_PLACE_H
 
 #include "base/driver.h"
+#include "base/mem.h"
 #include "device/vector.h"
 #include <stdatomic.h>
 
@@ -51,7 +52,10 @@ lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 void lr_place_silence(lr_place *place);
 
 /* Bytes that work at a place may take: `asked` bytes if positive, else a part of the device's memory, 1 / parts of it. */
-int64_t lr_place_budget(const lr_place *place, int64_t asked, int parts);
+static inline int64_t lr_place_budget(const lr_place *place, int64_t asked, int parts)
+{
+    return asked > 0 ? asked : (place->memory_bytes > 0 ? place->memory_bytes : lr_physical_memory()) / parts;
+}
 
 /* The number of threads that work on vectors of a place; place NULL = the host. */
 int lr_place_threads(const lr_place *place);
