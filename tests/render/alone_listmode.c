@@ -8,7 +8,6 @@
 #include "listmode/cases.h"
 #include "listmode/compute/listmode.h"
 #include "listmode/hull.h"
-#include "listmode/tube.h"
 
 enum { NO_SCANNER = FIXTURE_COUNT };
 

@@ -89,7 +89,7 @@ static inline struct gl_texture *device_texture(GLenum target, GLenum format, co
                                              .height = size[1],
                                              .depth = size[2]};
     struct gl_texture *texture = gl_texture_create(stage_ctx, &params);
-    device_check(texture != NULL && (texels == NULL || gl_texture_upload(texture, texels) == LR_OK));
+    device_check(texture != NULL && (texels == NULL || gl_texture_upload(texture, NULL, texels) == LR_OK));
     return keep_object(texture, device_end_texture);
 }
 
