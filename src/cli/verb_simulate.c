@@ -111,7 +111,7 @@ static struct request read_request(struct cli_args *args)
         .output = args_required(args, "-o"),
         .truth = args_text(args, "--truth"),
         .counts = (double)args_int(args, "--counts", 0, (const int64_t[]){1, 1000000000000}),
-        .tof_ps = args_number(args, "--tof-ps", 0, true),
+        .tof_ps = args_tof_ps(args),
         .expected = args_has(args, "--expected"),
         .mu_as = lor_factors_mu_as(args, MU_LINES),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),

@@ -20,11 +20,19 @@ lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
                         "a resolution in image space is of voxels, and this image is of blobs");
     }
     for (int axis = 0; axis < 3; axis++) {
+        const int size = op->grid.size[axis];
         const double reach = cut * fwhm_mm[axis] / 2.3548 / op->grid.voxel_mm[axis];
         if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
             return lr_error(op->params.log, LR_USAGE,
                             "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or 0 for none",
                             fwhm_mm[axis], "xyz"[axis]);
+        }
+        /* A single slice may be thinner than the resolution along its normal. */
+        if (size > 1 && fwhm_mm[axis] > size * op->grid.voxel_mm[axis]) {
+            return lr_error(op->params.log, LR_USAGE,
+                            "a resolution of %g mm along %c is wider than the image, which is %g mm there: is it in "
+                            "mm?",
+                            fwhm_mm[axis], "xyz"[axis], size * op -> grid.voxel_mm[axis]);
         }
         if (reach >= LR_CONVOLUTION_REACH - 1) {
             return lr_error(op->params.log, LR_USAGE,

@@ -422,6 +422,11 @@ finish:
     return status;
 }
 
+static void say_nothing(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)user, (void)level, (void)status, (void)sentence;
+}
+
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
@@ -429,6 +434,14 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     const bool is_shared = measured->cluster.comm != NULL;
     CLI_TRY(measurement_open_scanner(measured, args));
     const lr_lors *lors = measured->setup.lors;
+
+    /* Only few pairs of modules may be too few for the usual number of subsets. */
+    if (!request->has_subsets && lors->num_pairs < measured->subsets) {
+        const lr_log silent = {say_nothing, NULL};
+        int most = measured->subsets, interleave;
+        while (most > 1 && lr_osem_interleave(lors, most, &interleave, &silent) == LR_USAGE) most--;
+        measurement_limit_subsets(measured, most);
+    }
 
     /* A replicate of counts per LOR depends on the LORs' positions in the whole list. Each rank therefore counts all
      * events. */

@@ -144,6 +144,9 @@ lr_status measurement_read_images(struct measurement *measured);
 /* The list-mode source that the command line names. */
 lr_events_source measurement_events_source(const struct measurement *measured);
 
+/* Takes at most `most` subsets, unless a number of them is asked for. */
+void measurement_limit_subsets(struct measurement *measured, int64_t most);
+
 /* True if consecutive events go to different subsets, because the file is not ordered by time. */
 bool measurement_interleaves_events(const struct measurement *measured);
 

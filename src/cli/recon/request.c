@@ -46,7 +46,7 @@ const struct cli_option recon_input_options[] = {
 const struct cli_option recon_algorithm_options[] = {
     {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", recon_algorithms},
     {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", NULL},
-    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", NULL},
+    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10, or as many as the data can have", NULL},
     {"--relaxation", "L",
      "ramla, bsrem: of the first iteration; above 1 voxels may become 0; default 1, of ramla with M subsets 10 / (9 "
      "+ M)",
@@ -165,18 +165,18 @@ static void check_family(struct cli_args *args, enum recon_family family)
                                               "--header",  "--randoms",    "--efficiencies", "--mu-as",
                                               "--mu",      "--mu-unit",    "--scanner",      NULL};
     static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
-    static const char *const none[] = {NULL}, *const tof[] = {"--tof-ps", NULL},
-                             *const tof_variant[] = {"--tof-ps", "--variant", NULL};
+    static const char *const tof[] = {"--tof-ps", NULL}, *const tof_variant[] = {"--tof-ps", "--variant", NULL};
     const bool is_direct = family == RECON_DIRECT, is_listmode = family == RECON_LISTMODE;
-    if (family != RECON_CORRESPONDENCE) refuse_all(args, of_lors, "correspondence");
+    refuse_all(args, family != RECON_CORRESPONDENCE ? of_lors : tof_variant,
+               family != RECON_CORRESPONDENCE ? "correspondence" : "direct or listmode");
     if (is_direct) {
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");
-        refuse_group(args, direct_kernel_options, is_listmode ? tof : none, "direct");
+        refuse_group(args, direct_kernel_options, tof, "direct");
         refuse_group(args, recon_direct_options, tof_variant, "direct");
     }
-    if (!is_listmode) refuse_group(args, recon_listmode_options, is_direct ? tof_variant : tof, "listmode");
+    if (!is_listmode) refuse_group(args, recon_listmode_options, tof_variant, "listmode");
 }
 
 /* --- algorithm --- */
@@ -212,6 +212,7 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->iterations_before = (int)args_int(args, "--after", 0, counts);
     request->views_per_block = (int)args_int(args, "--views-per-block", 0, counts);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, counts);
+    request->has_subsets = args_has(args, "--subsets");
     request->save_every = (int)args_int(args, "--save-every", 0, counts);
     request->relaxation = args_number(args, "--relaxation", 0, true);
     if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
@@ -285,7 +286,7 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
     request->has_blobs = args_has(args, "--blobs");
     request->blob_radius_mm = args_number(args, "--blob-radius-mm", 0, true);
     request->without_tof = args_has(args, "--without-tof");
-    request->tof_ps = args_number(args, "--tof-ps", 0, true);
+    request->tof_ps = args_tof_ps(args);
     return args->status;
 }
 

@@ -49,6 +49,7 @@ struct recon_request {
     /* Algorithm. */
     enum recon_algorithm algorithm;
     int iterations, iterations_before;  /* iterations_before: value of --after */
+    bool has_subsets;                   /* --subsets is given */
     int subsets;                        /* used unless views_per_block is given */
     double relaxation, relaxation_fall; /* RAMLA and BSREM; relaxation 0 = the default */
     bool own_steps;                     /* RAMLA only */
