@@ -70,7 +70,10 @@ static const struct {
     {"scanner show", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner check", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner convert", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
+    {"smooth", 1U << LR_FILE_IMAGE},
+    {"sinogram", 1U << LR_FILE_DATA},
     {"events show", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
+    {"events merge", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
     {"events convert", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
 };
 

@@ -196,6 +196,24 @@ typedef struct lr_slice_params {
 /* A new picture of one slice of an image on white; or NULL, logged. */
 LR_SIZED(lr_slice_params, lr_picture *, lr_picture_slice, (const lr_slice_params *params), (params));
 
+/* --- counts --- */
+
+/* Parameters of lr_picture_sinogram. Zero fields are defaults. */
+typedef struct lr_sinogram_params {
+    const lr_lors *lors;     /* required, of a scanner */
+    const lr_lor_data *data; /* required, dense or sparse */
+    double z_mm;             /* with a thickness: only LORs whose middle lies within half of it from z_mm */
+    double thickness_mm;     /* 0 = all LORs */
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_sinogram_params;
+
+/* A new picture on white: the mean value of the LORs in coincidence with a distance from the z axis (to the right, in
+ * mm, positive along the line's transaxial normal) and an angle of this normal (upwards, 0 to 180 degrees from x to y).
+ * Bins are about as wide as the smallest crystal; bins without a LOR are pale blue. All LORs are visited.
+ * errors: NULL, logged: LR_USAGE for histo-images; LR_FAILED; LR_CANCELLED without a message. */
+LR_SIZED(lr_sinogram_params, lr_picture *, lr_picture_sinogram, (const lr_sinogram_params *params), (params));
+
 /* --- examined scanners --- */
 
 /* Parameters of lr_picture_diagnosis. Zero fields are defaults. */

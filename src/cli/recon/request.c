@@ -112,6 +112,7 @@ const struct cli_option recon_listmode_options[] = {
 
 const struct cli_option recon_frame_options[] = {
     {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s", NULL},
+    {"--frames-in-one", NULL, "one NIfTI file with a volume for each frame, instead of a file each", NULL},
     {"--frames-from", "S", "second at which the first frame begins; default 0", NULL},
     {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", NULL},
     {0},
@@ -297,14 +298,22 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
 {
     const char *text = args_text(args, "--frames"), *at = text;
     if (text == NULL) {
-        if (args_has(args, "--frames-from") || args_has(args, "--part"))
-            args_complain(args, "--frames-from and --part belong to --frames");
+        if (args_has(args, "--frames-from") || args_has(args, "--frames-in-one") || args_has(args, "--part"))
+            args_complain(args, "--frames-from, --frames-in-one and --part belong to --frames");
         return;
     }
     const double from_s = args_number(args, "--frames-from", 0, false);
     args_share(args, "--part", &request->part[0], &request->part[1]);
     if (request->family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
     if (request->picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
+    request->frames_in_one = args_has(args, "--frames-in-one");
+    if (request->frames_in_one && !common_ends_with(request->output, ".nii") &&
+        !common_ends_with(request->output, ".nii.gz"))
+        args_complain(args, "--frames-in-one writes NIfTI: end the name of -o in .nii or .nii.gz");
+    static const char *const of_files[] = {"--part", "--checkpoint", "--save-every", NULL};
+    for (int k = 0; request->frames_in_one && of_files[k] != NULL; k++)
+        if (args_has(args, of_files[k]))
+            args_complain(args, "%s needs a file for each frame: leave out --frames-in-one", of_files[k]);
     if (from_s < 0) args_complain(args, "--frames-from %s: it must not be negative", args_text(args, "--frames-from"));
     bool is_good = true, is_last = false;
     while (is_good && !is_last) {

@@ -72,6 +72,7 @@ struct recon_request {
     /* Frames of list mode. */
     struct recon_interval *intervals; /* owned [num_intervals] */
     int num_intervals;                /* 0 = no frames */
+    bool frames_in_one;               /* --frames-in-one */
     int64_t part[2];                  /* --part K/N; 0,0 = all frames */
 
     /* Several ranks. */
