@@ -69,6 +69,7 @@ static const struct {
     {"--session", 1U << LR_FILE_SESSION},
     {"scanner show", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner check", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
+    {"scanner compare", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner convert", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"smooth", 1U << LR_FILE_IMAGE},
     {"sinogram", 1U << LR_FILE_DATA},

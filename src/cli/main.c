@@ -8,6 +8,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_scanner_show,
     &verb_scanner_check,
     &verb_scanner_convert,
+    &verb_scanner_compare,
     &verb_render,
     &verb_matrix_join, /* listed before "matrix", which is its first word */
     &verb_matrix_verify,

@@ -70,7 +70,7 @@ static void tell_log(struct report *report, const char *what, double share, doub
 {
     char left[32];
     const double elapsed_s = report_seconds() - report->start_s;
-    if (report->terminal || elapsed_s < report->next_word_s) return;
+    if (report->terminal || elapsed_s < report->next_word_s || left_s < 1) return;
     report->next_word_s = 2 * elapsed_s;
     report_info(report, "%s: %.0f %%, about %s left", what, 100 * share, report_duration(left, left_s));
 }

@@ -28,6 +28,7 @@ extern const struct cli_verb verb_scanner_list;
 extern const struct cli_verb verb_scanner_show;
 extern const struct cli_verb verb_scanner_check;
 extern const struct cli_verb verb_scanner_convert;
+extern const struct cli_verb verb_scanner_compare;
 extern const struct cli_verb verb_render;
 extern const struct cli_verb verb_matrix;
 extern const struct cli_verb verb_matrix_join;
