@@ -202,7 +202,8 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
                                                      .progress = params->progress});
         status = op != NULL
                      ? iterate(&measured, op, params->iterations > 0 ? params->iterations : USUAL_ITERATIONS, image)
-                     : LR_FAILED;
+                     : lr_progress_report(params->progress, "the image of a source", 0.0, 1.0);
+        if (op == NULL && status == LR_OK) status = LR_FAILED; /* it was not stopped */
         lr_operator_destroy(op);
         if (status != LR_OK) break;
         image_fwhm(image, fwhm_mm);
