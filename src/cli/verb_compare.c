@@ -133,7 +133,7 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     return status;
 }
 
-/* --- what is told --- */
+/* --- results --- */
 
 static void print_row(const struct comparison *all, const char *name, const double *values, const char *format)
 {

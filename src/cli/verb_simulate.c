@@ -241,8 +241,8 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
-/* Adds expected randoms, of `sum` counts in all, to the expected trues. Randoms join two crystals as often as both count
- * singles, and the singles are taken to be such that each crystal has the same share of randoms and of trues. */
+/* Adds expected randoms, of `sum` counts in all, to the expected trues. Randoms join two crystals as often as both
+ * count singles, and the singles are taken to be such that each crystal has the same share of randoms and of trues. */
 static lr_status add_randoms(const struct setup *setup, const struct request *request, double sum, lr_lor_data *data)
 {
     const lr_log *log = &setup->report->log;

@@ -38,13 +38,13 @@ typedef struct lr_point_image_params {
 } lr_point_image_params;
 
 /* FWHM of the image of a source along x, y and z, in mm. The row of the source, without noise, is reconstructed by
- * ML-EM on a small grid around it, from thin lines between the places where crystals read hits (lr_scanner_hit_centre),
- * whose sensitivity is taken to be uniform there: the crystals' width and, with penetration, the depth of interaction
- * are in the measurement and not in the reconstruction. The source moves over the width of a crystal, and its lines back
- * again, so that the image does not depend on where it lies between two crystals. As in NEMA NU 2 and NU 4, profiles are
- * sums within a FWHM on either side, the maximum is that of a parabola, and half of it is found by linear interpolation.
- * Voxels are a quarter of the smallest pitch, larger where the image is wider than the grid of 33 voxels. fwhm_mm: NaN
- * along an axis where it is wider still, and if no LOR sees the source.
+ * ML-EM on a small grid around it, from thin lines between the places where crystals read hits
+ * (lr_scanner_hit_centre), whose sensitivity is taken to be uniform there: the crystals' width and, with penetration,
+ * the depth of interaction are in the measurement and not in the reconstruction. The source moves over the width of a
+ * crystal, and its lines back again, so that the image does not depend on where it lies between two crystals. As in
+ * NEMA NU 2 and NU 4, profiles are sums within a FWHM on either side, the maximum is that of a parabola, and half of
+ * it is found by linear interpolation. Voxels are a quarter of the smallest pitch, larger where the image is wider
+ * than the grid of 33 voxels. fwhm_mm: NaN along an axis where it is wider still, and if no LOR sees the source.
  * errors: LR_FAILED; LR_CANCELLED. */
 LR_SIZED(lr_point_image_params, lr_status, lr_point_image_fwhm,
          (const lr_point_image_params *params, double fwhm_mm[3]), (params, fwhm_mm));
