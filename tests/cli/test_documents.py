@@ -18,7 +18,8 @@ GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
 SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4", "32,32,16":
            "16,16,8", "41,41,17": "21,21,9", "16,16,16 --voxel-mm 3": "6,6,6 --voxel-mm 8",
-           "12,12,12 --voxel-mm 6": "4,4,4 --voxel-mm 18", "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2",
+           "12,12,12 --voxel-mm 6": "4,4,4 --voxel-mm 18",
+           "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2",
            "(8, 32, 32)": "(4, 12, 12)", "--iterations 12": "--iterations 1 --store no",
            "--iterations 3 -o w": "--iterations 1 --sensitivity-lines 200000 -o w"}
 # Not the program's: tools/fresh.sh and tools/deb_root.sh run the scripts and the build, tests/install the compiler.

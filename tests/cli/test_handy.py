@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Small things that a day's work needs: a whole measurement simulated, lists merged and counted, images smoothed, counts
-seen, frames in one file."""
+"""Small things that a day's work needs: a whole measurement simulated, lists merged and counted, images smoothed,
+counts seen, frames in one file."""
 import gzip
 import math
 import struct
@@ -22,12 +22,14 @@ class Measurement(ProgramTest):
         found = self.json(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 --mu mu.nii",
                           "--efficiencies eff.txt --randoms 0.3 --expected -o y.h5 --additive r.h5 --truth t.nii")
         self.assertAlmostEqual(found["counts"], 1e5, delta=1)
-        recon = f"recon {self.on_ring} {GRID} --data y.h5 --initial t.nii --iterations 1 -o x.nii --efficiencies eff.txt"
+        recon = (f"recon {self.on_ring} {GRID} --data y.h5 --initial t.nii --iterations 1 -o x.nii "
+                 "--efficiencies eff.txt")
         done = self.json(f"{recon} --mu mu.nii --additive r.h5")["iterations"][0]
         truth, image = (read_nifti(name)[3] for name in ("t.nii", "x.nii"))
         for one, other in zip(truth, image):
             self.assertAlmostEqual(one, other, delta=1e-4 * max(truth))
-        trues = self.json(f"simulate {self.on_ring} --image t.nii --mu mu.nii --efficiencies eff.txt --expected -o z.h5")
+        trues = self.json(f"simulate {self.on_ring} --image t.nii --mu mu.nii",
+                          "--efficiencies eff.txt --expected -o z.h5")
         self.assertAlmostEqual(trues["counts"], 0.7e5, delta=1)
         self.assertAlmostEqual(done["measured_counts"], 1e5, delta=1)
         # Without the randoms that were added, the image is another.
@@ -98,7 +100,8 @@ class Lists(ProgramTest):
     def test_refusals(self):
         self.refuse(2, "two lists or more", "events merge 1.petsird -o both.petsird")
         self.good(f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 99 --tof-ps 300 -o tof.petsird")
-        self.refuse(3, ["different times of flight", "--without-tof"], "events merge 1.petsird tof.petsird -o b.petsird")
+        self.refuse(3, ["different times of flight", "--without-tof"],
+                    "events merge 1.petsird tof.petsird -o b.petsird")
         self.refuse(2, "1.petsird", "events merge 1.petsird 2.petsird -o 1.petsird")
 
     def test_frames_in_one_file(self):

@@ -253,8 +253,8 @@ class Mistakes(ProgramTest):
         simulate = f"simulate {self.on_ring} {GRID} --phantom spheres --counts 9000"
         for name in ("y.h5", "e.petsird", "e.Cdh"):
             self.good(f"{simulate} -o {name}")
-        self.good("direct deposit --activity x.nii --scanner penn-labr3 --count 99 --backend cpu --azimuths 2 --tilts 1 "
-                  f"--grid 64,64,16 --voxel-mm 8 -o d.h5")
+        self.good("direct deposit --activity x.nii --scanner penn-labr3 --count 99 --backend cpu --azimuths 2",
+                  "--tilts 1 --grid 64,64,16 --voxel-mm 8 -o d.h5")
         self.good("factors", "--scanner", self.scanner, "--efficiencies", "percent.txt", "-o", "zero.h5")
         self.set_to_zero("zero.h5")
         self.good(f"matrix {self.on_ring} --at 0,0,0 -o m.h5")
