@@ -138,8 +138,13 @@ static void choose_variants(struct direct_bench *bench, struct cli_args *args)
     }
 }
 
-/* Makes an operator of all views of the case, or only of `view` if `view` is not negative. resolution: NULL = the
- * case's resolution. errors: NULL, logged. */
+static bool is_cuda(const struct direct_variant *variant)
+{
+    return variant->backend != NULL && strcmp(variant->backend, "cuda") == 0;
+}
+
+/* Makes an operator of all views of the case, or only of `view` if that is not negative. resolution: NULL = that of the
+ * case. errors: NULL, logged. */
 static lr_operator *open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
                               const lr_resolution *resolution, int view)
 {
@@ -156,7 +161,8 @@ static lr_operator *open_case(const struct direct_bench *bench, const struct dir
                             .views = view < 0 ? views : views + view,
                             .num_views = view < 0 ? lr_view_set_count(&set) : 1,
                             .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-                            .backend = outcome->variant->backend,
+                            /* compute takes the place of a missing CUDA, which is skipped then */
+                            .backend = is_cuda(outcome->variant) ? "cuda,compute" : outcome->variant->backend,
                             .threads = bench->threads,
                             .device = bench->device,
                             .storage = outcome->variant->storage,
@@ -530,11 +536,6 @@ static void tell(const struct direct_bench *bench, const struct direct_outcome *
 static bool is_cpu(const struct direct_variant *variant)
 {
     return variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
-}
-
-static bool is_cuda(const struct direct_variant *variant)
-{
-    return variant->backend != NULL && strcmp(variant->backend, "cuda") == 0;
 }
 
 static void report_skipped(const struct direct_bench *bench, const struct direct_variant *variant, lr_status status)

@@ -22,7 +22,8 @@ static const struct {
     {"give one for each, in the order of the scanner's", " (loraster scanner show --crystals)"},
     {"of its events are passed over", " (--mu, --efficiencies, --additive)"},
     {"efficiencies of detection bins", " (--efficiencies)"},
-    {"name its crystal map or its header to say which it is", " (--crystal-map, --header)"},
+    {"name its crystal map or its header to say which it is",
+     " (--crystal-map, --header); tables, such as CSV or ROOT, become PETSIRD first (docs/guide/gate.md)"},
     {"write PETSIRD, or leave the times of flight out", " (--without-tof)"},
     {"the file is another scanner's, which can be read from it", " (--scanner FILE)"},
     {"is no checkpoint", " (recon --checkpoint writes them)"},
@@ -37,7 +38,9 @@ static const struct {
     {"an OpenGL context on another device", " (--device)"},
     {"or exchange by the host", " (--exchange host)"},
     {"no memory left to order them: allow more", " (--max-memory)"},
+    {"or leave the choice to the library: OpenGL", " (--backend auto)"},
     {"leave the choice to the library", " (--exchange auto)"},
+    {"LOR data, a number for each LOR", " (simulate --tof-ps, recon --operator listmode: events one by one need none)"},
 };
 
 /* --- files of another kind --- */
@@ -66,8 +69,12 @@ static const struct {
     {"--session", 1U << LR_FILE_SESSION},
     {"scanner show", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner check", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
+    {"scanner compare", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner convert", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
+    {"smooth", 1U << LR_FILE_IMAGE},
+    {"sinogram", 1U << LR_FILE_DATA},
     {"events show", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
+    {"events merge", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
     {"events convert", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
 };
 

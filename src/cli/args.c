@@ -189,8 +189,10 @@ static int take_option(struct cli_args *args, char *const *argv)
         return 1;
     }
     const bool has_value = option->metavar != NULL, may_lack = has_value && option->metavar[0] == '[';
-    const bool is_next =
-        has_value && equals == NULL && argv[1] != NULL && strncmp(argv[1], "--", may_lack ? 1 : 2) != 0;
+    const bool is_option =
+        argv[1] != NULL && (strncmp(argv[1], "--", may_lack ? 1 : 2) == 0 ||
+                            (argv[1][0] == '-' && find_option(args->verb, argv[1], strlen(argv[1])) != NULL));
+    const bool is_next = has_value && equals == NULL && argv[1] != NULL && !is_option;
     const char *value = is_next ? argv[1] : has_value && equals != NULL ? equals + 1 : NULL;
     const char *repeated = args->verb->repeated;
     if (!has_value && equals != NULL) {
@@ -497,6 +499,17 @@ static void complain_list(struct cli_args *args, const char *name, const char *t
         args_complain(args, "%s %s: leave out the unit, lengths are in mm: %s", name, text, needed);
     else
         args_complain(args, "%s %s: %s", name, text, needed);
+}
+
+double args_tof_ps(struct cli_args *args)
+{
+    static const double least_ps = 5;
+    const double tof_ps = args_number(args, "--tof-ps", 0, true);
+    if (tof_ps > 0 && tof_ps < least_ps) {
+        args_complain(args, "--tof-ps %s: beyond any scanner: it looks like ns: give %g (ps, FWHM)",
+                      args_text(args, "--tof-ps"), 1000 * tof_ps);
+    }
+    return tof_ps;
 }
 
 bool args_triple_text(struct cli_args *args, const char *name, const char *text, bool spread, double values[3])

@@ -126,6 +126,9 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
 /* A finite number; it must be above 0 if `positive` is true. */
 double args_number(struct cli_args *args, const char *name, double fallback, bool positive);
 
+/* The time resolution --tof-ps, FWHM; 0 if it is not given. Less than any scanner has is refused: 0.4 means 400. */
+double args_tof_ps(struct cli_args *args);
+
 /* Exactly three finite numbers "1,2,3". If `spread` is true, a single number is used for all three. Returns true if
  * `values` was filled in. */
 bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3]);

@@ -150,8 +150,12 @@ lr_status common_check_output(struct report *report, const char *path, const cha
                             is_there ? "it would lie in" : "there is no folder", folder,
                             is_there ? ", which is a file and no folder" : ": make it first");
     }
-    if (access(folder, W_OK | X_OK) != 0)
-        return report_error(report, LR_FAILED, "%s cannot be written: %s: %s", path, folder, strerror(errno));
+    if (access(folder, W_OK | X_OK) != 0) {
+        return report_error(report, LR_FAILED,
+                            "%s cannot be written: nothing may be written to the folder %s (%s): name another folder, "
+                            "or give yourself the right (chmod u+w)",
+                            path, strcmp(folder, ".") == 0 ? "in which you are" : folder, strerror(errno));
+    }
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         return report_error(report, LR_FAILED, "%s cannot be written: it is a folder: name a file in it, or another",
                             path);
@@ -328,6 +332,11 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path)
     factors->efficiencies = common_floats(setup->report, scanner->num_crystals, "crystal efficiencies");
     if (factors->efficiencies == NULL) return LR_FAILED;
     CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
+    if (!(common_sum(factors->efficiencies, scanner->num_crystals) > 0)) {
+        return report_error(setup->report, LR_BAD_INPUT,
+                            "%s: the efficiencies are 0 everywhere, and no crystal would count: is it the right file?",
+                            path);
+    }
     factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
     factors->sources.sources[factors->sources.num_sources++] = lr_crystal_product_source(&factors->product);
     return LR_OK;
@@ -568,6 +577,11 @@ lr_status setup_operator(struct setup *setup)
     setup->op = lr_operator_create(&setup->params);
     if (setup->op == NULL) return report_reason(setup->report);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
+    if (setup->params.device > 0 && info->passed_over == NULL &&
+        (strcmp(info->backend, "native") == 0 || strcmp(info->backend, "cpu") == 0)) {
+        report_warn(setup->report, "--device %d has no effect: backend %s works on the processor", setup->params.device,
+                    info->backend);
+    }
     report_info(setup->report, "backend %s on %s, mode %s%s", info->backend, info->device,
                 info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->penetration ? ", penetration" : "");
     if (info->stored) {

@@ -60,19 +60,13 @@ lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
 lr_resolution direct_read_widths(struct cli_args *args)
 {
     const lr_resolution resolution = {
-        .tof_ps = args_number(args, "--tof-ps", 0, true),
+        .tof_ps = args_tof_ps(args),
         .model = (lr_radial_model)args_word(args, "--model", NULL, LR_RADIAL_INVARIANT),
         .radial_mm = args_number(args, "--radial-mm", 0, true),
         .radial_edge_mm = args_number(args, "--radial-edge-mm", 0, true),
         .edge_mm = args_number(args, "--edge-mm", 0, true),
         .axial_mm = args_number(args, "--axial-mm", 0, true),
     };
-    /* A smaller time resolution is refused: no scanner is this fast, and 0.4 probably means 400. */
-    static const double least_ps = 5;
-    if (resolution.tof_ps > 0 && resolution.tof_ps < least_ps) {
-        args_complain(args, "--tof-ps %s: beyond any scanner: it looks like ns: give %g (ps, FWHM)",
-                      args_text(args, "--tof-ps"), 1000 * resolution.tof_ps);
-    }
     if ((resolution.model == LR_RADIAL_LINEAR) != args_has(args, "--radial-edge-mm"))
         args_complain(args, "--radial-edge-mm and --model linear need each other");
     return resolution;

@@ -78,11 +78,16 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
     *goes_on = !setup->dry_run;
     if (!(work->output_bytes <= total.free_bytes)) {
         char needed[32], there[32];
+        const bool is_image = !common_ends_with(work->output, ".h5") && !common_ends_with(work->output, ".hdf5") &&
+                              !common_ends_with(work->output, ".hs");
         return report_error(setup->report, LR_FAILED,
-                            "%s would take %s, and %s are free there: free some space, choose another "
-                            "place, or take fewer voxels; nothing has been computed",
+                            "%s would take %s, and %s are free there: free some space, choose another place, or %s; "
+                            "nothing has been computed",
                             work->output, size_in_words(needed, work->output_bytes),
-                            size_in_words(there, total.free_bytes));
+                            size_in_words(there, total.free_bytes),
+                            is_image ? "take fewer voxels"
+                                     : "take list mode, which has no number for each LOR (simulate --tof-ps, recon "
+                                       "--operator listmode)");
     }
     if (!is_announced(setup, &total)) return LR_OK;
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));

@@ -64,19 +64,31 @@ lr_log report_errors_alone(struct report *report)
     return (lr_log){pass_errors, report};
 }
 
+/* A log, which has no progress line, hears how long the work will take after ten seconds, and whenever the time since
+ * the start has doubled. */
+static void tell_log(struct report *report, const char *what, double share, double left_s)
+{
+    char left[32];
+    const double elapsed_s = report_seconds() - report->start_s;
+    if (report->terminal || elapsed_s < report->next_word_s || left_s < 1) return;
+    report->next_word_s = 2 * elapsed_s;
+    report_info(report, "%s: %.0f %%, about %s left", what, 100 * share, report_duration(left, left_s));
+}
+
 static bool show_progress(void *user, const char *what, double done, double total)
 {
     struct report *report = user;
-    if (report->terminal && !report->quiet && total > 0) {
+    if (!report->quiet && total > 0) {
         const double now = report_seconds();
         if (strncmp(report->phase, what, sizeof(report->phase) - 1) != 0 || done < report->last_done) {
             snprintf(report->phase, sizeof(report->phase), "%s", what);
             report->phase_start_s = now;
         }
         report->last_done = done;
-        if (now - report->drawn_s > 0.2) {
+        const double elapsed = now - report->phase_start_s;
+        if (elapsed > 1 && done > 0) tell_log(report, report->phase, done / total, elapsed * (total - done) / done);
+        if (report->terminal && now - report->drawn_s > 0.2) {
             flockfile(stderr);
-            const double elapsed = now - report->phase_start_s;
             char left[32];
             fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
             if (elapsed > 1 && done > 0)
@@ -93,7 +105,7 @@ static bool show_progress(void *user, const char *what, double done, double tota
 
 void report_init(struct report *report)
 {
-    *report = (struct report){.start_s = report_seconds()};
+    *report = (struct report){.start_s = report_seconds(), .next_word_s = 10};
     report->log = (lr_log){write_sentence, report};
     report->progress = (lr_progress){show_progress, report};
     report->terminal = isatty(STDERR_FILENO) == 1;
@@ -317,8 +329,11 @@ static void draw(struct run_bar *bar)
     char shown[32];
     const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
     left[0] = '\0';
-    if (elapsed_s > 1 && done > 0)
-        snprintf(left, 48, ", %s left", report_duration(shown, elapsed_s * (all - at) / done));
+    if (elapsed_s > 1 && done > 0) {
+        const double left_s = elapsed_s * (all - at) / done;
+        snprintf(left, 48, ", %s left", report_duration(shown, left_s));
+        tell_log(bar->report, bar->name, at / all, left_s);
+    }
 
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);

@@ -37,6 +37,7 @@ struct report {
     double start_s, phase_start_s, drawn_s, last_done;
     char phase[96];
     bool line_drawn;
+    double next_word_s; /* seconds after the start at which a log hears next how long the work will take */
     struct report_ranks ranks;
     const struct cli_args *args; /* the command line of the running verb; NULL = none yet */
 };

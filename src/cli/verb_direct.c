@@ -333,7 +333,7 @@ static lr_status deposit_run(struct cli_args *args)
     source.photons = (lr_photon_params){
         .count = args_int(args, "--count", 100000, (const int64_t[]){1, INT64_C(1) << 40}),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
-        .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
+        .tof_resolution_ps = args_tof_ps(args),
         .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .log = &args->report->log,
         .progress = &args->report->progress,

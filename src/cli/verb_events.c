@@ -203,6 +203,9 @@ static lr_status run_convert(struct cli_args *args)
     const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
     const int version = args_word(args, "--petsird-version", NULL, 0);
     const bool histogram = args_has(args, "--histogram");
+    bool counts_lors = histogram;
+    for (int k = 0; output != NULL && common_data_endings[k] != NULL; k++)
+        counts_lors = counts_lors || common_ends_with(output, common_data_endings[k]);
     lr_events_info before = {0};
     if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
         args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
@@ -223,12 +226,17 @@ static lr_status run_convert(struct cli_args *args)
     status = opened.lors != NULL ? LR_OK : report_reason(args->report);
     if (status != LR_OK) goto finish;
 
-    if (histogram) {
+    if (counts_lors) {
         lr_prompts_delayeds data;
         status = lr_events_bin(&opened.source, opened.lors, &data, &opened.info);
         if (status != LR_OK) goto finish;
-        status = lr_castor_histogram_write(output, opened.lors,
-                                           &(lr_castor_histogram){data.prompts, opened.info.duration_s}, log);
+        status = histogram ? lr_castor_histogram_write(
+                                 output, opened.lors, &(lr_castor_histogram){data.prompts, opened.info.duration_s}, log)
+                           : lr_lor_data_write(output, opened.lors, data.prompts, log);
+        if (status == LR_OK && counts->delayeds > 0) {
+            report_info(args->report, "%s has the prompts: loraster factors --events %s makes randoms of the delayeds",
+                        output, opened.source.path);
+        }
         lr_lor_data_destroy(data.prompts);
         lr_lor_data_destroy(data.delayeds);
     } else {
@@ -276,6 +284,122 @@ finish:
     return status;
 }
 
+/* --- merge --- */
+
+/* Lists that are written one after the other. */
+struct merge {
+    lr_event_sink to;
+    uint64_t from_ms, last_ms; /* the end of the lists before; the last time so far */
+};
+
+static lr_status take_later(void *user, const lr_event *events, int64_t count)
+{
+    enum { AT_ONCE = 4096 };
+    struct merge *merge = user;
+    lr_event later[AT_ONCE];
+    lr_status status = LR_OK;
+    for (int64_t first = 0; status == LR_OK && first < count; first += AT_ONCE) {
+        const int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
+        memcpy(later, events + first, (size_t)some * sizeof(*later));
+        for (int64_t k = 0; k < some; k++) {
+            const uint64_t time_ms = merge->from_ms + later[k].time_ms;
+            if (time_ms > UINT32_MAX) return LR_BAD_INPUT;
+            merge->last_ms = time_ms > merge->last_ms ? time_ms : merge->last_ms;
+            later[k].time_ms = (uint32_t)time_ms;
+        }
+        status = merge->to.take(merge->to.user, later, some);
+    }
+    return status;
+}
+
+/* Refuses lists whose times of flight cannot stand in one file. */
+static lr_status compare_tof(struct report *report, const char *const paths[2], const lr_events_info *first,
+                             const lr_events_info *info)
+{
+    bool same = first->has_tof == info->has_tof && first->num_tof_bins == info->num_tof_bins &&
+                first->tof_bin_mm == info->tof_bin_mm && first->tof_resolution_ps == info->tof_resolution_ps &&
+                first->kinds.count == info->kinds.count;
+    for (int k = 0; same && k <= info->num_tof_bins && info->tof_edges_mm != NULL; k++)
+        same = fabsf(first->tof_edges_mm[k] - info->tof_edges_mm[k]) < 1e-3f;
+    if (same) return LR_OK;
+    return report_error(report, LR_BAD_INPUT,
+                        "%s and %s have different times of flight: merge them without (events convert --without-tof)",
+                        paths[0], paths[1]);
+}
+
+static lr_status run_merge(struct cli_args *args)
+{
+    const lr_log *log = &args->report->log;
+    const char *output = args_required(args, "-o"), *const *paths = args->positional;
+    const int count = args->num_positional;
+    lr_events_info info = {0};
+    lr_events_writer *writer = NULL;
+    struct merge merge = {.from_ms = 0};
+    int64_t prompts = 0, delayeds = 0;
+    if (count < 2) args_complain(args, "events merge needs two lists or more");
+    struct opened opened = {.report = args->report};
+    if (args->status == LR_OK) opened.source = common_events_source(args, paths[0]);
+    if (args->status != LR_OK) return args->status;
+    if (opened.source.format == LR_EVENTS_UNKNOWN) opened.source.format = lr_events_recognise(paths[0]);
+    lr_status status = open_scanner(&opened, args_text(args, "--scanner"));
+    if (status == LR_OK && opened.scanner == NULL)
+        status = report_error(args->report, LR_USAGE, "%s names no places of crystals: give its --scanner", paths[0]);
+    opened.lors = status == LR_OK ? lr_lors_create_watched(opened.scanner, &args->report->progress, log) : NULL;
+    if (status == LR_OK && opened.lors == NULL) status = report_reason(args->report);
+
+    /* All lists are opened before any event is read: what they say of times of flight must agree. */
+    for (int k = 0; status == LR_OK && k < count; k++) {
+        lr_events_info own;
+        opened.source.path = paths[k];
+        opened.source.format = LR_EVENTS_UNKNOWN;
+        status = lr_events_read(&opened.source, NULL, k == 0 ? &info : &own);
+        if (k == 0) continue;
+        if (status == LR_OK) status = compare_tof(args->report, (const char *const[]){paths[0], paths[k]}, &info, &own);
+        lr_events_info_finish(&own);
+    }
+    info.duration_s = 0; /* it is known when all lists have been read */
+    if (status == LR_OK) {
+        writer = lr_events_writer_create(
+            &(lr_events_writer_params){.path = output, .lors = opened.lors, .info = &info, .log = log});
+        status = writer != NULL ? LR_OK : report_reason(args->report);
+    }
+    if (writer != NULL) merge.to = lr_events_writer_sink(writer);
+    for (int k = 0; status == LR_OK && k < count; k++) {
+        const lr_event_sink sink = {.take = take_later, .user = &merge};
+        lr_events_info own;
+        opened.source.path = paths[k];
+        status = lr_events_read(&opened.source, &sink, &own);
+        prompts += own.counts.prompts;
+        delayeds += own.counts.delayeds;
+        if (status == LR_BAD_INPUT && merge.from_ms + 1000 * (uint64_t)ceil(own.duration_s) > UINT32_MAX)
+            report_error(args->report, status, "the lists are longer than 49 days together: merge fewer");
+        merge.from_ms += (uint64_t)llround(1e3 * fmax(own.duration_s, 0));
+        if (merge.last_ms >= merge.from_ms) merge.from_ms = merge.last_ms + 1;
+        lr_events_info_finish(&own);
+    }
+    if (status == LR_OK)
+        status = lr_events_writer_finish(writer);
+    else
+        lr_events_writer_abandon(writer);
+    lr_events_info_finish(&info);
+    close_opened(&opened);
+    if (status != LR_OK) return status;
+
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin(stdout, "events merge");
+        json_text(&json, "output", output);
+        json_int(&json, "prompts", prompts);
+        json_int(&json, "delayeds", delayeds);
+        json_number(&json, "duration_s", 1e-3 * (double)merge.from_ms);
+        common_json_end(&json);
+    } else {
+        printf("%s: %d lists, %lld prompts and %lld delayeds in %.6g s\n", output, count, (long long)prompts,
+               (long long)delayeds, 1e-3 * (double)merge.from_ms);
+    }
+    return LR_OK;
+}
+
 /* --- the command line --- */
 
 #define SOURCE_OPTIONS                                                                                                 \
@@ -309,14 +433,30 @@ const struct cli_verb verb_events_show = {
 };
 
 static const char *const event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
+static const char *const converted_endings[] = {".petsird", ".Cdh", ".tsv", ".h5", ".hdf5", ".hs", NULL};
 
 const struct cli_verb verb_events_convert = {
     .name = "events convert",
     .positionals = "IN OUT",
     .summary = "Writes list mode as PETSIRD (.petsird), CASToR (.Cdh with .Cdf), or text (.tsv): a line "
-               "for each event, with the place that its time of flight gives.",
+               "for each event, with the place that its time of flight gives; or sums its prompts per LOR "
+               "(HDF5, STIR's .hs).",
     .example = "loraster events convert small_listmode_file.l head.petsird --scanner siemens-mmr",
-    .outputs = {{CLI_SECOND_WORD, event_endings}},
+    .outputs = {{CLI_SECOND_WORD, converted_endings}},
     .groups = {{"input and output", convert_options}},
     .run = run_convert,
+};
+
+static const struct cli_option merge_options[] = {
+    {"-o", "FILE", "list mode to write (.petsird, .Cdh, .tsv)", NULL}, SOURCE_OPTIONS, {0}};
+
+const struct cli_verb verb_events_merge = {
+    .name = "events merge",
+    .positionals = "FILE...",
+    .most_positionals = CLI_MAX_POSITIONAL,
+    .summary = "Writes lists of one scanner one after the other into one list, whose times go on.",
+    .example = "loraster events merge first.petsird second.petsird -o both.petsird",
+    .outputs = {{"-o", event_endings}},
+    .groups = {{"input and output", merge_options}},
+    .run = run_merge,
 };

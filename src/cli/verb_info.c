@@ -114,8 +114,7 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
 }
 
 /* Tries the family direct on a grid that is just large enough for its kernel, without look-up tables. The images are so
- * small that the driver clears them without compiling a shader. A backend that was replaced by another does not
- * work. */
+ * small that the driver clears them without compiling a shader. */
 static struct trial try_direct(const char *name, int device)
 {
     static const int size[3] = {4, 4, 4};
@@ -134,16 +133,10 @@ static struct trial try_direct(const char *name, int device)
                                              .log = &log});
     if (op != NULL) {
         const lr_operator_info *info = lr_operator_get_info(op);
-        trial.works = info->passed_over == NULL || strcmp(name, "cuda") != 0;
-        trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
+        trial.works = true;
         snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
         snprintf(trial.device, sizeof(trial.device), "%s", info->device);
-        if (info->passed_over != NULL || strcmp(name, "auto") != 0) {
-            static const char head[] = "cuda cannot run here: ";
-            const char *why = info->passed_over != NULL ? info->passed_over : "";
-            const bool repeats = strcmp(name, "cuda") == 0 && strncmp(why, head, sizeof(head) - 1) == 0;
-            snprintf(trial.reason, sizeof(trial.reason), "%s", why + (repeats ? sizeof(head) - 1 : 0));
-        }
+        if (info->passed_over != NULL) snprintf(trial.reason, sizeof(trial.reason), "%s", info->passed_over);
     }
     lr_operator_destroy(op);
     return trial;

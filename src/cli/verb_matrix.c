@@ -238,6 +238,15 @@ static lr_status read_request(struct cli_args *args, struct request *request)
         args_complain(args, "--part is for HDF5 and npz (.h5, .npz), which matrix join joins");
     const int count = args_count(args, "--at");
     if (count == 0) return args->status;
+    for (int k = 0; common_grid_options[k].name != NULL; k++) {
+        if (args_has(args, common_grid_options[k].name)) {
+            args_complain(args,
+                          "--at gives the rows of points, which need no grid: leave out %s, or --at for rows of "
+                          "the grid's voxels",
+                          common_grid_options[k].name);
+            break;
+        }
+    }
     request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
     if (request->whole.points_mm == NULL)
         return report_error(args->report, LR_FAILED, "no memory for %d points", count);

@@ -93,8 +93,9 @@ static const char labels_phantom[] = "colin27";
 
 /* The command line. */
 struct request {
-    const char *phantom, *image, *labels, *output, *truth;
-    double counts; /* 0 = no scaling of the counts */
+    const char *phantom, *image, *labels, *output, *truth, *efficiencies, *additive;
+    double counts;  /* 0 = no scaling of the counts */
+    double randoms; /* share of the counts */
     double duration_s;
     double tof_ps; /* time resolution of simulated photon pairs, FWHM; 0 = counts are drawn from a projection */
     bool expected, is_list;
@@ -111,9 +112,12 @@ static struct request read_request(struct cli_args *args)
         .output = args_required(args, "-o"),
         .truth = args_text(args, "--truth"),
         .counts = (double)args_int(args, "--counts", 0, (const int64_t[]){1, 1000000000000}),
-        .tof_ps = args_number(args, "--tof-ps", 0, true),
+        .tof_ps = args_tof_ps(args),
         .expected = args_has(args, "--expected"),
-        .mu_as = lor_factors_mu_as(args, MU_LINES),
+        .efficiencies = args_text(args, "--efficiencies"),
+        .additive = args_text(args, "--additive"),
+        .randoms = args_number(args, "--randoms", 0, true),
+        .mu_as = lor_factors_mu_as(args, MU_FACTORS),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
     };
     /* There must be exactly one source of activity, with only its own options. */
@@ -143,10 +147,16 @@ static struct request read_request(struct cli_args *args)
     if (!request.is_list && args_has(args, "--duration"))
         args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
 
+    if (request.randoms >= 1)
+        args_complain(args, "--randoms %s: the share of the counts that are randoms, such as 0.3",
+                      args_text(args, "--randoms"));
+    if (request.additive != NULL && !(request.randoms > 0))
+        args_complain(args, "--additive writes the expected randoms: give their share with --randoms");
+
     /* Photon pairs need only the scanner's geometry, and no matrix. */
-    static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
-                                         "--mu-as",   "--penetration", "--layers-alone", "--deterministic",
-                                         "--store",   "--truth",       "--dry-run",      "--mu-steps"};
+    static const char *const others[] = {
+        "--backend",       "--mode",  "--rays",  "--samples", "--mu-as",    "--penetration", "--layers-alone",
+        "--deterministic", "--store", "--truth", "--dry-run", "--mu-steps", "--randoms",     "--efficiencies"};
     if (request.tof_ps > 0 && (!request.is_list || !(request.counts > 0))) {
         args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
                             "mode to write (-o FILE.petsird, .Cdh or .tsv)");
@@ -157,6 +167,7 @@ static struct request read_request(struct cli_args *args)
                           others[k]);
         }
     }
+    if (request.tof_ps > 0) request.mu_as = MU_LINES;
     if (request.expected && args_has(args, "--seed")) args_complain(args, "--expected draws nothing: leave out --seed");
     return request;
 }
@@ -230,6 +241,29 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
+/* Adds expected randoms, of `sum` counts in all, to the expected trues. Randoms join two crystals as often as both
+ * count singles, and the singles are taken to be such that each crystal has the same share of randoms and of trues. */
+static lr_status add_randoms(const struct setup *setup, const struct request *request, double sum, lr_lor_data *data)
+{
+    const lr_log *log = &setup->report->log;
+    const lr_lor_span all = {.count = data->count};
+    lr_randoms *randoms = lr_randoms_estimate(setup->lors, data, log);
+    lr_lor_data *additive = randoms != NULL ? lr_lor_data_create(setup->lors, log) : NULL;
+    lr_status status = additive != NULL ? LR_OK : report_reason(setup->report);
+    if (status == LR_OK) {
+        randoms->product.scale *= sum / randoms->delayeds;
+        const lr_lor_source source = lr_crystal_product_source(&randoms->product);
+        status = source.get(source.user, &all, additive->values);
+    }
+    if (status == LR_OK) {
+        for (int64_t k = 0; k < data->count; k++) data->values[k] += additive->values[k];
+        if (request->additive != NULL) status = lr_lor_data_write(request->additive, setup->lors, additive, log);
+    }
+    lr_lor_data_destroy(additive);
+    lr_randoms_destroy(randoms);
+    return status;
+}
+
 /* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
@@ -251,10 +285,11 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
                             "the units of --mu (--mu-unit), and where the activity lies",
                             emitted, sum);
     }
-    if (request->counts > 0) {
-        common_scale(data->values, data->count, request->counts / sum);
-        common_scale(activity->values, lr_grid_num_voxels(&activity->grid), request->counts / sum);
-    }
+    const double trues = request->counts > 0 ? (1 - request->randoms) * request->counts : sum;
+    common_scale(data->values, data->count, trues / sum);
+    common_scale(activity->values, lr_grid_num_voxels(&activity->grid), trues / sum);
+    if (request->randoms > 0)
+        CLI_TRY(add_randoms(setup, request, trues * request->randoms / (1 - request->randoms), data));
 
     const double expected = common_sum(data->values, data->count);
     if (!request->expected) {
@@ -281,6 +316,8 @@ static lr_status simulate_run(struct cli_args *args)
     double counts = request.counts;
     lr_status status = args->status;
     if (status == LR_OK) status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
+    if (status == LR_OK && request.efficiencies != NULL)
+        status = lor_factors_efficiencies(&setup, request.efficiencies);
     if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
     if (status == LR_OK) status = make_activity(args, &setup, &request, &activity);
     if (status == LR_OK && request.tof_ps > 0) {
@@ -291,13 +328,13 @@ static lr_status simulate_run(struct cli_args *args)
         const double lors = (double)setup.lors->count, voxels = (double)lr_grid_num_voxels(&setup.grid);
         const double bytes = sizeof(float);
         bool goes_on = false;
-        status =
-            forecast_projections(&setup,
-                                 &(struct forecast_projections){.projections = 1,
-                                                                .array_bytes = bytes * (lors + voxels),
-                                                                .output = request.output,
-                                                                .output_bytes = request.is_list ? 0 : bytes * lors},
-                                 &goes_on);
+        status = forecast_projections(
+            &setup,
+            &(struct forecast_projections){.projections = 1,
+                                           .array_bytes = bytes * (lors * (request.randoms > 0 ? 2 : 1) + voxels),
+                                           .output = request.output,
+                                           .output_bytes = request.is_list ? 0 : bytes * lors},
+            &goes_on);
         if (status != LR_OK || !goes_on) goto finish;
         data = lr_lor_data_create(setup.lors, &args->report->log);
         status = data != NULL ? fill_data(&setup, &request, activity, data) : report_reason(args->report);
@@ -343,7 +380,10 @@ static const struct cli_option simulate_options[] = {
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS("factors")},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
+    {"--randoms", "SHARE", "of the counts, such as 0.3: spread as the crystals' singles spread them", NULL},
+    {"--additive", "FILE", "also write the expected randoms, for recon --additive", NULL},
     {FORECAST_DRY_RUN},
     {0},
 };
@@ -355,7 +395,7 @@ const struct cli_verb verb_simulate = {
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
-    .outputs = {{"-o", endings}, {"--truth", common_image_endings}},
+    .outputs = {{"-o", endings}, {"--truth", common_image_endings}, {"--additive", common_data_endings}},
     .groups = {{"input and output", simulate_options},
                {COMMON_SCANNER_GROUP},
                {COMMON_GRID_GROUP},

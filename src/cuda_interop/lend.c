@@ -50,7 +50,10 @@ lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 static lr_status no_device(const struct gl_context *ctx, const char *why, cudaError_t error)
 {
     (void)cudaGetLastError();
-    return lr_error(gl_context_log(ctx), LR_NO_DEVICE, "no CUDA: %s (%s)", why, cudaGetErrorString(error));
+    return lr_error(gl_context_log(ctx), LR_NO_DEVICE,
+                    "no CUDA: %s (%s): install NVIDIA's driver, or leave the choice to the library: OpenGL or the "
+                    "processor do it",
+                    why, cudaGetErrorString(error));
 }
 
 lr_status lr_cuda_open(const struct gl_context *ctx, char name[256])

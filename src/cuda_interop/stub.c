@@ -7,10 +7,17 @@
 #include "direct/backend.h"
 #include "listmode/backend.h"
 
+static lr_status refuse(const lr_log *log)
+{
+    return lr_error(log, LR_NO_DEVICE,
+                    "no CUDA: this build of LORaster is without it: install the CUDA toolkit from 12.5 on (nvcc) and "
+                    "build with -DLORASTER_CUDA=ON, or leave the choice to the library: OpenGL or the processor do it");
+}
+
 lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     (void)backend;
-    return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");
+    return refuse(params->log);
 }
 
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
@@ -23,16 +30,13 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     (void)backend;
-    return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");
+    return refuse(params->log);
 }
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
     (void)place;
-    return lr_error(params->log, LR_NO_DEVICE,
-                    "no CUDA: this build of LORaster is without it: install the CUDA toolkit from "
-                    "12.5 on (nvcc) and build with -DLORASTER_CUDA=ON, or open a place of kind "
-                    "LR_PLACE_GL or LR_PLACE_HOST");
+    return refuse(params->log);
 }
 
 const struct lr_place_fns lr_place_cuda_fns = {.open = open_place};

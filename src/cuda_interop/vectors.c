@@ -118,8 +118,8 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
         (void)cudaGetLastError();
         return lr_error(params->log, LR_NO_DEVICE,
                         "no CUDA: there is no device or its driver is too old (%s): install NVIDIA's "
-                        "driver (in a container, start it with --gpus all), or open a place of kind "
-                        "LR_PLACE_GL or LR_PLACE_HOST",
+                        "driver (in a container, start it with --gpus all), or leave the choice to the "
+                        "library: OpenGL or the processor do it",
                         cudaGetErrorString(error));
     }
     if (params->device >= count) {

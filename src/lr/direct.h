@@ -222,8 +222,8 @@ typedef struct lr_direct_params {
     lr_direct_kernel kernel;
     const char *backend;             /* "cpu", "compute", "cuda", NULL or "auto". Auto takes cuda on a graphics
                                         processor, compute if CUDA does not run on it, and cpu if there is no graphics
-                                        processor; with `shared` it takes compute instead of cpu. If "cuda" is given but
-                                        CUDA is missing, compute is used, with a warning */
+                                        processor; with `shared` it takes compute instead of cpu. "cuda,compute" takes
+                                        the first of both that runs here */
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute and cuda use the device of this context and share objects with it; NULL
@@ -238,8 +238,8 @@ typedef struct lr_direct_params {
     const lr_progress *progress;  /* progress of projections; must outlive the operator */
 } lr_direct_params;
 
-/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If backend cuda was requested, or is
- * the first choice of auto, but is not used, lr_operator_info.passed_over gives the reason. */
+/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If auto or a list
+ * would have taken another backend first, lr_operator_info.passed_over gives the reason why it is not used. */
 LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */

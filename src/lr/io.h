@@ -115,6 +115,17 @@ LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log
  * 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
+/* Images on one grid, as frames of an acquisition. */
+typedef struct lr_image_frames {
+    const lr_image *const *images; /* [count] */
+    int count;
+    double step_s; /* seconds from the begin of a frame to that of the next; 0 = not known, or they differ */
+} lr_image_frames;
+
+/* Writes frames as the volumes of one NIfTI file (.nii, .nii.gz), which lr_image_read_frame reads. errors: as
+ * lr_image_write; LR_USAGE for other endings and for images of different sizes. */
+LR_API lr_status lr_image_write_frames(const char *path, const lr_image_frames *frames, const lr_log *log);
+
 /* --- text --- */
 
 /* Writes a text as a file. */

@@ -8,6 +8,7 @@
 
 #include <lr/comm.h>
 #include <lr/crystals.h>
+#include <lr/design.h>
 #include <lr/device.h>
 #include <lr/direct.h>
 #include <lr/doctor.h>

@@ -188,11 +188,15 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
  * are blurred at their place. Sensitivities include the blur. With a blur, calls for rows and matrix elements return an
  * error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source: Reader et
  * al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci. 50 (2003).
- * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels. */
+ * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels or
+ * are wider than an image of several voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
-/* The place where the operator computes; NULL = the host. Vectors created at this place need not be copied. The place
- * lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
+/* Smooths an image in place by the same Gaussian. errors: as lr_operator_set_psf; LR_FAILED. */
+LR_API lr_status lr_image_smooth(lr_image *image, const double fwhm_mm[3], const lr_log *log);
+
+/* The place at which the operator computes; NULL = the host. Vectors created at this place need not be copied. The
+ * place lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
  * device: backend raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
  * "Tilted pairs"), that is without mu-map, without modules in front of others and without `deterministic`; compute and
  * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix have none. */

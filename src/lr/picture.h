@@ -196,6 +196,47 @@ typedef struct lr_slice_params {
 /* A new picture of one slice of an image on white; or NULL, logged. */
 LR_SIZED(lr_slice_params, lr_picture *, lr_picture_slice, (const lr_slice_params *params), (params));
 
+/* --- charts --- */
+
+/* One curve, or the bars of one thing in all groups. */
+typedef struct lr_curve {
+    const char *name;
+    const double *x, *y; /* [count]; NaN in y leaves a gap. x is not read for bars */
+    int count;
+} lr_curve;
+
+/* Parameters of lr_picture_chart. Zero fields are defaults. */
+typedef struct lr_chart_params {
+    const lr_curve *curves; /* [num_curves] */
+    int num_curves;
+    const char *across, *up;   /* names of the axes, with their units; the upward one begins at 0 */
+    const char *const *groups; /* [num_groups] names of groups of bars, which take the place of curves; NULL = none */
+    int num_groups;
+    const lr_log *log;
+} lr_chart_params;
+
+/* A new picture on white: curves or bars in colours that the colour-blind tell apart, with a legend below; or NULL,
+ * logged. */
+LR_SIZED(lr_chart_params, lr_picture *, lr_picture_chart, (const lr_chart_params *params), (params));
+
+/* --- counts --- */
+
+/* Parameters of lr_picture_sinogram. Zero fields are defaults. */
+typedef struct lr_sinogram_params {
+    const lr_lors *lors;     /* required, of a scanner */
+    const lr_lor_data *data; /* required, dense or sparse */
+    double z_mm;             /* with a thickness: only LORs whose middle lies within half of it from z_mm */
+    double thickness_mm;     /* 0 = all LORs */
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_sinogram_params;
+
+/* A new picture on white: the mean value of the LORs in coincidence with a distance from the z axis (to the right, in
+ * mm, positive along the line's transaxial normal) and an angle of this normal (upwards, 0 to 180 degrees from x to y).
+ * Bins are about as wide as the smallest crystal; bins without a LOR are pale blue. All LORs are visited.
+ * errors: NULL, logged: LR_USAGE for histo-images; LR_FAILED; LR_CANCELLED without a message. */
+LR_SIZED(lr_sinogram_params, lr_picture *, lr_picture_sinogram, (const lr_sinogram_params *params), (params));
+
 /* --- examined scanners --- */
 
 /* Parameters of lr_picture_diagnosis. Zero fields are defaults. */

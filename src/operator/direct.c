@@ -103,15 +103,11 @@ lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *
                                             .log = backend_params.log,
                                             .progress = backend_params.progress};
 
-    /* Images of a shared context are in OpenGL and must stay there. If the caller asks for CUDA and there is none,
-     * OpenGL is used instead. */
+    /* Images of a shared context stay in OpenGL. */
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
-    const bool is_cuda = !is_auto && strcmp(params->backend, "cuda") == 0;
-    const char *name = is_cuda ? "cuda,compute" : params->backend;
+    const char *name = params->backend;
     if (is_auto && params->shared != NULL) name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
     if (lr_choose_backend(op, name, &choices) != LR_OK) goto failed;
-    if (is_cuda && op->passed_over[0] != '\0')
-        lr_warn(op->params.log, "%s; backend compute does it instead", op->passed_over);
     if (params->factors != NULL) op->factors = *params->factors;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,

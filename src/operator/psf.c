@@ -3,6 +3,7 @@
 #include "operator/facade.h"
 
 #include "base/log.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,34 +13,38 @@ static const double cut = 4.0;
 
 /* --- the kernel --- */
 
-lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
+/* The kernel for images on a grid. errors: LR_USAGE, and psf is as before. */
+static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const double fwhm_mm[3], const lr_log *log)
 {
-    struct lr_psf *psf = &op->psf;
-    if (op->info.num_voxels != lr_grid_num_voxels(&op->grid)) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "a resolution in image space is of voxels, and this image is of blobs");
-    }
     for (int axis = 0; axis < 3; axis++) {
-        const double reach = cut * fwhm_mm[axis] / 2.3548 / op->grid.voxel_mm[axis];
+        const int size = grid->size[axis];
+        const double reach = cut * fwhm_mm[axis] / LR_FWHM_PER_SIGMA / grid->voxel_mm[axis];
         if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
-            return lr_error(op->params.log, LR_USAGE,
+            return lr_error(log, LR_USAGE,
                             "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or 0 for none",
                             fwhm_mm[axis], "xyz"[axis]);
         }
+        /* A single slice may be thinner than the resolution along its normal. */
+        if (size > 1 && fwhm_mm[axis] > size * grid->voxel_mm[axis]) {
+            return lr_error(log, LR_USAGE,
+                            "a resolution of %g mm along %c is wider than the image, which is %g mm there: is it in "
+                            "mm?",
+                            fwhm_mm[axis], "xyz"[axis], size * grid -> voxel_mm[axis]);
+        }
         if (reach >= LR_CONVOLUTION_REACH - 1) {
-            return lr_error(op->params.log, LR_USAGE,
+            return lr_error(log, LR_USAGE,
                             "a resolution of %g mm along %c reaches over more than %d voxels of %g mm: is it in mm?",
-                            fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1, op->grid.voxel_mm[axis]);
+                            fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1, grid->voxel_mm[axis]);
         }
     }
     lr_psf_finish(psf);
-    psf->log = op->params.log;
+    psf->log = log;
     for (int axis = 0; axis < 3; axis++) {
-        const double sigma = fwhm_mm[axis] / sqrt(8.0 * log(2.0));
-        psf->size[axis] = op->grid.size[axis];
+        const double sigma = fwhm_mm[axis] / LR_FWHM_PER_SIGMA;
+        psf->size[axis] = grid->size[axis];
         if (sigma > 0.0) {
-            /* The weights are integrals of the Gaussian over each voxel, and sum to 1. */
-            const double sigma_voxels = sigma / op->grid.voxel_mm[axis];
+            /* Integral of the Gaussian over each voxel. The integrals sum to 1. */
+            const double sigma_voxels = sigma / grid->voxel_mm[axis];
             double *weights = psf->weights[axis], sum = 0.0;
             const double scale = 1.0 / (sigma_voxels * sqrt(2.0));
             const int reach = psf->reach[axis] = (int)ceil(cut * sigma_voxels);
@@ -53,6 +58,26 @@ lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
         }
     }
     return LR_OK;
+}
+
+lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
+{
+    if (op->info.num_voxels != lr_grid_num_voxels(&op->grid)) {
+        return lr_error(op->params.log, LR_USAGE,
+                        "a resolution in image space is of voxels, and this image is of blobs");
+    }
+    return set_kernel(&op->psf, &op->grid, fwhm_mm, op->params.log);
+}
+
+lr_status lr_image_smooth(lr_image *image, const double fwhm_mm[3], const lr_log *log)
+{
+    struct lr_psf psf = {.log = log};
+    lr_vector values = lr_image_vector(image);
+    lr_status status = lr_grid_check(&image->grid, log);
+    status = status == LR_OK ? set_kernel(&psf, &image->grid, fwhm_mm, log) : status;
+    status = status == LR_OK ? lr_psf_apply(&psf, &values) : status;
+    lr_psf_finish(&psf);
+    return status;
 }
 
 void lr_psf_finish(struct lr_psf *psf)

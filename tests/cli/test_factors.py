@@ -100,7 +100,7 @@ class Factors(FactorsTest):
         self.good(f"factors --scanner {self.scanner}", *mu, "-o f.h5")
         factors = self.read_lors("f.h5").values.astype(float)
         self.assertLess(factors[factors > 0].min(), 0.9)
-        for verb, more in (("project", []), ("simulate", ["--expected"])):
+        for verb, usual, more in (("project", "lines", []), ("simulate", "factors", ["--expected"])):
             values = {}
             for name, way in (("plain", []), ("usual", mu), ("lines", [*mu, "--mu-as lines"]),
                               ("factors", [*mu, "--mu-as factors"])):
@@ -111,7 +111,7 @@ class Factors(FactorsTest):
             inside = exact > 0
             self.assertTrue(np.array_equal(values["factors"] > 0, inside))
             self.assertLess(np.abs(values["factors"][inside] / exact[inside] - 1).max(), 2e-7)
-            self.assertTrue(np.array_equal(values["usual"], values["lines"]))
+            self.assertTrue(np.array_equal(values["usual"], values[usual]))
             ratio = values["factors"].sum() / values["lines"].sum()
             self.assertLess(abs(ratio - 1), 0.01)
             self.assertNotEqual(ratio, 1)

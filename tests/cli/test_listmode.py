@@ -168,7 +168,7 @@ class Listmode(ProgramTest):
         with_tof = f"--scanner {self.scanner} --grid 12,12,4 --voxel-mm 3,3,4"
         self.good(f"simulate {with_tof} --phantom point --counts 500 --tof-ps 100 -o tof.petsird")
         few[0] = few[0].replace("ev.petsird", "tof.petsird")
-        self.assertIn("is it in picoseconds?", self.run_program("recon", *few, "--tof-ps 0.4").stderr)
+        self.assertIn("is it in picoseconds?", self.run_program("recon", *few, "--tof-ps 6").stderr)
 
     def peak_mm(self, ends, steps, *arguments):
         """y of the brightest slice across y."""
@@ -219,7 +219,7 @@ class Listmode(ProgramTest):
             (["--operator listmode --events e.petsird --tof-ps 400 --without-tof"],
              "--tof-ps and --without-tof contradict each other"),
             (["--operator listmode --events e.petsird --variant simple"], "--variant is for --backend cuda"),
-            (["--data y.h5 --variant simple"], "--variant belongs to --operator listmode")]
+            (["--data y.h5 --variant simple"], "--variant belongs to --operator direct or listmode")]
         for arguments, sentence in mistakes:
             with self.subTest(arguments):
                 self.refuse(2, sentence, common, *arguments)

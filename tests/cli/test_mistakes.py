@@ -6,6 +6,7 @@ A case is a name, a command, an exit code and words that the sentence must hold.
 because somebody may mean it. What other tests ask is not asked again: broken files are in tests/io/damaged.c, numbers
 that are none in test_cli.py."""
 import gzip
+import math
 import os
 import shutil
 import struct
@@ -22,6 +23,7 @@ SENSITIVITY = f"sensitivity {ON} {AT} -o o.nii"
 MATRIX = f"matrix {ON} -o o.tsv"
 PROJECT = f"project {ON} -o o.h5"
 SENSITIVITY_BY = f"sensitivity --scanner ring.yaml {AT} -o o.nii"
+LISTMODE = f"recon --operator listmode {ON} {AT} --iterations 1 --events e.petsird -o o.nii"
 DIRECT = "recon --operator direct --algorithm ramla --backend cpu --threads 1 -o o.nii"
 
 # README's scanner, whose ring is filled to 84.9 %.
@@ -98,7 +100,14 @@ CASES = {
     "efficiencies in percent": (f"{RECON} --data y.h5 --efficiencies percent.txt", 0,
                                 "warning", "fewer than one each", "percent"),
     "efficiencies of 0": ("factors --scanner ring.yaml --efficiencies none.txt -o o.h5", 3,
-                          "o.h5", "0 everywhere", "efficiencies"),
+                          "none.txt", "0 everywhere", "efficiencies"),
+    "efficiencies of 0, recon": (f"{RECON} --data y.h5 --efficiencies none.txt", 3,
+                                 "none.txt", "efficiencies are 0 everywhere", "right file"),
+    "an empty file as data": (f"{RECON} --data empty.h5", 3, "empty.h5", "is empty", "make it again"),
+    "several images in one array": (f"{PROJECT} --image four.npy --grid 6,5,3 --voxel-mm 3", 3,
+                                    "four.npy", "4 dimensions", "[nz][ny][nx]"),
+    "a table as list mode": (f"{RECON} --events eff.csv", 3, "eff.csv", "CSV", "PETSIRD", "gate.md"),
+    "a point and a grid": (f"{MATRIX} --at 0,0,0 {AT}", 2, "--at", "no grid", "leave out --grid"),
     "a file without its option": ("view ring.yaml", 2, "Did you mean --scanner ring.yaml"),
     # --- names
     "a file in capitals": (f"{PROJECT} --image X.nii", 3, "X.nii", "No such file", "did you mean x.nii?"),
@@ -121,6 +130,12 @@ CASES = {
     "attenuation": (f"{RECON} --data y.h5 --attenuation mm.nii", 2, "did you mean --mu?"),
     "an option in capitals": (f"{RECON} --data y.h5 --Iterations 5", 2, "did you mean --iterations?"),
     "cuda": (f"{SENSITIVITY_BY} --backend cuda", 2, "--backend cuda", "direct", "compute"),
+    "cuda that is not here": (f"recon --operator direct --backend cuda --tof-ps 400 --data d.h5 --algorithm ramla "
+                              "-o o.nii", 4, "no CUDA", "--backend auto"),
+    "cuda for list mode that is not here": (
+        f"recon --operator listmode --backend cuda --scanner ring.yaml {AT} --events e.petsird -o o.nii", 4,
+        "no CUDA", "--backend auto"),
+    "a device for the processor": (f"{SENSITIVITY} --device 5", 0, "warning", "--device 5 has no effect", "processor"),
     "gpu": (f"{SENSITIVITY_BY} --backend gpu", 2, "--backend gpu", "compute"),
     "a word that nearly is one": (f"{RECON} --data y.h5 --algorithm osme", 2, "did you mean osem"),
     "another name of the verb": ("reconstruct --data y.h5", 2, "did you mean recon?"),
@@ -133,6 +148,16 @@ CASES = {
     "subsets of mlem": (f"{RECON} --data y.h5 --subsets 4", 2, "--algorithm osem"),
     "rays without lines": (f"{SENSITIVITY} --mode exact --rays 8", 0, "warning", "--rays 8", "--mode sampled"),
     "time of flight in ns": (f"{DIRECT} --data y.h5 --tof-ps 0.4", 2, "ns", "400"),
+    "time of flight in ns, list mode": (f"{LISTMODE} --tof-ps 0.4", 2, "ns", "400"),
+    "time of flight in ns, simulated": (f"simulate {ON.replace('--backend cpu ', '')} {AT} --phantom point --counts 9 "
+                                        "--tof-ps 0.4 -o o.petsird", 2, "ns", "400"),
+    "a time resolution without times": (f"{LISTMODE} --tof-ps 400", 0,
+                                        "warning", "--tof-ps 400 has no effect", "e.petsird has no times of flight"),
+    "a time resolution of LOR data": (f"{RECON} --data y.h5 --tof-ps 400", 2, "--tof-ps", "direct or listmode"),
+    "a resolution wider than the image": (f"{RECON} --data y.h5 --psf-mm 100", 2,
+                                          "100 mm along x", "wider than the image", "18 mm"),
+    "a seed that is left out": (f"{RECON.replace(' -o o.nii', '')} --data y.h5 --bootstrap -o o.nii", 2,
+                                "--bootstrap SEED"),
     "negative time of flight": (f"{DIRECT} --data y.h5 --tof-ps -400", 2, "--tof-ps -400", "positive"),
     "a reversed range": (f"{MATRIX} {AT} --rows 10:5", 2, "--rows 10:5", "FIRST:LAST", "0:90"),
     "a range with a dash": (f"{MATRIX} {AT} --rows 0-5", 2, "--rows 0-5", "FIRST:LAST"),
@@ -197,7 +222,7 @@ class Mistakes(ProgramTest):
     def put_array(self, name, shape):
         head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
         head = head.ljust(117) + "\n"
-        count = shape[0] * shape[1] * shape[2]
+        count = math.prod(shape)
         Path(name).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
                                struct.pack(f"<{count}f", *[1] * count))
 
@@ -222,10 +247,14 @@ class Mistakes(ProgramTest):
         self.write("few.txt", "1\n" * 127)
         self.write("percent.txt", "100\n" * 128)
         self.write("none.txt", "0\n" * 128)
+        self.write("empty.h5", "")
+        self.put_array("four.npy", (2, 3, 5, 6))
         os.mkdir("folder")
         simulate = f"simulate {self.on_ring} {GRID} --phantom spheres --counts 9000"
         for name in ("y.h5", "e.petsird", "e.Cdh"):
             self.good(f"{simulate} -o {name}")
+        self.good("direct deposit --activity x.nii --scanner penn-labr3 --count 99 --backend cpu --azimuths 2",
+                  "--tilts 1 --grid 64,64,16 --voxel-mm 8 -o d.h5")
         self.good("factors", "--scanner", self.scanner, "--efficiencies", "percent.txt", "-o", "zero.h5")
         self.set_to_zero("zero.h5")
         self.good(f"matrix {self.on_ring} --at 0,0,0 -o m.h5")
@@ -243,7 +272,7 @@ class Mistakes(ProgramTest):
         """One sentence with all words, and nothing that was not there before."""
         arguments = command.split("|" if "|" in command else " ")
         before = set(os.listdir(self.folder))
-        done = self.run_program(*arguments)
+        done = self.run_program(*arguments, env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
         made = set(os.listdir(self.folder)) - before
         for name in made:
             path = Path(name)
@@ -268,6 +297,27 @@ class Mistakes(ProgramTest):
             self.assertLess(two["mean"], 0.95)
             self.assertAlmostEqual(one["mean"], two["mean"], delta=1e-7)
         for name in ("ct.nii", "ct_mm.nii", "ct.h5"):
+            os.remove(name)
+
+    def test_usual_subsets_are_as_many_as_there_can_be(self):
+        """7 subsets of LORs, or 10 of views, are more than two panels of four crystals, two views or three events
+        have; a number that is asked for is refused as before."""
+        panel = "crystals: [2, 2], pitch_mm: [8, 8], face_mm: [7.9, 7.9], depth_mm: 15}"
+        self.write("panels.yaml", "name: panels\nmodules:\n"
+                   f"  - {{centre_mm: [0, 60, 0], u: [1, 0, 0], v: [0, 0, 1], {panel}\n"
+                   f"  - {{centre_mm: [0, -60, 0], u: [-1, 0, 0], v: [0, 0, 1], {panel}\n")
+        cube = "--grid 4,4,4 --voxel-mm 2 --scanner panels.yaml --backend native"
+        for name in ("panels.h5", "panels.petsird"):
+            self.good(f"simulate {cube} --phantom point --counts 3 -o {name}")
+        osem = f"recon {cube} --algorithm osem -o panels.nii"
+        direct = "recon --operator direct --backend cpu --tof-ps 400 --data d.h5 --algorithm ramla -o panels.nii"
+        events = self.json("events show panels.petsird")["prompts"]
+        listmode = f"recon {cube} --algorithm osem -o panels.nii --operator listmode --events panels.petsird"
+        for command, most in [(f"{osem} --data panels.h5", 4), (listmode, min(events, 7)), (direct, 2)]:
+            found = self.json(command)
+            self.assertEqual(found["subsets"], most)
+            self.refuse(2, "subsets", f"{command} --subsets 50")
+        for name in ("panels.yaml", "panels.h5", "panels.petsird", "panels.nii"):
             os.remove(name)
 
     def test_right_radius_passes(self):

@@ -236,6 +236,16 @@ class Forecast(ProgramTest):
             self.assertNotIn("seconds", found["forecast"])
         self.assertEqual(sorted(os.listdir(self.folder)), ["ring.yaml", "y.h5"])
 
+    def test_a_log_hears_how_long_it_takes(self):
+        """It has no line that is drawn again and again."""
+        running = self.start(f"sensitivity {VISTA} {FINE} --backend native -o s.nii")
+        said = ""
+        while running.poll() is None and " left" not in said:
+            said = running.stderr.readline()
+        self.assertRegex(said, r"^loraster: .+: \d+ %, about .+ left\n$")
+        running.send_signal(signal.SIGINT)
+        running.communicate()
+
     def test_a_forecast_makes_no_matrix(self):
         """It counts its memory: eight bytes an element."""
         self.expected_counts()

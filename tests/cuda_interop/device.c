@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Backend cuda of the family `direct`: without CUDA it is compute, and says so; with it every variant
+ * Backend cuda of the family `direct`: without CUDA it is refused, and compute checked; with it every variant
  * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
  * to use, shortens batches and leaves out the test that iterates longest: for tools that are slow.
  * Another one is a pattern of the tests to run, such as "batches*". */
@@ -47,26 +47,32 @@ static lr_operator *make(const char *backend, int way, const lr_view *views, int
 
 static struct pair *make_pair(int way, const lr_view *views, int num_views, int model)
 {
-    return kept_pair(make("cuda", way, views, num_views, model), make("cpu", way, views, num_views, model));
+    return kept_pair(make("cuda,compute", way, views, num_views, model), make("cpu", way, views, num_views, model));
 }
 
 static bool has_cuda(void)
 {
     const int before = num_kept();
-    const bool found = strcmp(lr_operator_get_info(make("cuda", 0, case_views, 1, 0))->backend, "cuda") == 0;
+    const bool found = strcmp(lr_operator_get_info(make("cuda,compute", 0, case_views, 1, 0))->backend, "cuda") == 0;
     destroy_kept_since(before);
     return found;
 }
 
-static void without_cuda_compute_does_it_and_says_so(void **state)
+static void without_cuda_it_is_refused(void **state)
 {
     if (has_cuda()) {
         print_message("skipped: there is a CUDA device\n");
         skip();
     }
-    assert_int_equal(heard.error[0], '\0');
-    assert_says(heard.warning, "no CUDA: ");
-    assert_says(heard.warning, "backend compute does it instead");
+    const lr_grid grid = case_grid();
+    test_log_init(&heard);
+    assert_null(lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                                     .views = case_views,
+                                                     .num_views = 1,
+                                                     .kernel = {.resolution = case_resolution(0)},
+                                                     .backend = "cuda",
+                                                     .log = &heard.log}));
+    assert_says(heard.error, "no CUDA: ");
 }
 
 static const char *only; /* NULL = every variant */
@@ -289,7 +295,7 @@ static void nobody_needs_to_look(void **state)
 {
     for (int way = 0; way < num_ways(); way++) {
         if (!is_wanted(way)) continue;
-        lr_operator *cuda = make("cuda", way, case_views, TURN_VIEWS, 2);
+        lr_operator *cuda = make("cuda,compute", way, case_views, TURN_VIEWS, 2);
         const size_t bytes = (size_t)lr_operator_get_info(cuda)->num_voxels * sizeof(float);
         for (int k = 0; k < NUM_TURNS; k++) {
             const float *found = read_after_iterations(cuda, &all_turns[k], false);
@@ -323,7 +329,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!fixture_backend_is_usable("compute")) return 77;
-    struct CMUnitTest tests[] = {CASE(without_cuda_compute_does_it_and_says_so),
+    struct CMUnitTest tests[] = {CASE(without_cuda_it_is_refused),
                                  CASE(every_variant_projects_as_the_reference),
                                  CASE(images_have_any_length),
                                  CASE(batches_project_as_the_reference),

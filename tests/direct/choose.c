@@ -99,10 +99,28 @@ static void auto_takes_compute_in_silence_without_cuda(void **state)
     assert_string_equal(warnings, "");
 }
 
-static void cuda_that_is_named_and_missing_is_warned_of(void **state)
+static void cuda_that_is_named_and_missing_is_refused(void **state)
 {
-    check(true, false, "cuda", "compute", missing);
-    assert_string_equal(warnings, "cuda cannot run here: no CUDA: it is away today; backend compute does it instead");
+    static const lr_log log = {hear, NULL};
+    has_cuda = false;
+    cuda_asked = compute_asked = 0;
+    const lr_grid grid = lr_grid_centred((const int[3]){24, 24, 12}, (const double[3]){4, 4, 4});
+    assert_null(
+        lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                             .views = case_views,
+                                             .num_views = 1,
+                                             .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
+                                             .backend = "cuda",
+                                             .log = &log}));
+    assert_string_equal(warnings, "no CUDA: it is away today");
+    assert_int_equal(cuda_asked, 1);
+    assert_int_equal(compute_asked, 0);
+}
+
+static void a_list_takes_the_first_that_runs(void **state)
+{
+    check(true, false, "cuda,compute", "compute", missing);
+    check(true, true, "cuda,compute", "cuda", NULL);
 }
 
 static void auto_takes_the_processor_elsewhere(void **state)
@@ -118,5 +136,6 @@ static void compute_that_is_named_is_taken(void **state)
 }
 
 test_main("direct: choose", CASE(auto_takes_cuda_on_a_graphics_processor),
-          CASE(auto_takes_compute_in_silence_without_cuda), CASE(cuda_that_is_named_and_missing_is_warned_of),
-          CASE(auto_takes_the_processor_elsewhere), CASE(compute_that_is_named_is_taken))
+          CASE(auto_takes_compute_in_silence_without_cuda), CASE(cuda_that_is_named_and_missing_is_refused),
+          CASE(a_list_takes_the_first_that_runs), CASE(auto_takes_the_processor_elsewhere),
+          CASE(compute_that_is_named_is_taken))

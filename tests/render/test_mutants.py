@@ -219,7 +219,7 @@ MUTANTS = [
     ("correspondence/rows/sort.glsl", "element.x >> shift", "element.x >> (shift / 2u)", "alone_merge.test_merge"),
     ("correspondence/sight.glsl", "-dot(su, other)", "-1.001 * dot(su, other)",
      "correspondence.test_absorption alone_compute.test_forward"),
-    ("correspondence/visit_exact.glsl", "+ 0.5 * dot(bend.xy", "+ 0.4 * dot(bend.xy", "alone_compute.test_forward"),
+    ("correspondence/visit_exact.glsl", "sign * vec3(here", "sign * vec3(1.001 * here", "alone_compute.test_forward"),
     ("correspondence/triangle.glsl", "2.0 * arc_of(", "2.001 * arc_of(",
      "alone_compute.test_forward_hidden alone_compute.test_back_hidden"),
     ("correspondence/visit_hidden.glsl", "seen.weight += triangle_angle(", "seen.weight += 1.001 * triangle_angle(",

@@ -121,6 +121,7 @@ static lr_status sort_events(struct measurement *measured)
         return report_error(measured->setup.report, LR_BAD_INPUT,
                             "%s: holds no prompts in coincidence, of which no image comes", measured->request->events);
     }
+    measurement_limit_subsets(measured, list->count);
     if (measured->subsets > list->count) {
         return report_error(measured->setup.report, LR_USAGE,
                             "%d subsets: they are made of ranges of events, of which there are "
@@ -392,6 +393,10 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {
         const double resolution_ps = info->kinds.tof[k].resolution_ps;
         measured->beside = recon_digest(measured->beside, &resolution_ps, sizeof(resolution_ps));
+    }
+    if (asked > 0 && !info->has_tof) {
+        report_warn(measured->setup.report, "--tof-ps %g has no effect: %s has no times of flight", asked,
+                    measured->request->events);
     }
     measured->has_tof = info->has_tof && !measured->request->without_tof;
 

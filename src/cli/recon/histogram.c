@@ -425,6 +425,11 @@ finish:
     return status;
 }
 
+static void say_nothing(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)user, (void)level, (void)status, (void)sentence;
+}
+
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
@@ -433,8 +438,16 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(measurement_open_scanner(measured, args));
     const lr_lors *lors = measured->setup.lors;
 
-    /* The random counts of a replicate depend on the positions of LORs in the whole list. Each rank therefore counts
-     * all events. */
+    /* Only few pairs of modules may be too few for the usual number of subsets. */
+    if (!request->has_subsets && lors->num_pairs < measured->subsets) {
+        const lr_log silent = {say_nothing, NULL};
+        int most = measured->subsets, interleave;
+        while (most > 1 && lr_osem_interleave(lors, most, &interleave, &silent) == LR_USAGE) most--;
+        measurement_limit_subsets(measured, most);
+    }
+
+    /* A replicate of counts per LOR depends on the LORs' positions in the whole list. Each rank therefore counts all
+     * events. */
     const bool reads_all = !is_shared || (request->bootstraps && request->events != NULL);
     if (reads_all && request->data != NULL) {
         measured->data = lr_lor_data_read(request->data, lors, &report->log);

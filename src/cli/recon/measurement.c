@@ -159,6 +159,14 @@ lr_events_source measurement_events_source(const struct measurement *measured)
     return source;
 }
 
+void measurement_limit_subsets(struct measurement *measured, int64_t most)
+{
+    if (measured->request->has_subsets || most < 1 || measured->subsets <= most) return;
+    report_info(measured->setup.report, "%lld subsets, because there cannot be the usual %d here", (long long)most,
+                measured->subsets);
+    measured->subsets = (int)most;
+}
+
 bool measurement_interleaves_events(const struct measurement *measured)
 {
     return measured->subsets > 1 && measured->events_format == LR_EVENTS_GE;

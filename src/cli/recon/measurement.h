@@ -145,7 +145,10 @@ lr_status measurement_read_images(struct measurement *measured);
 /* Returns the source of list mode on the command line. */
 lr_events_source measurement_events_source(const struct measurement *measured);
 
-/* Returns true if the file is not ordered by time, so that consecutive events go to different subsets. */
+/* Takes at most `most` subsets, unless a number of them is asked for. */
+void measurement_limit_subsets(struct measurement *measured, int64_t most);
+
+/* True if consecutive events go to different subsets, because the file is not ordered by time. */
 bool measurement_interleaves_events(const struct measurement *measured);
 
 /* Reports the numbers of events of the file. */

@@ -46,7 +46,7 @@ const struct cli_option recon_input_options[] = {
 const struct cli_option recon_algorithm_options[] = {
     {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", recon_algorithms},
     {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", NULL},
-    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", NULL},
+    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10, or as many as the data can have", NULL},
     {"--relaxation", "L",
      "ramla, bsrem: of the first iteration; above 1 voxels may become 0; default 1, of ramla with M subsets 10 / (9 "
      "+ M)",
@@ -112,6 +112,7 @@ const struct cli_option recon_listmode_options[] = {
 
 const struct cli_option recon_frame_options[] = {
     {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s", NULL},
+    {"--frames-in-one", NULL, "one NIfTI file with a volume for each frame, instead of a file each", NULL},
     {"--frames-from", "S", "second at which the first frame begins; default 0", NULL},
     {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", NULL},
     {0},
@@ -166,18 +167,18 @@ static void check_family(struct cli_args *args, enum recon_family family)
                                               "--header",  "--randoms",    "--efficiencies", "--mu-as",
                                               "--mu",      "--mu-unit",    "--scanner",      NULL};
     static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
-    static const char *const none[] = {NULL}, *const tof[] = {"--tof-ps", NULL},
-                             *const tof_variant[] = {"--tof-ps", "--variant", NULL};
+    static const char *const tof[] = {"--tof-ps", NULL}, *const tof_variant[] = {"--tof-ps", "--variant", NULL};
     const bool is_direct = family == RECON_DIRECT, is_listmode = family == RECON_LISTMODE;
-    if (family != RECON_CORRESPONDENCE) refuse_all(args, of_lors, "correspondence");
+    refuse_all(args, family != RECON_CORRESPONDENCE ? of_lors : tof_variant,
+               family != RECON_CORRESPONDENCE ? "correspondence" : "direct or listmode");
     if (is_direct) {
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");
-        refuse_group(args, direct_kernel_options, is_listmode ? tof : none, "direct");
+        refuse_group(args, direct_kernel_options, tof, "direct");
         refuse_group(args, recon_direct_options, tof_variant, "direct");
     }
-    if (!is_listmode) refuse_group(args, recon_listmode_options, is_direct ? tof_variant : tof, "listmode");
+    if (!is_listmode) refuse_group(args, recon_listmode_options, tof_variant, "listmode");
 }
 
 /* --- algorithm --- */
@@ -213,6 +214,7 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->iterations_before = (int)args_int(args, "--after", 0, counts);
     request->views_per_block = (int)args_int(args, "--views-per-block", 0, counts);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, counts);
+    request->has_subsets = args_has(args, "--subsets");
     request->save_every = (int)args_int(args, "--save-every", 0, counts);
     request->relaxation = args_number(args, "--relaxation", 0, true);
     if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
@@ -286,7 +288,7 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
     request->has_blobs = args_has(args, "--blobs");
     request->blob_radius_mm = args_number(args, "--blob-radius-mm", 0, true);
     request->without_tof = args_has(args, "--without-tof");
-    request->tof_ps = args_number(args, "--tof-ps", 0, true);
+    request->tof_ps = args_tof_ps(args);
     return args->status;
 }
 
@@ -297,14 +299,22 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
 {
     const char *text = args_text(args, "--frames"), *at = text;
     if (text == NULL) {
-        if (args_has(args, "--frames-from") || args_has(args, "--part"))
-            args_complain(args, "--frames-from and --part belong to --frames");
+        if (args_has(args, "--frames-from") || args_has(args, "--frames-in-one") || args_has(args, "--part"))
+            args_complain(args, "--frames-from, --frames-in-one and --part belong to --frames");
         return;
     }
     const double from_s = args_number(args, "--frames-from", 0, false);
     args_share(args, "--part", &request->part[0], &request->part[1]);
     if (request->family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
     if (request->picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
+    request->frames_in_one = args_has(args, "--frames-in-one");
+    if (request->frames_in_one && !common_ends_with(request->output, ".nii") &&
+        !common_ends_with(request->output, ".nii.gz"))
+        args_complain(args, "--frames-in-one writes NIfTI: end the name of -o in .nii or .nii.gz");
+    static const char *const of_files[] = {"--part", "--checkpoint", "--save-every", NULL};
+    for (int k = 0; request->frames_in_one && of_files[k] != NULL; k++)
+        if (args_has(args, of_files[k]))
+            args_complain(args, "%s needs a file for each frame: leave out --frames-in-one", of_files[k]);
     if (from_s < 0) args_complain(args, "--frames-from %s: it must not be negative", args_text(args, "--frames-from"));
     bool is_good = true, is_last = false;
     while (is_good && !is_last) {

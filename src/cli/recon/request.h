@@ -48,12 +48,13 @@ struct recon_request {
 
     /* Algorithm. */
     enum recon_algorithm algorithm;
-    int iterations, iterations_before;  /* iterations_before: --after */
-    int subsets;                        /* used if views_per_block is 0 */
-    double relaxation, relaxation_fall; /* for RAMLA and BSREM; relaxation 0 = the default */
-    bool own_steps;                     /* for RAMLA only */
-    bool has_prior;                     /* for BSREM only */
-    lr_rdp prior;                       /* without kappa, which is set elsewhere */
+    int iterations, iterations_before;  /* iterations_before: value of --after */
+    bool has_subsets;                   /* --subsets is given */
+    int subsets;                        /* used unless views_per_block is given */
+    double relaxation, relaxation_fall; /* RAMLA and BSREM; relaxation 0 = the default */
+    bool own_steps;                     /* RAMLA only */
+    bool has_prior;                     /* BSREM only */
+    lr_rdp prior;                       /* kappa is not set here */
     bool has_psf;
     double psf_mm[3];
 
@@ -72,7 +73,8 @@ struct recon_request {
     /* Frames of list mode. */
     struct recon_interval *intervals; /* owned [num_intervals] */
     int num_intervals;                /* 0 = no frames */
-    int64_t part[2];                  /* --part K/N; 0, 0 = all frames */
+    bool frames_in_one;               /* --frames-in-one */
+    int64_t part[2];                  /* --part K/N; 0,0 = all frames */
 
     /* Several ranks. */
     enum recon_combine combine;

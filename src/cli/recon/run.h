@@ -16,6 +16,7 @@ struct recon_frame {
     lr_iteration *history; /* owned [iterations] */
     int num_done;
     double image_sum;
+    lr_image *image; /* owned; --frames-in-one; NULL = none */
 };
 
 /* The checkpoints of a run. The caller sets the first two members. */

@@ -36,7 +36,7 @@ static lr_status write_image(const struct recon_run *run, bool stopped)
 {
     const struct measurement *measured = run->measured;
     struct report *report = measured->setup.report;
-    CLI_TRY(lr_image_write(run->output, run->image, &report->log));
+    if (!measured->request->frames_in_one) CLI_TRY(lr_image_write(run->output, run->image, &report->log));
     if (measured->request->picture != NULL) CLI_TRY(recon_draw(run));
     if (stopped) {
         report_warn(report, "stopped after iteration %d, which is in %s", run->iterations_before + run->num_done,
@@ -108,6 +108,39 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     return status;
 }
 
+/* Keeps the image of a frame for the file of all frames. */
+static lr_status keep_frame(const struct recon *recon, struct recon_frame *frame)
+{
+    const lr_image *image = recon->run.image;
+    struct report *report = recon->measured.setup.report;
+    if (!recon->request.frames_in_one || recon->measured.cluster.rank != 0 || frame->num_done == 0) return LR_OK;
+    frame->image = lr_image_create(&image->grid, &report->log);
+    if (frame->image == NULL) return report_reason(report);
+    memcpy(frame->image->values, image->values, (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
+    return LR_OK;
+}
+
+/* Writes the frames that were kept, which are the first ones. */
+static lr_status write_frames(const struct recon *recon)
+{
+    const struct recon_request *request = &recon->request;
+    struct report *report = recon->measured.setup.report;
+    const int most = request->num_intervals;
+    const lr_image **images = calloc((size_t)most, sizeof(*images));
+    if (images == NULL) return report_error(report, LR_FAILED, "no memory for %d frames", most);
+    lr_image_frames all = {.images = images, .step_s = request->intervals[0].end_s - request->intervals[0].begin_s};
+    for (; all.count < most && recon->frames[all.count].image != NULL; all.count++) {
+        const struct recon_interval *interval = &request->intervals[all.count];
+        images[all.count] = recon->frames[all.count].image;
+        if (fabs(interval->end_s - interval->begin_s - all.step_s) > 1e-6) all.step_s = 0;
+    }
+    if (all.count > 0 && all.count < most)
+        report_warn(report, "%s has %d of %d frames", request->output, all.count, most);
+    const lr_status status = all.count > 0 ? lr_image_write_frames(request->output, &all, &report->log) : LR_OK;
+    free(images);
+    return status;
+}
+
 static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 {
     static const struct measurement_kind *const kinds[] = {
@@ -145,7 +178,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     for (int k = 0; has_room && k < num_frames; k++) {
         char path[PATH_MAX];
         common_numbered_path(path, recon->request.output, "-", k + 1);
-        frames[k].output = strdup(path);
+        frames[k].output = strdup(recon->request.frames_in_one ? recon->request.output : path);
         frames[k].history = calloc(count, sizeof(*frames[k].history));
         has_room = frames[k].output != NULL && frames[k].history != NULL;
     }
@@ -164,6 +197,8 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         status = measured->kind->open_frame(measured, k);
         status = status == LR_OK ? reconstruct_one(recon, name) : status;
         frames[k].num_done = run->num_done;
+        const lr_status kept = keep_frame(recon, &frames[k]);
+        status = status == LR_OK ? kept : status;
         frames[k].image_sum = common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
         any = any || run->num_done > 0;
         run->history = NULL;
@@ -171,6 +206,10 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         run->iterations = recon->request.iterations;
         run->iterations_before = measured->iterations_before;
         checkpoint_forget(&run->checkpoint);
+    }
+    if (recon->request.frames_in_one && (status == LR_OK || status == LR_CANCELLED)) {
+        const lr_status written = write_frames(recon);
+        status = written != LR_OK ? written : status;
     }
     if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
         measured->setup.op = measured->first_op; /* the operator for the JSON output */
@@ -197,7 +236,7 @@ static lr_status begin(struct cli_args *args, struct recon *recon)
     }
     if (request->num_intervals == 0)
         CLI_TRY(outputs_check_iterations(args, request->output, request->save_every, range));
-    for (int k = 0; k < request->num_intervals; k++) {
+    for (int k = 0; k < request->num_intervals && !request->frames_in_one; k++) {
         char path[PATH_MAX];
         common_numbered_path(path, request->output, "-", k + 1);
         CLI_TRY(outputs_check_name(args, path));
@@ -225,6 +264,7 @@ static lr_status run(struct cli_args *args)
     for (int k = 0; recon.frames != NULL && k < recon.request.num_intervals; k++) {
         free(recon.frames[k].output);
         free(recon.frames[k].history);
+        lr_image_destroy(recon.frames[k].image);
     }
     free(recon.frames);
     free(recon.request.intervals);

@@ -56,6 +56,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
     const int count = all->num_views, ranks = measured->cluster.size;
     if (count < ranks)
         return report_error(measured->setup.report, LR_USAGE, "%d ranks for %d views: start fewer ranks", ranks, count);
+    measurement_limit_subsets(measured, count);
     if (measured->request->views_per_block == 0 && measured->subsets > count) {
         return report_error(measured->setup.report, LR_USAGE,
                             "%d subsets: they are made of views, of which there are %d; give 1 to that many",
@@ -166,6 +167,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     direct->grid.report = report;
     CLI_TRY(direct_read_kernel(direct, args));
     lr_status status = read_views(measured, request->data, true, &counts);
+    if (status == LR_OK && measured->cluster.comm == NULL) measurement_limit_subsets(measured, counts->num_views);
     if (status == LR_OK && measured->cluster.comm == NULL && request->views_per_block > 0) {
         measured->subset_of = calloc((size_t)counts->num_views, sizeof(*measured->subset_of));
         status = measured->subset_of != NULL

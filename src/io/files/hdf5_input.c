@@ -289,7 +289,11 @@ lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const l
         status = lr_error(in->log, LR_BAD_INPUT, "%s is truncated or damaged: HDF5 says \"%s\": get it again", path,
                           answer.why);
     } else {
-        status = lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file, or its beginning is damaged", path);
+        struct stat there;
+        const bool is_empty = stat(path, &there) == 0 && there.st_size == 0;
+        status = lr_error(in->log, LR_BAD_INPUT, "%s is %s", path,
+                          is_empty ? "empty: the program that wrote it has ended early: make it again"
+                                   : "not an HDF5 file, or its beginning is damaged");
     }
 failed:
     lr_hdf5_input_close(in);

@@ -37,6 +37,9 @@ extern const struct lr_image_format lr_image_npy;       /* .npy; read only on a 
 
 extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys, lr_nifti_keys;
 
+/* Writes .nii or .nii.gz, with a fourth axis if there are several images. Values are finite. */
+lr_status lr_nifti_write(const char *path, const lr_image_frames *frames, const lr_log *log);
+
 /* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. */
 void lr_interfile_print_stir(struct lr_text *text, const char *data_name, const lr_grid *grid);
 

@@ -143,17 +143,10 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     return format->read(&(struct lr_image_request){.path = path, .log = &named.log}, grid, NULL);
 }
 
-lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
+/* Refuses values that readers would refuse. */
+static lr_status check_values(const char *path, const lr_image *image, const lr_log *log)
 {
-    const int k = path != NULL ? find_ending(path) : -1;
-    if (k < 0 || endings[k].format == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "the image file %s must end in .nii or .nii.gz (NIfTI), .hv (STIR), .hdr "
-                        "(CASToR), .mhd or .mha (MetaImage), or .npy",
-                        path ? path : "(none)");
-    }
     LR_TRY(lr_grid_check(&image->grid, log));
-    /* Refuses values that readers would refuse. */
     const int64_t count = lr_grid_num_voxels(&image->grid);
     for (int64_t row = 0; row < count; row++) {
         if (!isfinite(image->values[row])) {
@@ -163,6 +156,32 @@ lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *
                             (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
         }
     }
+    return LR_OK;
+}
 
+lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
+{
+    const int k = path != NULL ? find_ending(path) : -1;
+    if (k < 0 || endings[k].format == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "the image file %s must end in .nii or .nii.gz (NIfTI), .hv (STIR), .hdr "
+                        "(CASToR), .mhd or .mha (MetaImage), or .npy",
+                        path ? path : "(none)");
+    }
+    LR_TRY(check_values(path, image, log));
     return endings[k].format->write(path, image, log);
+}
+
+lr_status lr_image_write_frames(const char *path, const lr_image_frames *frames, const lr_log *log)
+{
+    if (path == NULL || frames->count < 1 || !(lr_path_ends(path, ".nii") || lr_path_ends(path, ".nii.gz"))) {
+        return lr_error(log, LR_USAGE, "several images go into one NIfTI file: %s must end in .nii or .nii.gz",
+                        path ? path : "(none)");
+    }
+    for (int k = 0; k < frames->count; k++) {
+        LR_TRY(check_values(path, frames->images[k], log));
+        if (memcmp(frames->images[k]->grid.size, frames->images[0]->grid.size, sizeof(frames->images[0]->grid.size)))
+            return lr_error(log, LR_USAGE, "image %d for %s has another grid than the first", k + 1, path);
+    }
+    return lr_nifti_write(path, frames, log);
 }

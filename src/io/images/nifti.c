@@ -488,17 +488,18 @@ static int count_frames(const char *path)
     return source.frames;
 }
 
-static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
+lr_status lr_nifti_write(const char *path, const lr_image_frames *frames, const lr_log *log)
 {
-    for (int k = 0; k < 3; k++) {
-        if (image->grid.size[k] > max_nifti_size) {
-            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path,
-                            image->grid.size[k], "xyz"[k], max_nifti_size);
+    const lr_grid *grid = &frames->images[0]->grid;
+    const int sizes[4] = {grid->size[0], grid->size[1], grid->size[2], frames->count};
+    for (int k = 0; k < 4; k++) {
+        if (sizes[k] > max_nifti_size) {
+            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path, sizes[k],
+                            "xyzt"[k], max_nifti_size);
         }
     }
-    const lr_grid *grid = &image->grid;
     struct nifti_header header = {.sizeof_hdr = header_bytes, .regular = 'r'};
-    header.dim[0] = 3;
+    header.dim[0] = frames->count > 1 ? 4 : 3;
     header.pixdim[0] = 1.0f; /* qfac 1 = right-handed */
     for (int k = 0; k < 3; k++) {
         header.dim[k + 1] = (int16_t)grid->size[k];
@@ -507,33 +508,47 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
         header.srow[k][3] = header.qoffset[k] = (float)grid->origin_mm[k];
     }
     for (int k = 4; k < 8; k++) header.dim[k] = 1;
+    header.dim[4] = (int16_t)frames->count;
+    header.pixdim[4] = (float)frames->step_s;
     header.qform_code = NIFTI_SCANNER_ANATOMY;
     header.sform_code = NIFTI_SCANNER_ANATOMY;
     header.datatype = NIFTI_FLOAT32;
     header.bitpix = 32;
     header.vox_offset = data_offset;
     header.scl_slope = 1.0f;
-    header.xyzt_units = NIFTI_MILLIMETRE;
+    header.xyzt_units = frames->step_s > 0.0 ? NIFTI_MILLIMETRE | NIFTI_SECOND : NIFTI_MILLIMETRE;
     snprintf(header.descrip, sizeof(header.descrip), "LORaster %s", lr_version());
     memcpy(header.magic, "n+1", 4);
 
     struct lr_output output;
     const unsigned char no_extensions[4] = {0};
     const size_t bytes = (size_t)lr_grid_num_voxels(grid) * sizeof(float);
-    const struct lr_piece pieces[] = {
-        {&header, header_bytes}, {no_extensions, sizeof(no_extensions)}, {image->values, bytes}};
-    LR_TRY(lr_output_open(&output, path, log));
-    lr_status status = LR_OK;
+    struct lr_piece *pieces = lr_alloc(frames->count + 2, sizeof(*pieces), "the frames of an image", log);
+    if (pieces == NULL) return LR_FAILED;
+    pieces[0] = (struct lr_piece){&header, header_bytes};
+    pieces[1] = (struct lr_piece){no_extensions, sizeof(no_extensions)};
+    for (int k = 0; k < frames->count; k++) pieces[k + 2] = (struct lr_piece){frames->images[k]->values, bytes};
+    lr_status status = lr_output_open(&output, path, log);
+    if (status != LR_OK) {
+        free(pieces);
+        return status;
+    }
     if (lr_path_ends(path, ".gz"))
-        status = lr_output_deflate(&output, pieces, 3);
+        status = lr_output_deflate(&output, pieces, frames->count + 2);
     else
-        for (int n = 0; n < 3 && status == LR_OK; n++)
+        for (int n = 0; n < frames->count + 2 && status == LR_OK; n++)
             status = lr_output_write(&output, pieces[n].bytes, pieces[n].count);
+    free(pieces);
     if (status != LR_OK) {
         lr_output_abandon(&output);
         return LR_FAILED;
     }
     return lr_output_finish(&output);
+}
+
+static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
+{
+    return lr_nifti_write(path, &(lr_image_frames){&image, 1, 0.0}, log);
 }
 
 const struct lr_image_format lr_image_nifti = {read_image, write_image, count_frames};

@@ -57,6 +57,11 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
                  (long long)shape[2], (long long)shape[1], (long long)shape[0]);
         return NULL;
     }
+    if (header.num_dims > 3) {
+        lr_error(log, LR_BAD_INPUT, "%s: has %d dimensions and an image has 3, [nz][ny][nx]: save one of its images",
+                 path, header.num_dims);
+        return NULL;
+    }
     if (header.num_dims != 3 || shape[0] != size[2] || shape[1] != size[1] || shape[2] != size[0]) {
         lr_error(log, LR_BAD_INPUT,
                  "%s: has %d dimensions of %lld, %lld, %lld elements where the grid needs [nz][ny][nx] = [%d][%d][%d]",

@@ -22,7 +22,7 @@ static lr_lor_data *create(int64_t count, bool sparse, const lr_log *log)
     lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", log);
     if (data == NULL) return NULL;
     data->count = count;
-    data->values = lr_alloc(count, sizeof(*data->values), "LOR data", log);
+    data->values = lr_alloc(count, sizeof(*data->values), "LOR data, a number for each LOR", log);
     data->index = sparse ? lr_alloc(count, sizeof(*data->index), "LOR data", log) : NULL;
     if (data->values == NULL || (sparse && data->index == NULL)) {
         lr_lor_data_destroy(data);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Counts per LOR as a sinogram: the distance of a line from the axis, and its angle. */
+#include <lr/picture.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sized.h"
+#include "base/units.h"
+#include "picture/axes.h"
+#include "picture/font.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { AT_ONCE = 1 << 18, LEAST_BINS = 16, MOST_BINS = 512, SIDE = 360, SPACE = 6 };
+
+/* Sums of values and numbers of LORs in each bin of angle and distance. */
+struct bins {
+    const lr_sinogram_params *params;
+    int size[2];    /* distances, angles */
+    double most_mm; /* distances go from -most_mm to most_mm */
+    double *sums;
+    int64_t *lors;
+};
+
+static void add(struct bins *bins, const double ends_mm[2][3], double value)
+{
+    const lr_sinogram_params *params = bins->params;
+    const double dx = ends_mm[1][0] - ends_mm[0][0], dy = ends_mm[1][1] - ends_mm[0][1], length = hypot(dx, dy);
+    const double middle_mm = 0.5 * (ends_mm[0][2] + ends_mm[1][2]);
+    if (!(length > 0.0) || (params->thickness_mm > 0.0 && fabs(middle_mm - params->z_mm) > 0.5 * params->thickness_mm))
+        return;
+    /* The normal's angle in half a turn; the distance changes its sign with the normal. */
+    const double sign = dx > 0.0 || (dx == 0.0 && dy < 0.0) ? 1.0 : -1.0;
+    const double normal[2] = {-sign * dy / length, sign * dx / length};
+    const double distance_mm = normal[0] * ends_mm[0][0] + normal[1] * ends_mm[0][1];
+    const int s = (int)floor((distance_mm / bins->most_mm + 1.0) * 0.5 * bins->size[0]);
+    const int turn = (int)floor(atan2(normal[1], normal[0]) / LR_PI * bins->size[1]);
+    const int angle = turn < 0 ? 0 : turn < bins->size[1] ? turn : bins->size[1] - 1;
+    if (s < 0 || s >= bins->size[0]) return;
+    bins->sums[(int64_t)angle * bins->size[0] + s] += value;
+    bins->lors[(int64_t)angle * bins->size[0] + s]++;
+}
+
+static lr_status add_all(struct bins *bins)
+{
+    const lr_sinogram_params *params = bins->params;
+    const lr_lors *lors = params->lors;
+    const lr_lor_data *data = params->data;
+    double(*ends_mm)[2][3] = lr_alloc(AT_ONCE, sizeof(*ends_mm), "ends of lines", params->log);
+    lr_status status = ends_mm != NULL ? LR_OK : LR_FAILED;
+    int64_t sparse = 0;
+    for (int64_t first = 0; status == LR_OK && first < lors->count; first += AT_ONCE) {
+        const int64_t left = lors->count - first, count = left < AT_ONCE ? left : AT_ONCE;
+        status = lr_progress_report(params->progress, "drawing a sinogram", (double)first, (double)lors->count);
+        if (status == LR_OK)
+            status = lr_lor_span_ends(lors, &(lr_lor_span){.first = first, .count = count}, ends_mm, params->log);
+        for (int64_t k = 0; status == LR_OK && k < count; k++) {
+            const bool is_listed = data->index != NULL && sparse < data->count && data->index[sparse] == first + k;
+            const double value = data->index == NULL ? data->values[first + k] : is_listed ? data->values[sparse] : 0.0;
+            sparse += is_listed;
+            if (lr_lors_in_coincidence(lors, first + k)) add(bins, (const double(*)[3])ends_mm[k], value);
+        }
+    }
+    free(ends_mm);
+    return status;
+}
+
+static lr_picture *draw(const struct bins *bins, const float *means)
+{
+    static const lr_colour blue = {205, 222, 240}, black = {0, 0, 0}, white = {255, 255, 255};
+    struct lr_axes axes = {.size = {SIDE, SIDE},
+                           .across = {-bins->most_mm, bins->most_mm, "distance from the axis (mm)", false},
+                           .up = {0.0, 180.0, "angle of the normal (degrees)", false},
+                           .ink = black};
+    const struct lr_margins margins = lr_axes_margins(&axes);
+    double high = 0.0;
+    for (int64_t k = 0; k < (int64_t)bins->size[0] * bins->size[1]; k++) high = means[k] > high ? means[k] : high;
+    const lr_bar_params bar = {.size = {0, SIDE},
+                               .high = high > 0.0 ? high : 1.0,
+                               .colours = LR_COLOURS_INVERSE_GREY,
+                               .unit = "mean per LOR",
+                               .text = black};
+    axes.corner[0] = margins.left;
+    axes.corner[1] = margins.top + lr_font_small;
+    const int size[2] = {margins.left + SIDE + SPACE + lr_larger(lr_picture_bar_width(&bar), margins.right),
+                         axes.corner[1] + SIDE + margins.bottom};
+    lr_picture *picture = lr_picture_create(size, bins->params->log);
+    if (picture == NULL) return NULL;
+    lr_picture_fill(picture, (int[2]){0, 0}, size, white);
+    lr_picture_map(picture, axes.corner,
+                   &(lr_map_params){.values = means,
+                                    .size = {bins->size[0], bins->size[1]},
+                                    .drawn_size = {SIDE, SIDE},
+                                    .high = bar.high,
+                                    .colours = bar.colours,
+                                    .not_a_number = blue});
+    lr_axes_draw(picture, &axes);
+    lr_picture_bar(picture, (int[2]){margins.left + SIDE + SPACE, axes.corner[1]}, &bar);
+    lr_font_tell(bins->params->log);
+    return picture;
+}
+
+lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_params *given)
+{
+    LR_TAKE(lr_sinogram_params, params, given, given_bytes);
+    if (params->lors == NULL || params->lors->scanner == NULL || params->data == NULL) {
+        lr_error(params->log, LR_USAGE, "a sinogram needs the LORs of a scanner, and a value for each");
+        return NULL;
+    }
+    /* Bins are as wide as a crystal, and as many angles cross half a turn of the ring. */
+    const lr_scanner *scanner = params->lors->scanner;
+    struct bins bins = {.params = params};
+    double pitch_mm = INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        bins.most_mm = fmax(bins.most_mm, hypot(module->centre_mm[0], module->centre_mm[1]));
+        pitch_mm = fmin(pitch_mm, module->pitch_mm[0]);
+    }
+    const double view_mm = scanner->coincidence.field_of_view_mm;
+    if (view_mm > 0.0) bins.most_mm = fmin(bins.most_mm, 0.5 * view_mm + pitch_mm);
+    for (int k = 0; k < 2; k++) {
+        const double wanted = (k == 0 ? 2.0 : LR_PI) * bins.most_mm / pitch_mm;
+        bins.size[k] = (int)fmin(fmax(wanted, LEAST_BINS), MOST_BINS);
+    }
+    const int64_t count = (int64_t)bins.size[0] * bins.size[1];
+    bins.sums = lr_alloc(count, sizeof(*bins.sums), "a sinogram", params->log);
+    bins.lors = lr_alloc(count, sizeof(*bins.lors), "a sinogram", params->log);
+    float *means = lr_alloc(count, sizeof(*means), "a sinogram", params->log);
+    lr_picture *picture = NULL;
+    if (bins.sums != NULL && bins.lors != NULL && means != NULL && add_all(&bins) == LR_OK) {
+        for (int64_t k = 0; k < count; k++)
+            means[k] = bins.lors[k] > 0 ? (float)(bins.sums[k] / (double)bins.lors[k]) : NAN;
+        picture = draw(&bins, means);
+    }
+    free(bins.sums);
+    free(bins.lors);
+    free(means);
+    return picture;
+}

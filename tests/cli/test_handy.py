@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Small things that a day's work needs: a whole measurement simulated, lists merged and counted, images smoothed,
+counts seen, frames in one file."""
+import gzip
+import math
+import struct
+from pathlib import Path
+
+import pictures
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_nifti
+
+pictures.NUM_ROWS = 10000  # all that a picture has
+
+
+class Measurement(ProgramTest):
+    def test_the_truth_stays(self):
+        """ML-EM with the model of the simulation leaves the image alone that the expectation comes from: attenuation,
+        efficiencies and randoms are the same on both sides."""
+        self.image("mu.nii", [0.0096 + 0.0001 * k for k in range(NUM_VOXELS)])
+        self.write("eff.txt", "\n".join(str(0.5 + k % 7 / 8) for k in range(128)))
+        found = self.json(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 --mu mu.nii",
+                          "--efficiencies eff.txt --randoms 0.3 --expected -o y.h5 --additive r.h5 --truth t.nii")
+        self.assertAlmostEqual(found["counts"], 1e5, delta=1)
+        recon = (f"recon {self.on_ring} {GRID} --data y.h5 --initial t.nii --iterations 1 -o x.nii "
+                 "--efficiencies eff.txt")
+        done = self.json(f"{recon} --mu mu.nii --additive r.h5")["iterations"][0]
+        truth, image = (read_nifti(name)[3] for name in ("t.nii", "x.nii"))
+        for one, other in zip(truth, image):
+            self.assertAlmostEqual(one, other, delta=1e-4 * max(truth))
+        trues = self.json(f"simulate {self.on_ring} --image t.nii --mu mu.nii",
+                          "--efficiencies eff.txt --expected -o z.h5")
+        self.assertAlmostEqual(trues["counts"], 0.7e5, delta=1)
+        self.assertAlmostEqual(done["measured_counts"], 1e5, delta=1)
+        # Without the randoms that were added, the image is another.
+        self.good(f"{recon} --mu mu.nii")
+        self.assertGreater(sum(read_nifti("x.nii")[3]), 1.2 * sum(truth))
+
+    def test_attenuation_by_lines_is_near(self):
+        """Factors, which are quicker and the default, are what lines give, as far as a map's voxels let them."""
+        self.image("mu.nii", [0.0096] * NUM_VOXELS)
+        simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --mu mu.nii --expected -o y.h5"
+        default, factors, lines = (self.json(f"{simulate} {how}")["counts"]
+                                   for how in ("", "--mu-as factors", "--mu-as lines"))
+        self.assertEqual(default, factors)
+        self.assertAlmostEqual(default / lines, 1, delta=0.01)
+
+    def test_usage(self):
+        simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e3 -o y.h5"
+        self.refuse(2, ["--randoms 30", "share", "0.3"], f"{simulate} --randoms 30")
+        self.refuse(2, ["--additive", "--randoms"], f"{simulate} --additive r.h5")
+        self.refuse(2, ["--tof-ps", "leave out --randoms"],
+                    f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300 --randoms 0.1",
+                    "-o y.petsird")
+
+
+class Lists(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        for seed in (1, 2):
+            self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 2000 --seed {seed} --duration 10 "
+                      f"-o {seed}.petsird")
+
+    def image_of(self, *data):
+        self.good(f"recon {self.on_ring} {GRID} --iterations 2 -o x.nii", *data)
+        return read_nifti("x.nii")[3]
+
+    def test_counts_per_lor(self):
+        """Counts of a list, in either format, make the list's image."""
+        wanted = self.image_of("--events 1.petsird")
+        for name in ("y.h5", "y.hs"):
+            found = self.json(f"events convert 1.petsird {name}")
+            self.assertEqual(found["prompts"], self.json("events show 1.petsird")["prompts"])
+            self.assertEqual(self.image_of(f"--data {name}"), wanted)
+
+    def test_merged(self):
+        """One after the other: all events, of which the second list's come after the first's ten seconds; two lists
+        have the image of both, which is linear where a list is merged with itself."""
+        lists = ("1.petsird", "2.petsird")
+        found = self.json("events merge 1.petsird 2.petsird -o both.petsird")
+        prompts = [self.json(f"events show {name}")["prompts"] for name in lists]
+        self.assertEqual(found["prompts"], sum(prompts))
+        self.assertAlmostEqual(found["duration_s"], 20, delta=0.5)
+        times = []
+        for name in ("both", "1", "2"):
+            self.good(f"events convert {name}.petsird {name}.tsv")
+            rows = [line.split("\t") for line in Path(f"{name}.tsv").read_text().splitlines() if line[:1].isdigit()]
+            times.append([float(row[0]) for row in rows])
+        both, first, second = times
+        self.assertEqual(len(both), sum(prompts))
+        self.assertEqual(both[:prompts[0]], first)
+        shift = {round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}
+        self.assertEqual(len(shift), 1)
+        self.assertGreaterEqual(both[prompts[0]], both[prompts[0] - 1])
+        once = self.image_of("--events 1.petsird")
+        self.good("events merge 1.petsird 1.petsird -o twice.petsird")
+        for one, two in zip(once, self.image_of("--events twice.petsird")):
+            self.assertAlmostEqual(two, 2 * one, delta=1e-4 * max(once))
+
+    def test_refusals(self):
+        self.refuse(2, "two lists or more", "events merge 1.petsird -o both.petsird")
+        self.good(f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 99 --tof-ps 300 -o tof.petsird")
+        self.refuse(3, ["different times of flight", "--without-tof"],
+                    "events merge 1.petsird tof.petsird -o b.petsird")
+        self.refuse(2, "1.petsird", "events merge 1.petsird 2.petsird -o 1.petsird")
+
+    def test_frames_in_one_file(self):
+        """Its volumes are the images of the files that frames have without it."""
+        recon = f"recon --scanner {self.scanner} --operator listmode {GRID} --events 1.petsird --iterations 2"
+        self.good(f"{recon} --frames 2x5 -o f.nii")
+        self.good(f"{recon} --frames 2x5 --frames-in-one -o all.nii.gz")
+        raw = gzip.decompress(Path("all.nii.gz").read_bytes())
+        self.assertEqual(struct.unpack_from("<5h", raw, 40), (4, 6, 5, 3, 2))
+        self.assertEqual((struct.unpack_from("<f", raw, 92)[0], raw[123]), (5.0, 2 | 8))
+        self.assertEqual(raw[352:], Path("f-1.nii").read_bytes()[352:] + Path("f-2.nii").read_bytes()[352:])
+        self.refuse(2, [".nii", "--frames-in-one"], f"{recon} --frames 2x5 --frames-in-one -o all.mhd")
+        self.refuse(2, "belong to --frames", f"{recon} --frames-in-one -o all.nii")
+        self.refuse(2, "leave out --frames-in-one", f"{recon} --frames 2x5 --frames-in-one --save-every 1 -o all.nii")
+
+
+class Seen(ProgramTest):
+    def test_a_point_becomes_a_gaussian(self):
+        """Each voxel has the Gaussian's integral over it."""
+        size, voxel_mm, fwhm_mm = (15, 13, 11), (2, 2, 3), (5, 4, 6)
+        values = [0.0] * (15 * 13 * 11)
+        values[7 + 15 * (6 + 13 * 5)] = 8.0
+        write_nifti("point.nii", size, voxel_mm, values)
+        self.good("smooth point.nii wide.nii.gz --fwhm-mm 5,4,6")
+        found = read_nifti("wide.nii.gz")[3]
+
+        def share(k, axis):
+            sigma = fwhm_mm[axis] / math.sqrt(8 * math.log(2)) / voxel_mm[axis] * math.sqrt(2)
+            return 0.5 * (math.erf((k + 0.5) / sigma) - math.erf((k - 0.5) / sigma))
+        for row, value in enumerate(found):
+            k = (row % 15 - 7, row // 15 % 13 - 6, row // 15 // 13 - 5)
+            wanted = 8 * share(k[0], 0) * share(k[1], 1) * share(k[2], 2)
+            self.assertAlmostEqual(value, wanted, delta=2e-4)
+        self.refuse(2, "--fwhm-mm", "smooth point.nii wide.nii")
+        self.refuse(2, "wider than the image", "smooth point.nii other.nii --fwhm-mm 50")
+
+    def test_a_point_is_a_wave(self):
+        """A point at x is seen at the distance x cos(angle): at 0 degrees, the lowest row, on the right."""
+        x_mm = 8.0
+        self.good(f"phantom point --at {x_mm},0,0 --grid 21,21,3 --voxel-mm 1,1,4 -o p.nii")
+        self.good(f"simulate {self.on_ring} --image p.nii --expected -o y.h5")
+        self.good(f"sinogram y.h5 --scanner {self.scanner} -o y.png")
+        width, height, rows = pictures.read_png("y.png")
+        colours = [[tuple(row[3 * x:3 * x + 3]) for x in range(width)] for row in rows]
+        is_dark = [[sum(colour) < 180 for colour in line] for line in colours]
+        left = min(x for x in range(width) if sum(line[x] for line in is_dark) > 300) + 2
+        top = min(y for y in range(height) if sum(is_dark[y]) > 300) + 2
+        side, most_mm = 356, 15 + 4  # half of the field of view, and a crystal
+        ink, off2 = 0, [0, 0]
+        for y in range(side):
+            for x in range(side):
+                red, green, blue = colours[top + y][left + x]
+                value = 255 - red if red == green == blue else 0
+                ink += value
+                wanted_mm = x_mm * math.cos(math.pi * (1 - y / side))
+                for k, sign in enumerate((1, -1)):
+                    off2[k] += value * ((2 * x / side - 1) * most_mm - sign * wanted_mm) ** 2
+        self.assertLess(math.sqrt(off2[0] / ink), 2.4)  # a bin
+        self.assertGreater(math.sqrt(off2[1] / ink), 8)
+        found = self.json(f"sinogram y.h5 --scanner {self.scanner} --z-mm 0 --thickness-mm 3 -o y.png")
+        self.assertGreater(found["counts"], 0)
+
+
+main({"measurement": Measurement, "lists": Lists, "seen": Seen})
