@@ -37,6 +37,14 @@ bool app_is_busy(const struct app *app)
     return is_busy;
 }
 
+void app_click(struct app *app)
+{
+    const struct probe probe = scene_probe(app);
+    bool is_used = false;
+    for (int k = 0; app->tools[k] != NULL && !is_used; k++)
+        is_used = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
+}
+
 static const struct viewer_tool *find_reader(const struct app *app, enum lr_file_kind kind)
 {
     for (int k = 0; app->tools[k] != NULL; k++)
@@ -130,6 +138,23 @@ void app_show_image(struct app *app, enum draw_image which)
     }
 }
 
+void app_mix(struct app *app, enum draw_mix mix, enum draw_image second)
+{
+    struct draw_slices *slices = &app->slices;
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    slices->mix = mix;
+    slices->second = second;
+    memcpy(slices->second_range, app->ranges[second], sizeof(slices->second_range));
+    for (int k = 0; k < 3 && grid != NULL; k++)
+        slices->field_mm = fmax(k > 0 ? slices->field_mm : 0.0, grid->size[k] * grid->voxel_mm[k] / 8.0);
+}
+
+void app_set_window(struct app *app, double low, double high)
+{
+    app->slices.low = app->ranges[app->slices.image][0] = low;
+    app->slices.high = app->ranges[app->slices.image][1] = high;
+}
+
 lr_status app_write_picture(struct app *app, const char *path)
 {
     if (app->target == NULL) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
@@ -152,38 +177,85 @@ const char *const scene_plane_names[3] = {"sagittal", "coronal", "transaxial"};
 
 /* --- under the mouse --- */
 
-struct probe scene_probe(const struct app *app)
+const struct probe scene_no_probe = {
+    .pane = -1, .hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN, .second = NAN};
+
+/* The module or slice that the scene shows at the mouse. */
+static void probe_scene(const struct app *app, struct probe *probe)
 {
-    struct probe probe = {.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
     struct pick_ray ray;
     double place[2];
     for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
     camera_ray(&app->seen, place, ray.direction);
     for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
-
-    if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
+    if (!app->hides_scanner) probe->hit = pick_module(app->drawn, &ray);
 
     /* A slice replaces the module if it is nearer to the eye. */
     const struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     const bool has_image = app->draw->images[slices->image] != NULL;
-    double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL, point[3];
+    double nearest = probe->hit.module >= 0 ? probe->hit.share : HUGE_VAL, point[3];
     for (int axis = 0; axis < 3 && has_image; axis++) {
         const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
         if (slices->is_shown[axis] && pick_slice(grid, &ray, axis, slices->at_mm[axis], point) && share < nearest) {
             nearest = share;
-            probe.axis = axis;
-            memcpy(probe.point_mm, point, sizeof(point));
+            probe->axis = axis;
+            memcpy(probe->point_mm, point, sizeof(point));
         }
     }
+    if (probe->axis >= 0) (void)pick_voxel(grid, probe->point_mm, probe->voxel);
+}
+
+/* The voxel that a pane shows at the mouse: of the slice, or the largest one along the axis. */
+static void probe_pane(const struct app *app, struct probe *probe)
+{
+    const struct draw_slices *slices = &app->slices;
+    const struct gl_texture *texture = app->draw->images[slices->image];
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    const struct app_pane *pane = &app->panes[probe->pane];
+    const int axis = probe->pane;
+    const double place[2] = {app->mouse[0] + 0.5 - pane->at[0], app->mouse[1] + 0.5 - pane->at[1]};
+    const struct flat_view flat = panes_flat(app, axis);
+    if (texture == NULL) return;
+    flat_point(&flat, place, slices->is_projected ? grid->origin_mm[axis] : slices->at_mm[axis], probe->point_mm);
+    if (!pick_voxel(grid, probe->point_mm, probe->voxel)) return;
+    probe->axis = axis;
+    if (!slices->is_projected) return;
+    float *column = lr_alloc(grid->size[axis], sizeof(*column), "a column of voxels", &app->log);
+    int sizes[3] = {1, 1, 1}, most = 0;
+    sizes[axis] = grid->size[axis];
+    const struct gl_box box = {probe->voxel[0], probe->voxel[1], probe->voxel[2], sizes[0], sizes[1], sizes[2]};
+    if (column != NULL && gl_texture_read(texture, &box, column) == LR_OK)
+        for (int k = 1; k < grid->size[axis]; k++) most = column[k] > column[most] ? k : most;
+    free(column);
+    probe->voxel[axis] = most;
+    probe->point_mm[axis] = grid->origin_mm[axis] + most * grid->voxel_mm[axis];
+}
+
+struct probe scene_probe(const struct app *app)
+{
+    struct probe probe = scene_no_probe;
+    const struct draw_slices *slices = &app->slices;
+    for (int k = 0; k < NUM_PANES; k++) {
+        const double right = app->mouse[0] + 0.5 - app->panes[k].at[0],
+                     down = app->mouse[1] + 0.5 - app->panes[k].at[1];
+        if (fmin(right, down) >= 0.0 && right < app->panes[k].size[0] && down < app->panes[k].size[1]) probe.pane = k;
+    }
+    if (probe.pane == PANE_SCENE)
+        probe_scene(app, &probe);
+    else if (probe.pane >= 0)
+        probe_pane(app, &probe);
     if (probe.axis >= 0) {
-        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
+        const lr_grid *grid = draw_get_grid(app->draw, slices->image), *tube = draw_get_grid(app->draw, DRAW_TUBE);
+        const lr_grid *second = draw_get_grid(app->draw, slices->second);
+        int voxel[3];
         probe.hit.module = -1;
-        (void)pick_voxel(grid, probe.point_mm, probe.voxel);
         probe.value = draw_get_voxel(app->draw, slices->image, probe.voxel);
-        if (slices->overlay_high > 0.0 && slices->image != DRAW_TUBE && grid != NULL && tube != NULL &&
-            memcmp(grid->size, tube->size, sizeof(grid->size)) == 0)
+        if (slices->overlay_high > 0.0 && !app->hides_lors && slices->image != DRAW_TUBE && grid != NULL &&
+            tube != NULL && memcmp(grid->size, tube->size, sizeof(grid->size)) == 0)
             probe.tube = draw_get_voxel(app->draw, DRAW_TUBE, probe.voxel);
+        if (slices->mix != DRAW_MIX_NONE && second != NULL && pick_voxel(second, probe.point_mm, voxel))
+            probe.second = draw_get_voxel(app->draw, slices->second, voxel);
     }
     return probe;
 }
@@ -194,7 +266,8 @@ void scene_describe_probe(const struct app *app, char *text, size_t size)
     const struct pick_hit *hit = &probe->hit;
     const double *at = hit->module >= 0 ? hit->point_mm : probe->point_mm;
     const int *voxel = probe->voxel;
-    char crystal[64] = "gap between crystals", layer[32] = "", tube[48] = "";
+    char crystal[64] = "gap between crystals", layer[32] = "", tube[48] = "", second[96] = "";
+    const struct draw_slices *slices = &app->slices;
     text[0] = '\0';
     if (hit->module >= 0) {
         const lr_module *module = &app->drawn->modules[hit->module];
@@ -205,9 +278,20 @@ void scene_describe_probe(const struct app *app, char *text, size_t size)
                  module->ring, module->position, layer, crystal, at[0], at[1], at[2]);
     } else if (probe->axis >= 0) {
         if (!isnan(probe->tube)) snprintf(tube, sizeof(tube), ", tube of response %.6g", probe->tube);
-        snprintf(text, size, "%s %.7g%s, voxel (%d, %d, %d), (%.2f, %.2f, %.2f) mm, %s slice",
-                 scene_images[app->slices.image].name, probe->value, tube, voxel[0], voxel[1], voxel[2], at[0], at[1],
-                 at[2], scene_plane_names[probe->axis]);
+        if (!isnan(probe->second)) {
+            const bool is_ratio = slices->mix == DRAW_MIX_RATIO, is_difference = slices->mix == DRAW_MIX_DIFFERENCE;
+            const int length =
+                snprintf(second, sizeof(second), ", %s %.6g", scene_images[slices->second].name, probe->second);
+            if (is_ratio || is_difference) {
+                snprintf(second + length, sizeof(second) - (size_t)length, ", %s %.6g",
+                         is_ratio ? "ratio" : "difference",
+                         is_ratio ? probe->value / probe->second : probe->value - probe->second);
+            }
+        }
+        snprintf(text, size, "%s %.7g%s%s, voxel (%d, %d, %d), (%.2f, %.2f, %.2f) mm, %s %s",
+                 scene_images[slices->image].name, probe->value, second, tube, voxel[0], voxel[1], voxel[2], at[0],
+                 at[1], at[2], scene_plane_names[probe->axis],
+                 probe->pane != PANE_SCENE && slices->is_projected ? "projection" : "slice");
     }
 }
 
@@ -223,14 +307,17 @@ const struct scene_image scene_images[DRAW_NUM_IMAGES] = {
     [DRAW_LIVE] = {"reconstruction", "emissions per voxel"},
     [DRAW_KERNEL] = {"DIRECT kernel", "share of the voxel's counts"},
     [DRAW_HISTO] = {"histo-image", "counts per voxel"},
+    [DRAW_SECOND] = {"second image", "in the unit of its file"},
 };
 
-struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title)
+struct ui_bar scene_bar(int colours, const double range[2], const char *title)
 {
     struct ui_bar bar = {.low = range[0], .high = range[1], .width = bar_width};
     snprintf(bar.title, sizeof(bar.title), "%s", title);
     for (int k = 0; k < UI_BAR_COLOURS; k++) {
-        const lr_colour colour = lr_colour_of(colours, k / (UI_BAR_COLOURS - 1.0));
+        const double t = k / (UI_BAR_COLOURS - 1.0);
+        const lr_colour colour =
+            colours == DRAW_NUM_MAPS ? draw_tube_colour(t) : lr_colour_of((lr_colour_map)colours, t);
         bar.colours[k] = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | 0xff;
     }
     return bar;
@@ -238,8 +325,7 @@ struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char
 
 /* --- in the scene --- */
 
-static struct ui_bar image_bar(const struct app *app, enum draw_image which, lr_colour_map colours,
-                               const double range[2])
+static struct ui_bar image_bar(const struct app *app, enum draw_image which, int colours, const double range[2])
 {
     char title[96];
     snprintf(title, sizeof(title), "%s (%s)", scene_images[which].name,
@@ -251,7 +337,7 @@ void scene_show_labels(struct app *app)
 {
     static const char *const names[3] = {"x", "y", "z (bed)"};
     const double scale = app->window->scale;
-    for (int k = 0; k < 3 && app->drawn != NULL; k++) {
+    for (int k = 0; k < 3 && app->drawn != NULL && app->panes[PANE_SCENE].size[0] > 0.0; k++) {
         double end[3] = {0.0, 0.0, 0.0}, place[2];
         end[k] = 0.52 * app->camera.reach_mm;
         if (camera_project(&app->seen, end, place) && fmin(place[0], place[1]) >= 0.0 &&
@@ -262,28 +348,41 @@ void scene_show_labels(struct app *app)
         }
     }
 
-    struct ui_bar bars[4];
-    const double width = app->scene_size[0] / scale - 2.0 * margin;
+    struct ui_bar bars[6];
+    const struct app_pane *pane = &app->panes[app->panes[PANE_SCENE].size[0] > 0.0 ? PANE_SCENE : app->alone];
+    const double width = pane->size[0] / scale - 2.0 * margin;
     /* The colour bars. A person chooses the colour map of slices; volumes and overlays have fixed maps. */
     const struct draw_slices *slices = &app->slices;
     const bool has_image = app->draw->images[slices->image] != NULL;
-    const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
+    const bool has_slices =
+        has_image && (app->alone != PANE_SCENE || slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
     const double range[2] = {slices->low, slices->high};
     int count = 0;
     const double crystals = app->draw->crystals_largest;
-    if (crystals > 0.0 && !app->hides_scanner) {
+    if (crystals > 0.0 && !app->hides_scanner && app->panes[PANE_SCENE].size[0] > 0.0) {
         bars[count++] =
             scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, crystals}, "crystals (detections per emission)");
     }
-    if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE && app->draw->images[DRAW_TUBE] != NULL)
-        bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->overlay_high});
+    if (has_slices && slices->overlay_high > 0.0 && !app->hides_lors && slices->image != DRAW_TUBE &&
+        app->draw->images[DRAW_TUBE] != NULL)
+        bars[count++] = image_bar(app, DRAW_TUBE, DRAW_NUM_MAPS, (double[2]){0.0, slices->overlay_high});
     if (has_image && app->has_volume) {
         bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
         count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
     }
-    if (has_slices) bars[count++] = image_bar(app, slices->image, slices->colours, range);
 
-    double at[2] = {app->scene_at[0] / scale + margin, (app->scene_at[1] + app->scene_size[1]) / scale};
+    const bool has_second = has_image && slices->mix != DRAW_MIX_NONE && app->draw->images[slices->second] != NULL;
+    const double span = slices->high - slices->low;
+    if (has_slices && !(has_second && (slices->mix == DRAW_MIX_DIFFERENCE || slices->mix == DRAW_MIX_RATIO)))
+        bars[count++] = image_bar(app, slices->image, (int)slices->colours, range);
+    if (has_second && slices->mix == DRAW_MIX_DIFFERENCE)
+        bars[count++] = scene_bar(LR_COLOURS_DIVERGING, (double[2]){-span, span}, "difference: first - second");
+    else if (has_second && slices->mix == DRAW_MIX_RATIO)
+        bars[count++] = scene_bar(LR_COLOURS_DIVERGING, (double[2]){-1.0, 1.0}, "ratio: log2(first / second)");
+    else if (has_second)
+        bars[count++] = image_bar(app, slices->second, (int)slices->second_colours, slices->second_range);
+
+    double at[2] = {pane->at[0] / scale + margin, (pane->at[1] + pane->size[1]) / scale};
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;

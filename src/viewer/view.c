@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &lor_tool,    &maps_tool,
-                                                  &live_tool,    &doctor_tool, &direct_tool, &opener_tool,
-                                                  &session_tool, &window_tool, NULL};
+const struct viewer_tool *const viewer_tools[] = {
+    &study_tool,  &voxel_tool,   &lor_tool,     &maps_tool,  &live_tool,   &doctor_tool, &direct_tool,
+    &opener_tool, &session_tool, &measure_tool, &panes_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
 /* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last
@@ -105,8 +105,9 @@ static const struct {
     {"L", "hide or show the lines of LORs"},
     {"O", "open a file"},
     {"Tab", "the next tool"},
-    {"Page up", "the next transaxial slice"},
-    {"Page down", "the one before"},
+    {"Page up, down", "the next slice of the pane under the mouse, the one before"},
+    {"arrows", "move the cross-hair by a voxel in the pane under the mouse"},
+    {"T", "the pane under the mouse alone, or all four"},
     {"P", "save what is seen as a PNG file"},
     {"S", "save the session"},
     {"K", "copy the numbers under the mouse"},
@@ -138,16 +139,6 @@ static void press_key(struct app *app, int key)
             is_behind = is_behind || tool == app->tool;
         }
         app_choose(app, next != NULL ? next : first);
-    } break;
-    case INPUT_KEY_PAGE_UP:
-    case INPUT_KEY_PAGE_DOWN: {
-        const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
-        const lr_grid *grid = shown != NULL ? shown : &app->open.grid;
-        if (grid->size[2] > 0) {
-            const double last = grid->origin_mm[2] + (grid->size[2] - 1) * grid->voxel_mm[2];
-            const double at = app->slices.at_mm[2] + (key == INPUT_KEY_PAGE_UP ? 1 : -1) * grid->voxel_mm[2];
-            app->slices.at_mm[2] = fmin(fmax(at, grid->origin_mm[2]), last);
-        }
     } break;
     case 'P': app->saves_view = true; break;
     case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
@@ -185,8 +176,11 @@ static void press_key(struct app *app, int key)
 
 static void take_event(struct app *app, const struct input_event *event)
 {
+    bool is_used = false;
+    for (int k = 0; app->tools[k] != NULL && !is_used; k++)
+        is_used = app->tools[k]->take != NULL && app->tools[k]->take(app, event);
     if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON) {
-        if (app->held_button >= 0) {
+        if (app->held_button >= 0 && !is_used) {
             const double right = (event->at[0] - app->mouse[0]) / app->scene_size[1];
             const double down = (event->at[1] - app->mouse[1]) / app->scene_size[1];
             app->has_moved = app->has_moved || fabs(right) + fabs(down) > 0.0;
@@ -199,18 +193,14 @@ static void take_event(struct app *app, const struct input_event *event)
         app->mouse[0] = event->at[0];
         app->mouse[1] = event->at[1];
     }
+    if (is_used) return;
     if (event->kind == INPUT_BUTTON) {
         if (event->is_down && !app->ui->wants_mouse && app->held_button < 0) {
             app->held_button = event->button;
             app->has_moved = false;
         } else if (!event->is_down && event->button == app->held_button) {
             app->held_button = -1;
-            if (app->has_moved || event->button != INPUT_LEFT) return;
-            /* The click goes to the first tool that accepts it. */
-            const struct probe probe = scene_probe(app);
-            bool is_taken = false;
-            for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
-                is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
+            if (!app->has_moved && event->button == INPUT_LEFT) app_click(app);
         }
     } else if (event->kind == INPUT_SCROLL && !app->ui->wants_mouse)
         camera_zoom(&app->camera, event->by[1]);
@@ -262,6 +252,8 @@ static void show_panels(struct app *app)
         {screen[0] - right_width, above}, {right_width, height - above}, true, false, app->has_room};
 
     scene_show_labels(app);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->mark != NULL) app->tools[k]->mark(app);
     if (ui_panel("Study", &study, NULL)) study_tool_panel(app);
     ui_panel_end();
     if (ui_panel("Tools", &tools, NULL)) {
@@ -306,7 +298,9 @@ static void show_panels(struct app *app)
                 ui_table_end();
             }
             ui_line();
-            ui_text("drag: turn; right or middle button: move; wheel: nearer");
+            ui_text("scene: drag turns; right or middle button moves; wheel comes nearer");
+            ui_text("panes: drag moves the cross-hair; wheel goes through slices;");
+            ui_text("right or Shift drag: window, level; middle: move; Ctrl wheel: zoom");
             ui_text("click on a slice: that voxel; on a crystal: that crystal");
         }
         ui_panel_end();
@@ -336,14 +330,14 @@ static lr_status run_frame(struct app *app)
     app->num_frames++;
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
-    /* The scene fills the area that the panels leave free, at least one pixel. */
     const double scale = app->window->scale;
     const int *window = app->window->size;
     const bool is_narrow = window[0] / scale < left_width + right_width;
-    app->scene_at[0] = is_narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
-    app->scene_at[1] = 0.0;
-    app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
-    app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
+    app->area_at[0] = is_narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    app->area_at[1] = 0.0;
+    app->area_size[0] = fmax(window[0] - app->area_at[0] - floor(right_width * scale), 1.0);
+    app->area_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
+    panes_arrange(app);
     app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
 
     /* Events are handled up to and including the next press or release of a button or key, because panels see only
@@ -380,23 +374,32 @@ static lr_status run_frame(struct app *app)
 
     /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
-    app->probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
+    app->probe = scene_no_probe;
     if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);
-    const struct draw_params params = {
-        .view = &app->seen,
-        .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
-                     (int)app->scene_size[0], (int)app->scene_size[1]},
-        .hides_scanner = app->hides_scanner,
-        .hides_lors = app->hides_lors,
-        .hovered_module = app->probe.hit.module,
-        .slices = app->slices,
-        .has_volume = app->has_volume,
-    };
     /* A frame is drawn if it is visible, goes into a picture, or is requested by a script. The first frames are
      * always drawn, so that there is a picture. */
     const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
-    LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
+    if (is_seen) draw_clear(app->target, 0x17191fff);
+    for (int k = 0; k < NUM_PANES && is_seen; k++) {
+        const struct app_pane *pane = &app->panes[k];
+        const struct flat_view flat = panes_flat(app, k == PANE_SCENE ? 0 : k);
+        struct camera_view view;
+        flat_camera(&flat, &view);
+        const struct draw_params params = {
+            .view = k == PANE_SCENE ? &app->seen : &view,
+            .viewport = {(int)pane->at[0], app->target->size[1] - (int)(pane->at[1] + pane->size[1]),
+                         (int)pane->size[0], (int)pane->size[1]},
+            .hides_scanner = app->hides_scanner,
+            .hides_lors = app->hides_lors,
+            .hovered_module = app->probe.hit.module,
+            .slices = app->slices,
+            .has_volume = app->has_volume,
+        };
+        if (pane->size[0] < 1.0) continue;
+        LR_TRY(k == PANE_SCENE ? draw_scene(app->draw, app->target, &params)
+                               : draw_pane(app->draw, app->target, &params, k));
+    }
     ui_begin(app->ui, app->window->is_seen ? app->frame_s : unseen_frame_s);
     show_panels(app);
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
@@ -447,7 +450,11 @@ lr_status view_run(const struct view_params *params)
     app->params = params;
     app->tools = viewer_tools;
     app->log = (lr_log){.write = app_keep_message, .user = app};
-    app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
+    app->held_button = app->reading.index = -1;
+    app->probe = scene_no_probe;
+    app->alone = PANE_FOUR;
+    app->pane_zoom = 1.0;
+    app->slices.opacity = 0.5;
     app->now_s = app->start_s = lr_clock_seconds();
     app->slices.colours = LR_COLOURS_PERCEPTUAL;
     app->scene_size[0] = app->scene_size[1] = 1.0;

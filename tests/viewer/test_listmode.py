@@ -118,7 +118,7 @@ class Frames(ListmodeTest):
         self.make()
         found = self.values([*READY, "open image f-2.nii", "wait", "expect image.frames 3", "expect image.frame 2",
                              "slice z 3", "colours grey 0 0.5", "set frame 3", "wait", "expect image.frame 3",
-                             "print image.path", "print slices.at_mm", "show scanner off", "camera -60 35 70",
+                             "print image.path", "print slices.at_mm", "panes scene", "show scanner off", "camera -60 35 70",
                              "move 600 400", "print hover.voxel", "print hover.value"])
         self.assertTrue(found["image.path"].endswith("f-3.nii"))
         self.assertEqual(float(found["slices.at_mm"].split(",")[2]), 3.0)
@@ -137,7 +137,7 @@ class Frames(ListmodeTest):
         struct.pack_into("<h", head, 48, 3)
         Path(self.path("v.nii")).write_bytes(bytes(head) + array("f", sum(values, [])).tobytes())
         found = self.values([*READY, "open image v.nii", "wait", "expect image.frames 3", "expect image.frame 1",
-                             "set frame 2", "wait", "print image.path", "show scanner off", "camera -60 35 70",
+                             "set frame 2", "wait", "print image.path", "panes scene", "show scanner off", "camera -60 35 70",
                              "move 590 390", "print hover.voxel", "print hover.value", "save s.yaml"])
         self.assertTrue(found["image.path"].endswith("v.nii:2"))
         i, j, k = map(int, found["hover.voxel"].split(","))

@@ -159,7 +159,7 @@ class Places(ViewTest):
         self.image("x.nii", [1.0] * (40 * 40 * 10), (40, 40, 10), (1, 1, 2))
         size, wanted = (1280, 800), {}
         left, width, height = 290.0, 1280 - 290 - 400.0, 800 - 30.0
-        steps = [*READY, "open image x.nii", "wait", "show scanner off", "show x off",
+        steps = [*READY, "open image x.nii", "wait", "panes scene", "show scanner off", "show x off",
                  "show y off", "slice z 3", "camera -90 89.9 120", "frames 2"]
         half = 0.2679491924311227  # tan 15 degrees
         for k, (x, y) in enumerate([(0, 0), (10.5, 3.5), (-12.5, 8.5), (4.5, -15.5)]):
@@ -611,7 +611,7 @@ class Direct(ViewTest):
                                                       "print hover.voxel", "print hover.value")]
         for place in ("host", "device"):
             pairs, _ = self.view([*ready, f"recon {place}", "recon start 2 3", "wait",
-                                  *(f"print live.{name}" for name in names), "image live", "show scanner off",
+                                  *(f"print live.{name}" for name in names), "panes scene", "image live", "show scanner off",
                                   "show x on", "show y on", "camera -60 35 150", *moves])
             found = {name.split(".")[1]: text for name, text in pairs[:len(names)]}
             self.assertEqual(found["iterations"], "3")

@@ -10,6 +10,7 @@ import threading
 import time
 
 from eye import Eye, value_at
+from panes import Panes
 from steps import HANG_S, SHEET, ViewTest, main, read_nifti
 
 XVFB_STOP_S = 10.0 # before it is killed
@@ -298,6 +299,53 @@ class Window(ViewTest):
         self.assertGreater(len(touched), 4, pairs)
         self.close(viewer)
 
+    def test_panes(self):
+        """A press in each pane puts the cross-hair on that voxel, which the other panes and the file have there too; the
+        wheel, the right button and Shift do what they are known for."""
+        random.seed(11)
+        size, voxel_mm = (20, 16, 12), (1.5, 2.0, 1.3)
+        path = self.image("x.nii", [random.random() for _ in range(20 * 16 * 12)], size, voxel_mm)
+        asked = [*Panes.ASKED, "cross.voxel", "cross.value", "hover.voxel", "hover.value", "window.low", "window.high",
+                 "panes", "mouse", "frames"]
+        viewer = self.open(*asked, before=[f"open image {path}", "wait", "colours grey 0 1"])
+        image, cross = read_nifti(path), [10, 8, 6]
+        panes = Panes(viewer.values, image)
+        for axis, voxel in (("z", (3, 4, 0)), ("y", (15, 0, 9)), ("x", (0, 11, 2))):
+            cross = [cross[k] if "xyz"[k] == axis else voxel[k] for k in range(3)]
+            viewer.hover(*panes.pixel(axis, cross))
+            viewer.xdotool("click", 1)
+            viewer.until("cross.voxel", lambda text: text == ",".join(map(str, cross)))
+            viewer.until("cross.value", lambda text: float(text) == value_at(image, cross))
+            for pane in "xyz":
+                viewer.hover(*panes.pixel(pane, cross))
+                viewer.until("hover.voxel", lambda text: text == ",".join(map(str, cross)))
+                viewer.until("hover.value", lambda text: float(text) == value_at(image, cross))
+        x, y = panes.pixel("z", (10, 8, 6))
+        viewer.hover(x, y)
+        viewer.xdotool("click", 4, "click", 4)
+        viewer.until("cross.voxel", lambda text: text == f"{cross[0]},{cross[1]},{cross[2] + 2}")
+
+        # 100 pixels to the right double the width, 50 upwards raise the level by a quarter of it.
+        for held, button in (([], 3), (["shift"], 1)):
+            low, high = float(viewer.values["window.low"]), float(viewer.values["window.high"])
+            viewer.hover(x, y)
+            viewer.xdotool("windowfocus", viewer.window, *(["keydown", *held] if held else []), "mousedown", button)
+            viewer.move(x + 30, y - 20)
+            viewer.move(x + 100, y - 50)
+            level, half = 0.5 * (low + high) + 0.25 * (high - low), high - low
+            viewer.until("window.low", lambda text: abs(float(text) - (level - half)) < 1e-9)
+            viewer.until("window.high", lambda text: abs(float(text) - (level + half)) < 1e-9)
+            viewer.xdotool("mouseup", button, *(["keyup", *held] if held else []))
+        viewer.hover(x, y)
+        pixel_mm = float(viewer.values["panes.pixel_mm"])
+        viewer.xdotool("keydown", "ctrl", "click", 4, "keyup", "ctrl")
+        viewer.until("panes.pixel_mm", lambda text: abs(float(text) * 1.1 - pixel_mm) < 1e-9)
+        viewer.xdotool("click", "--repeat", 2, "--delay", 60, 1)
+        viewer.until("panes", lambda text: text == "transaxial")
+        viewer.key("t")
+        viewer.until("panes", lambda text: text == "four")
+        self.close(viewer)
+
     def test_value_on_slices(self):
         """Value, voxel and place under the mouse are the image file's, by a line of sight and a
         reader of our own, and the screen is as light there; a click chooses that voxel."""
@@ -306,7 +354,7 @@ class Window(ViewTest):
         path = self.image("x.nii", [random.random() for _ in range(20 * 16 * 12)], size, voxel_mm)
         camera = (-60.0, 35.0, 110.0)
         viewer = self.open("hover.slice", "hover.voxel", "hover.value", "hover.mm", "voxel.point_mm", "mouse", "frames",
-                           before=[f"open image {path}", "wait", "show scanner off", "show lors off",
+                           before=[f"open image {path}", "wait", "panes scene", "show scanner off", "show lors off",
                                    *(f"slice {axis} {mm}" for axis, mm in at.items()),
                                    "camera {} {} {}".format(*camera), "colours grey 0 1"])
         image, eye, hits, grey = read_nifti(path), Eye(*camera), dict.fromkeys("xyz", 0), []

@@ -19,7 +19,7 @@
 #define SESSION_KEY "view_session"
 enum { SESSION_VERSION = 1 };
 
-const char *const lr_session_modes[] = {"scene", "voxel", "lor", "sensitivity", "recon", "direct", NULL};
+const char *const lr_session_modes[] = {"scene", "voxel", "lor", "sensitivity", "recon", "direct", "measure", NULL};
 const char *const lr_session_kernels[] = {"lor", "tube", "line", "exact", NULL};
 static const char *const families[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const algorithms[] = {"osem", "ramla", NULL};

@@ -16,7 +16,8 @@ enum lr_session_mode {
     LR_SESSION_LOR,
     LR_SESSION_SENSITIVITY,
     LR_SESSION_RECON,
-    LR_SESSION_DIRECT
+    LR_SESSION_DIRECT,
+    LR_SESSION_MEASURE
 };
 
 /* Names in the file, NULL at the end. */

@@ -474,6 +474,27 @@ void ui_label(const double at[2], uint32_t colour, const char *text)
     list->AddText(place, ui_packed(colour), text);
 }
 
+void ui_stroke(const double from[2], const double to[2], uint32_t colour)
+{
+    ImGui::GetBackgroundDrawList()->AddLine(ui_pixels(from), ui_pixels(to), ui_packed(colour));
+}
+
+void ui_clip(const double at[2], const double size[2])
+{
+    const ImVec2 from = ui_pixels(at), by = ui_pixels(size);
+    ImGui::GetBackgroundDrawList()->PushClipRect(from, ImVec2(from.x + by.x, from.y + by.y));
+}
+
+void ui_unclip(void)
+{
+    ImGui::GetBackgroundDrawList()->PopClipRect();
+}
+
+double ui_text_width(const char *text)
+{
+    return (double)(ImGui::CalcTextSize(text).x / ui_scale);
+}
+
 // --- axes ---
 
 namespace
@@ -784,4 +805,54 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     const struct ui_tip tip = {{corner, opposite}, {ImVec2(x, corner.y), ImVec2(x + step, opposite.y)}};
     ui_show_tip(&tip, text);
     return touched;
+}
+
+// --- histograms ---
+
+bool ui_histogram(const char *label, const struct ui_histogram *histogram, double window[2])
+{
+    const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale), height = 70.0f * ui_scale;
+    const ImVec2 corner = ImGui::GetCursorScreenPos(), opposite(corner.x + width, corner.y + height);
+    const float bottom = opposite.y - ImGui::GetTextLineHeight() - 5.0f * ui_scale;
+    ImGui::InvisibleButton(label, ImVec2(width, height));
+    struct axis axis = {{histogram->range[0], histogram->range[1]}, {corner.x + 4.0f, opposite.x - 4.0f}, {}};
+    if (!(axis.range[0] < axis.range[1])) axis.range[1] = axis.range[0] + 1.0;
+    axis.ticks = ticks_make(axis.range, 5, false);
+
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    float most = 1.0f;
+    for (int k = 0; k < histogram->count; k++) most = fmaxf(most, log1pf(histogram->counts[k]));
+    list->PushClipRect(corner, opposite, true);
+    list->AddRectFilled(corner, ImVec2(opposite.x, bottom), ImGui::GetColorU32(ImGuiCol_FrameBg));
+    const float step = (axis.ends[1] - axis.ends[0]) / (float)histogram->count;
+    for (int k = 0; k < histogram->count; k++) {
+        const float left = axis.ends[0] + step * (float)k;
+        const float top = bottom - (bottom - corner.y - 3.0f) * log1pf(histogram->counts[k]) / most;
+        list->AddRectFilled(ImVec2(left, top), ImVec2(left + step, bottom), dim_colour());
+    }
+    float ends[2];
+    for (int k = 0; k < 2; k++) ends[k] = place_on(&axis, window[k]);
+    list->AddRectFilled(ImVec2(ends[0], corner.y), ImVec2(ends[1], bottom), IM_COL32(79, 155, 232, 50));
+    for (const float end : ends) list->AddLine(ImVec2(end, corner.y), ImVec2(end, bottom), IM_COL32(79, 155, 232, 255));
+    const float room[2] = {corner.x, opposite.x};
+    write_numbers(list, &axis, bottom, room);
+    list->PopClipRect();
+
+    // The end that is nearer than 8 pixels to the press follows the mouse, or both do.
+    ImGuiStorage *held = ImGui::GetStateStorage();
+    const ImGuiID id = ImGui::GetID(label);
+    const ImGuiIO &io = ImGui::GetIO();
+    if (ImGui::IsItemActivated()) {
+        const float away[2] = {fabsf(io.MousePos.x - ends[0]), fabsf(io.MousePos.x - ends[1])};
+        const int nearer = away[1] < away[0];
+        held->SetInt(id, away[nearer] < 8.0f * ui_scale ? nearer : 2);
+    }
+    if (!ImGui::IsItemActive() || io.MouseDelta.x == 0.0f) return false;
+    const double by = (double)io.MouseDelta.x * (axis.range[1] - axis.range[0]) / (double)(axis.ends[1] - axis.ends[0]);
+    const int which = held->GetInt(id, 2);
+    const double moved[2] = {window[0] + (which != 1 ? by : 0.0), window[1] + (which != 0 ? by : 0.0)};
+    if (!(moved[0] < moved[1])) return false;
+    window[0] = moved[0];
+    window[1] = moved[1];
+    return true;
 }

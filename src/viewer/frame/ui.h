@@ -148,6 +148,15 @@ struct ui_bars {
 };
 int ui_bars(const char *label, const struct ui_bars *bars);
 
+/* A histogram over a range of values, with logarithms of the counts, and the part `window` of the range, whose ends a
+ * person drags; a drag between them moves both. Returns true if the window has changed. */
+struct ui_histogram {
+    const float *counts;
+    int count;
+    double range[2];
+};
+bool ui_histogram(const char *label, const struct ui_histogram *histogram, double window[2]);
+
 /* A picture, and the state of the mouse on it. */
 struct ui_touch {
     bool is_over, is_pressed, is_held; /* is_pressed: the left button was pressed in this frame */
@@ -174,6 +183,15 @@ void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t col
 
 /* A text over all other contents, in units of ui_place. */
 void ui_label(const double at[2], uint32_t colour, const char *text);
+
+/* A line over the scene, below all panels, and the part of the window outside of which ui_label and ui_stroke draw
+ * nothing until ui_unclip; in units of ui_place. */
+void ui_stroke(const double from[2], const double to[2], uint32_t colour);
+void ui_clip(const double at[2], const double size[2]);
+void ui_unclip(void);
+
+/* Width of a text on one line, in the units of ui_place. */
+double ui_text_width(const char *text);
 
 /* A colour bar: a title, the colours from low to high, and numbers below them. */
 enum { UI_BAR_COLOURS = 33 };

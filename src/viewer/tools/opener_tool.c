@@ -50,8 +50,8 @@ struct opener_state {
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
 
-static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "a scanner", "an image", "a mu-map",
-                                                         "data or list mode"};
+static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "a scanner",      "an image",
+                                                         "a mu-map",           "a second image", "data or list mode"};
 
 /* --- folders --- */
 
@@ -258,10 +258,8 @@ void opener_tool_panels(struct app *app)
                 opener->error[0] = '\0';
                 app->shows_opener = false;
                 const struct study_wish wishes[OPENER_NUM_KINDS] = {
-                    [OPENER_SCANNER] = {.scanner = path},
-                    [OPENER_IMAGE] = {.image = path},
-                    [OPENER_MU] = {.mu = path},
-                    [OPENER_DATA] = {.data = path},
+                    [OPENER_SCANNER] = {.scanner = path}, [OPENER_IMAGE] = {.image = path}, [OPENER_MU] = {.mu = path},
+                    [OPENER_SECOND] = {.second = path},   [OPENER_DATA] = {.data = path},
                 };
                 if (app->opener_kind == OPENER_ANY)
                     app_drop(app, path);

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Transaxial, coronal and sagittal panes: which voxel is where, by arithmetic of our own and the image's file."""
+import math
+import random
+import sys
+
+import numpy as np
+
+from eye import value_at
+from panes import PANES, Panes
+from steps import ViewTest, main, read_nifti, read_png
+
+class Places(ViewTest):
+    SIZE, VOXEL = (20, 16, 12), (1.5, 2.0, 2.5)
+
+    def setUp(self):
+        super().setUp()
+        random.seed(7)
+        count = self.SIZE[0] * self.SIZE[1] * self.SIZE[2]
+        self.file = read_nifti(self.image("x.nii", [random.random() for _ in range(count)], self.SIZE, self.VOXEL))
+        self.ready = ["open image x.nii", "wait"]
+
+    def panes(self, *steps):
+        return Panes(self.values([*self.ready, *steps, *(f"print {name}" for name in Panes.ASKED)]), self.file)
+
+    def voxels(self, count):
+        return [[random.randrange(n) for n in self.SIZE] for _ in range(count)]
+
+
+class Clicks(Places):
+    def test_a_click_is_one_voxel_in_all_panes(self):
+        """The cross-hair of a click in any pane is the same voxel in all three, with the value of the file."""
+        panes, steps, wanted = self.panes(), [], []
+        cross = [10, 8, 6]  # the image's middle
+        for axis, voxel in zip("zyxzyx", self.voxels(6)):
+            cross = [cross[k] if "xyz"[k] == axis else voxel[k] for k in range(3)]
+            steps += ["click {} {}".format(*panes.pixel(axis, voxel)), "print cross.voxel", "print cross.value"]
+            wanted += [cross, None]
+            for pane in "xyz":
+                steps += ["move {} {}".format(*panes.pixel(pane, cross)), "print hover.voxel", "print hover.value",
+                          f"expect hover.slice {pane}", f"expect hover.pane {PANES[pane]}"]
+                wanted += [cross, None]
+        pairs, _ = self.view([*self.ready, *steps])
+        for (_, voxel), (_, value), want in zip(pairs[::2], pairs[1::2], wanted[::2]):
+            self.assertEqual(voxel, ",".join(map(str, want)))
+            self.assertEqual(float(value), value_at(self.file, want))
+
+    def test_values_all_over(self):
+        """Also where a pane has all the room, is moved and enlarged."""
+        for before, axes in ([], "xyz"), (["panes coronal", "scroll 3 control"], "y"):
+            first = ["move 500 300"] + before
+            panes, steps, wanted = self.panes(*first), [], []
+            for axis in axes:
+                for voxel in self.voxels(12):
+                    here = [[10, 8, 6][k] if "xyz"[k] == axis else voxel[k] for k in range(3)]
+                    x, y = panes.pixel(axis, here)
+                    left, top, width, height = panes.boxes[axis]
+                    if left <= x < left + width and top <= y < top + height:
+                        steps += [f"move {x} {y}", "print hover.voxel", "print hover.value"]
+                        wanted.append(here)
+            pairs, _ = self.view([*self.ready, *first, *steps])
+            self.assertGreater(len(wanted), 6)
+            for (_, voxel), (_, value), want in zip(pairs[::2], pairs[1::2], wanted):
+                self.assertEqual(voxel, ",".join(map(str, want)))
+                self.assertEqual(float(value), value_at(self.file, want))
+
+    def test_what_is_seen_is_the_file(self):
+        """Each voxel's middle has the grey of its value, right and front at the left."""
+        self.view([*self.ready, "colours grey 0 1", "cross 100 100 100", "frames 1", "screenshot a.png"])
+        panes, (_, _, rows) = self.panes(), read_png(self.path("a.png"))
+        for axis in "xyz":
+            for voxel in self.voxels(40):
+                at = [self.SIZE[k] - 1 if "xyz"[k] == axis else voxel[k] for k in range(3)]
+                if max(at[k] + 2 - self.SIZE[k] for k in range(3) if "xyz"[k] != axis) > 0:
+                    continue  # the cross-hair, which the step put into the last voxel, lies over these
+                x, y = panes.pixel(axis, at)
+                self.assertLess(abs(rows[y][3 * x] / 255.0 - value_at(self.file, at)), 0.006, (axis, at))
+
+    def test_wheel_and_keys(self):
+        """Scrolling in a pane goes through its slices; arrows move the cross-hair as they point."""
+        panes = self.panes()
+        over = {axis: "move {} {}".format(*panes.pixel(axis, (10, 8, 6))) for axis in "xyz"}
+        found, _ = self.view([*self.ready, over["z"], "scroll 2", "print cross.voxel", over["x"], "scroll -3",
+                              "print cross.voxel", over["y"], "key pageup", "print cross.voxel", over["z"], "key left",
+                              "key down", "print cross.voxel", "scroll -40", "print cross.voxel", over["x"],
+                              "key right", "print cross.voxel"])
+        self.assertEqual([voxel for _, voxel in found],
+                         ["10,8,8", "7,8,8", "7,9,8", "8,8,8", "8,8,0", "8,7,0"])
+
+    def test_one_pane_and_four(self):
+        panes = self.panes()
+        x, y = panes.pixel("z", (4, 4, 6))
+        found, _ = self.view([*self.ready, "print panes", f"click {x} {y}", f"click {x} {y}", "print panes",
+                              "print panes.scene", f"move {x} {y}", "key t", "print panes", "panes scene",
+                              "print panes.transaxial", "panes four", "print panes.transaxial"])
+        self.assertEqual([text for _, text in found[:4]], ["four", "transaxial", "290,0,0,0", "four"])
+        self.assertEqual(found[4][1].split(",")[2:], ["0", "0"])
+        self.assertEqual(found[5][1].split(",")[2:], ["294", "384"])
+        self.view([*self.ready, "panes five"], code=3)
+
+    def test_middle_button_moves_all(self):
+        panes = self.panes()
+        x, y = panes.pixel("z", (10, 8, 6))
+        moved = self.panes(f"drag {x} {y} {x + 40} {y - 30} middle")
+        for k, want in enumerate((40, -30, 0)):
+            self.assertAlmostEqual(moved.middle[k] - panes.middle[k], want * panes.pixel_mm, delta=1e-5)
+
+
+class Measures(Places):
+    """Regions, lines, images combined: against NumPy and the pixels."""
+    def setUp(self):
+        super().setUp()
+        self.array = np.array(self.file[3], dtype=np.float32).reshape(self.SIZE[::-1]).astype(np.float64)
+        axes = [o + v * np.arange(n) for n, v, o in zip(self.SIZE, self.VOXEL, self.file[2])]
+        self.z, self.y, self.x = np.meshgrid(*axes[::-1], indexing="ij")
+
+    def compare(self, steps, inside):
+        names = ["voxels", "mean", "deviation", "total", "smallest", "largest", "ml"]
+        found = self.values([*self.ready, *steps, "wait", *(f"print region.{name}" for name in names)])
+        values = self.array[inside]
+        wanted = [values.size, values.mean(), values.std(), values.sum(), values.min(), values.max(),
+                  values.size * np.prod(self.VOXEL) / 1000]
+        self.assertGreater(values.size, 20)
+        for name, want in zip(names, wanted):
+            self.assertAlmostEqual(float(found[f"region.{name}"]), want, delta=1e-11 * abs(want), msg=name)
+
+    def test_regions(self):
+        """Mean, deviation, total and the rest are NumPy's."""
+        x, y, z = self.x, self.y, self.z
+        ellipsoid = ((x - 1) / 9) ** 2 + ((y + 2) / 7.5) ** 2 + ((z - 1.5) / 6.5) ** 2 <= 1
+        box = (abs(x + 3) <= 5.2) & (abs(y - 4) <= 6.1) & (abs(z) <= 7)
+        self.compare(["region ellipsoid 1 -2 1.5 9 7.5 6.5"], ellipsoid)
+        self.compare(["region box -3 4 0 5.2 6.1 7"], box)
+        self.compare(["region box -3 4 0 5.2 6.1 7 0.4"], box & (self.array >= 0.4))
+        self.compare(["region threshold 0.25 0.75"], (self.array >= 0.25) & (self.array <= 0.75))
+        self.compare(["region threshold -1"], self.array >= -1)
+        found = self.values([*self.ready, "region box 100 0 0 1 1 1", "wait", "expect region.voxels 0",
+                             "print region.mean", "region off", "wait", "print region.voxels"])
+        self.assertEqual(found, {"region.mean": "nan", "region.voxels": "0"})
+        for bad in ("region box 1 2 3", "region threshold", "region off 1", "region ball 0 0 0 1 1 1"):
+            self.view([*self.ready, bad], code=3)
+
+    def test_a_region_is_drawn(self):
+        """A drag from its middle to its rim; what is tinted are its voxels."""
+        panes = self.panes("tool measure")
+        middle, rim = panes.pixel("z", (10, 8, 6)), panes.pixel("z", (5, 12, 6))
+        ready = ["hand ellipsoid", "colours grey 0 1", "cross 100 100 0"]
+        found = self.values([*self.ready, *ready, "frames 1", "screenshot a.png", "drag {} {} {} {}".format(*middle, *rim),
+                             "wait", "screenshot b.png", "print region.middle_mm", "print region.half_mm",
+                             "print region.voxels"])
+        at, half = (np.array(list(map(float, found[f"region.{name}"].split(",")))) for name in ("middle_mm", "half_mm"))
+        np.testing.assert_allclose(half, [7.5, 8.0, 8.0], atol=2 * panes.pixel_mm)
+        inside = sum(((a - m) / h) ** 2 for a, m, h in zip((self.x, self.y, self.z), at, half)) <= 1
+        self.assertEqual(int(found["region.voxels"]), inside.sum())
+        before, after = (read_png(self.path(name))[2] for name in ("a.png", "b.png"))
+        seen = [0, 0]
+        for i in range(self.SIZE[0] - 1):
+            for j in range(self.SIZE[1] - 1):
+                x, y = panes.pixel("z", (i, j, 6))
+                is_tinted = before[y][3 * x:3 * x + 3] != after[y][3 * x:3 * x + 3]
+                self.assertEqual(is_tinted, bool(inside[6, j, i]), (i, j))
+                seen[is_tinted] += 1
+        self.assertGreater(min(seen), 20)
+
+    def test_lines(self):
+        """Length, and each value of the profile, which the mouse reads."""
+        ends = (-9.0, -11.0, -10.0), (9.5, 12.0, 8.0)
+        steps = ["tool measure", "line {} {} {} {} {} {}".format(*ends[0], *ends[1]), "wait", "print line.mm"]
+        pairs, _ = self.view([*self.ready, *steps, *sum(([f"move {x} 250", "print curve"] for x in range(900, 1275)), [])])
+        length = math.dist(*ends)
+        self.assertAlmostEqual(float(pairs[0][1]), length, delta=1e-9)
+        told = dict(tuple(map(float, text.split(","))) for _, text in pairs[1:] if text != "none")
+        self.assertGreater(len(told), 20)
+        for place, value in told.items():
+            mm = [a + place / length * (b - a) for a, b in zip(*ends)]
+            places = [(p - o) / v + 0.5 for p, o, v in zip(mm, self.file[2], self.VOXEL)]
+            if min(abs(p - round(p)) for p in places) > 1e-3:
+                self.assertAlmostEqual(value, value_at(self.file, [math.floor(p) for p in places]), delta=1e-6)
+        panes = self.panes("tool measure")
+        drag = "drag {} {} {} {}".format(*panes.pixel("x", (10, 3, 3)), *panes.pixel("x", (10, 12, 9)))
+        found = self.values([*self.ready, "hand line", drag, "wait", "print line.mm"])
+        self.assertAlmostEqual(float(found["line.mm"]), math.hypot(18.0, 15.0), delta=3 * panes.pixel_mm)
+
+
+class Combined(Places):
+    """Two images in one pane, pixel by pixel; the second has a grid of its own."""
+    AT = 6
+
+    def setUp(self):
+        super().setUp()
+        size = (10, 8, 6)
+        self.other = read_nifti(self.image("y.nii", [random.random() for _ in range(480)], size, (3.0, 4.0, 5.0)))
+        self.ready += ["open second y.nii", "wait", "colours grey 0 1", "cross 100 100 2"]
+
+    def greys(self, *steps):
+        """Pairs of values of the two images, and the pixel in the middle of each voxel."""
+        self.view([*self.ready, *steps, "frames 1", "screenshot a.png"])
+        panes, (_, _, rows), found = self.panes(), read_png(self.path("a.png")), []
+        for i in range(self.SIZE[0] - 1):
+            for j in range(self.SIZE[1] - 1):
+                x, y = panes.pixel("z", (i, j, self.AT))
+                found.append(((i, j), value_at(self.file, (i, j, self.AT)), value_at(self.other, (i // 2, j // 2, 3)),
+                              rows[y][3 * x:3 * x + 3]))
+        return found
+
+    def test_fusion(self):
+        for opacity in (0.0, 0.3, 1.0):
+            for place, first, second, pixel in self.greys(f"combine fused second {opacity}"):
+                want = (1 - opacity) * first + opacity * second / self.largest()
+                self.assertLess(abs(pixel[0] / 255.0 - want), 0.01, (opacity, place))
+
+    def largest(self):
+        return max(self.other[3])  # the second image's window is up to its largest voxel
+
+    def test_checkerboard(self):
+        """Each voxel is of one of the two, of both about the same number."""
+        seen = [0, 0]
+        for place, first, second, pixel in self.greys("combine checkerboard"):
+            off = [abs(pixel[0] / 255.0 - want) < 0.006 for want in (first, second / self.largest())]
+            self.assertTrue(any(off), place)
+            seen = [seen[k] + (off[k] and not off[1 - k]) for k in range(2)]
+        self.assertGreater(min(seen), 80)
+
+    def test_difference_and_ratio(self):
+        """Diverging colours: blue below, red above; the line at the bottom has the number."""
+        for way, of in (("difference", lambda a, b: a - b), ("ratio", lambda a, b: math.log2(a / b))):
+            for place, first, second, (red, _, blue) in self.greys(f"combine {way} second"):
+                if abs(of(first, second)) > 0.1:
+                    self.assertEqual(red > blue, of(first, second) > 0.0, (way, place))
+        panes = self.panes()
+        x, y = panes.pixel("z", (4, 5, self.AT))
+        found = self.values([*self.ready, "combine ratio second", f"move {x} {y}", "print hover.second", "print hover.text"])
+        first, second = value_at(self.file, (4, 5, self.AT)), value_at(self.other, (2, 2, 3))
+        self.assertEqual(float(found["hover.second"]), second)
+        self.assertIn(f"ratio {first / second:.6g}", found["hover.text"])
+        self.view([*self.ready, "combine fused mu"], code=1)
+        self.view([*self.ready, "combine fused second 2"], code=3)
+
+    def test_projection(self):
+        """Of each pane, the largest value along its axis, of which the mouse tells the voxel."""
+        array = np.array(self.file[3]).reshape(self.SIZE[::-1])
+        steps = ["combine none", "show projection on"]
+        self.view([*self.ready, *steps, "cross 100 100 100", "frames 1", "screenshot a.png"])
+        panes, (_, _, rows), moves, wanted = self.panes(), read_png(self.path("a.png")), [], []
+        for axis in "xyz":
+            for voxel in self.voxels(15):
+                k = 2 - "xyz".index(axis)
+                voxel = [min(n, most - 2) for n, most in zip(voxel, self.SIZE)]
+                place = voxel[::-1]
+                place[k] = slice(None)
+                column = array[tuple(place)]
+                x, y = panes.pixel(axis, voxel)
+                self.assertLess(abs(rows[y][3 * x] / 255.0 - column.max()), 0.006, (axis, voxel))
+                moves += [f"move {x} {y}", "print hover.value", "print hover.voxel"]
+                wanted.append((column.max(), [column.argmax() if "xyz"[n] == axis else voxel[n] for n in range(3)]))
+        pairs, _ = self.view([*self.ready, *steps, *moves])
+        for (_, value), (_, voxel), want in zip(pairs[::2], pairs[1::2], wanted):
+            self.assertEqual(float(value), want[0])
+            self.assertEqual(voxel, ",".join(map(str, want[1])))
+
+    def test_smooth(self):
+        """Between voxels colours are interpolated; in their middles they are the file's."""
+        panes = self.panes()
+        self.view([*self.ready, "combine none", "show smooth on", "cross 100 100 1.25", "frames 1", "screenshot a.png"])
+        _, _, rows = read_png(self.path("a.png"))
+        for i, j, _ in self.voxels(40):
+            i, j = min(i, self.SIZE[0] - 3), min(j, self.SIZE[1] - 3)
+            one, two = panes.pixel("z", (i, j, 6)), panes.pixel("z", (i + 1, j, 6))
+            values = value_at(self.file, (i, j, 6)), value_at(self.file, (i + 1, j, 6))
+            middle = (one[0] + two[0]) // 2, one[1]
+            self.assertLess(abs(rows[middle[1]][3 * middle[0]] / 255.0 - sum(values) / 2), 0.06, (i, j))
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    main({"panes": Clicks, "measures": Measures, "combined": Combined})
