@@ -7,11 +7,13 @@
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 
+#include <lr/io.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- tools --- */
 
@@ -155,14 +157,33 @@ void app_set_window(struct app *app, double low, double high)
     app->slices.high = app->ranges[app->slices.image][1] = high;
 }
 
-lr_status app_write_picture(struct app *app, const char *path)
+const char *app_choose_path(struct app *app, const char *ending)
 {
-    if (app->target == NULL) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
-    const int *size = app->target->size;
+    int number = 0;
+    do {
+        snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
+    } while (number < 9999 && access(app->saved_path, F_OK) == 0);
+    return app->saved_path;
+}
+
+lr_status app_check_output(const struct app *app, const char *path)
+{
+    const struct study_view *open = &app->open;
+    const char *paths[] = {open->scanner_path, open->image_path, open->mu_path, open->second_path, open->data_path};
+    const char *read[5];
+    lr_file_uses uses = {.read = read, .written = &path, .num_written = 1, .log = &app->log};
+    for (int k = 0; k < 5; k++)
+        if (paths[k] != NULL) read[uses.num_read++] = paths[k];
+    return lr_files_check(&uses);
+}
+
+lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path)
+{
+    const int *size = target->size;
     lr_picture *picture = lr_picture_create(size, &app->log);
     uint8_t *texels = lr_alloc((int64_t)size[0] * size[1], 4, "a picture", &app->log);
     lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = gl_texture_read(app->target->colours[0], NULL, texels);
+    if (status == LR_OK) status = gl_texture_read(target->colours[0], NULL, texels);
     for (int64_t k = 0; status == LR_OK && k < (int64_t)size[0] * size[1]; k++) {
         const int64_t from = (size[1] - 1 - k / size[0]) * size[0] + k % size[0];
         for (int c = 0; c < 3; c++) picture->rgb[3 * k + c] = texels[4 * from + c];
@@ -171,6 +192,22 @@ lr_status app_write_picture(struct app *app, const char *path)
     free(texels);
     lr_picture_destroy(picture);
     return status;
+}
+
+lr_status app_write_picture(struct app *app, const char *path)
+{
+    if (app->target == NULL) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
+    LR_TRY(app_check_output(app, path));
+    return app_write_target(app, app->target, path);
+}
+
+struct draw_params scene_draw_params(const struct app *app)
+{
+    return (struct draw_params){.hides_scanner = app->hides_scanner,
+                                .hides_lors = app->hides_lors,
+                                .hovered_module = app->probe.hit.module,
+                                .slices = app->slices,
+                                .has_volume = app->has_volume};
 }
 
 const char *const scene_plane_names[3] = {"sagittal", "coronal", "transaxial"};

@@ -177,6 +177,7 @@ extern const struct viewer_tool doctor_tool;  /* findings of the geometry doctor
 extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kernels and histo-images of a view */
 extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
 extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
+extern const struct viewer_tool export_tool;  /* saves slices, profiles and the turning scene */
 extern const struct viewer_tool measure_tool; /* regions, lines and histograms of the image on the slices */
 extern const struct viewer_tool panes_tool;   /* transaxial, coronal and sagittal slices beside the scene */
 extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene (script/steps.c) */
@@ -195,23 +196,15 @@ const lr_direct_kernel *direct_tool_kernel(struct app *app);
 /* Writes a session. */
 lr_status session_tool_write(struct app *app, const char *path);
 
-/* Divides the free area among the panes and the scene. While there is no image, the scene has all of it. */
-void panes_arrange(struct app *app);
-
-/* The axis of the slice pane at a place in the window, and the point that it shows there; -1: no pane. */
-int panes_point(const struct app *app, const double at[2], double point_mm[3]);
+/* The values along the line of the tool Measure, and the line's length. Returns their number; 0: there is no line. */
+int measure_tool_profile(const struct app *app, const float **values, double *length_mm);
 
 /* Numbers of the whole image on the slices; NULL: none, or not complete yet. */
 const struct survey *measure_tool_whole(const struct app *app);
 
-/* How a pane sees the image of the slices. */
-struct flat_view panes_flat(const struct app *app, int axis);
-
-/* Moves the planes of the slices to the middle of the voxel that contains the point, or the voxel nearest to it. */
-void panes_cross(struct app *app, const double point_mm[3]);
-
 /* A panel without a tab. */
 void study_tool_panel(struct app *app);
+void export_tool_panel(struct app *app);
 
 enum opener_kind {
     OPENER_ANY = 0, /* the kind that the file itself indicates */
@@ -239,6 +232,26 @@ void app_take_failure(struct app *app, const struct job_report *report, bool is_
 /* Keeps a curve's value under the mouse for scripts. Does nothing if the mouse is not on the curve. */
 void app_take_reading(struct app *app, struct ui_reading reading);
 
+/* --- panes: panes.c --- */
+
+/* The grid of the image on the slices; NULL: there is no image, and no pane. */
+const lr_grid *panes_grid(const struct app *app);
+
+/* Divides the free area among the panes and the scene. While there is no image, the scene has all of it. */
+void panes_arrange(struct app *app);
+
+/* The slice pane at a place in the window; -1: none. */
+int panes_at(const struct app *app, const double at[2]);
+
+/* The axis of the slice pane at a place in the window, and the point that it shows there; -1: no pane. */
+int panes_point(const struct app *app, const double at[2], double point_mm[3]);
+
+/* How a pane sees the image of the slices. */
+struct flat_view panes_flat(const struct app *app, int axis);
+
+/* Moves the planes of the slices to the middle of the voxel that contains the point, or the voxel nearest to it. */
+void panes_cross(struct app *app, const double point_mm[3]);
+
 /* --- the scene --- */
 
 void app_fit(struct app *app); /* moves the camera to show the open scanner */
@@ -255,8 +268,18 @@ void app_mix(struct app *app, enum draw_mix mix, enum draw_image second);
 /* Sets the lowest and the highest value that the slices show. */
 void app_set_window(struct app *app, double low, double high);
 
-/* Writes the last drawn picture to a PNG file. */
+/* Writes what a target shows, or the last drawn picture, to a PNG file. */
+lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path);
 lr_status app_write_picture(struct app *app, const char *path);
+
+/* Returns "loraster-view-1.png", or this name with the first number that is not used; kept in app->saved_path. */
+const char *app_choose_path(struct app *app, const char *ending);
+
+/* Refuses a path at which a file is open. errors: LR_USAGE, logged. */
+lr_status app_check_output(const struct app *app, const char *path);
+
+/* How the scene is drawn, but for its view and viewport. */
+struct draw_params scene_draw_params(const struct app *app);
 
 extern const struct probe scene_no_probe; /* nothing is under the mouse */
 

@@ -18,11 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 const struct viewer_tool *const viewer_tools[] = {
-    &study_tool,  &voxel_tool,   &lor_tool,     &maps_tool,  &live_tool,   &doctor_tool, &direct_tool,
-    &opener_tool, &session_tool, &measure_tool, &panes_tool, &window_tool, NULL};
+    &study_tool,  &voxel_tool,   &lor_tool,    &maps_tool,    &live_tool,  &doctor_tool, &direct_tool,
+    &opener_tool, &session_tool, &export_tool, &measure_tool, &panes_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
 /* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last
@@ -77,18 +76,6 @@ static lr_status open_parts(struct app *app)
     return params->session != NULL ? app_open_file(app, LR_FILE_SESSION, params->session) : LR_OK;
 }
 
-/* --- files --- */
-
-/* Returns "loraster-view-1.png", or this name with the first number that is not used. */
-static const char *choose_path(struct app *app, const char *ending)
-{
-    int number = 0;
-    do {
-        snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
-    } while (number < 9999 && access(app->saved_path, F_OK) == 0);
-    return app->saved_path;
-}
-
 /* --- keys --- */
 
 /* The keys that "?" lists. */
@@ -141,7 +128,7 @@ static void press_key(struct app *app, int key)
         app_choose(app, next != NULL ? next : first);
     } break;
     case 'P': app->saves_view = true; break;
-    case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
+    case 'S': session_tool_write(app, app_choose_path(app, ".yaml")); break;
     case 'K': {
         /* Copies the numbers under the mouse to the clipboard: those of a tool's panel, or otherwise those of the
          * scene. */
@@ -386,16 +373,12 @@ static lr_status run_frame(struct app *app)
         const struct flat_view flat = panes_flat(app, k == PANE_SCENE ? 0 : k);
         struct camera_view view;
         flat_camera(&flat, &view);
-        const struct draw_params params = {
-            .view = k == PANE_SCENE ? &app->seen : &view,
-            .viewport = {(int)pane->at[0], app->target->size[1] - (int)(pane->at[1] + pane->size[1]),
-                         (int)pane->size[0], (int)pane->size[1]},
-            .hides_scanner = app->hides_scanner,
-            .hides_lors = app->hides_lors,
-            .hovered_module = app->probe.hit.module,
-            .slices = app->slices,
-            .has_volume = app->has_volume,
-        };
+        struct draw_params params = scene_draw_params(app);
+        params.view = k == PANE_SCENE ? &app->seen : &view;
+        params.viewport[0] = (int)pane->at[0];
+        params.viewport[1] = app->target->size[1] - (int)(pane->at[1] + pane->size[1]);
+        params.viewport[2] = (int)pane->size[0];
+        params.viewport[3] = (int)pane->size[1];
         if (pane->size[0] < 1.0) continue;
         LR_TRY(k == PANE_SCENE ? draw_scene(app->draw, app->target, &params)
                                : draw_pane(app->draw, app->target, &params, k));
@@ -405,7 +388,7 @@ static lr_status run_frame(struct app *app)
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
     if (is_seen && app->saves_view) {
         app->saves_view = false;
-        if (app_write_picture(app, choose_path(app, ".png")) == LR_OK)
+        if (app_write_picture(app, app_choose_path(app, ".png")) == LR_OK)
             app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
     }
     window_show(app->window, app->target);
@@ -477,7 +460,7 @@ lr_status view_run(const struct view_params *params)
     if (is_open) {
         const bool is_ended_bench = is_bench && (status == LR_CANCELLED || status == app->failure);
         if (status != LR_OK && app->script == NULL && !is_ended_bench)
-            session_tool_write(app, choose_path(app, ".yaml")); /* the session can still be saved */
+            session_tool_write(app, app_choose_path(app, ".yaml")); /* the session can still be saved */
         if (status == LR_OK && app->script != NULL) status = app->failure;
     }
 

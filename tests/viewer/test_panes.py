@@ -4,6 +4,7 @@
 import math
 import random
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -272,6 +273,71 @@ class Combined(Places):
             self.assertLess(abs(rows[middle[1]][3 * middle[0]] / 255.0 - sum(values) / 2), 0.06, (i, j))
 
 
+class Saved(Places):
+    """Slices, profiles and turning scenes as files."""
+    def table(self, name):
+        lines = [line.split(",") for line in Path(self.path(name)).read_text().splitlines()]
+        across, rows = list(map(float, lines[0][1:])), [list(map(float, line)) for line in lines[1:]]
+        return lines[0][0], across, [row[0] for row in rows], np.array([row[1:] for row in rows])
+
+    def test_tables(self):
+        """The numbers of the file, as the pane has them: right and front at the left, head and front above."""
+        array = np.array(self.file[3]).reshape(self.SIZE[::-1])
+        slices = {"sagittal": array[:, :, 7], "coronal": array[:, 5, :], "transaxial": array[3]}
+        voxel = [o + v * n for o, v, n in zip(self.file[2], self.VOXEL, (7, 5, 3))]
+        self.view([*self.ready, "cross {} {} {}".format(*voxel), *(f"export {name} {name}.csv" for name in slices)])
+        for name, wanted in slices.items():
+            _, across, upwards, values = self.table(f"{name}.csv")
+            np.testing.assert_array_equal(values.astype(np.float32), wanted[::-1, ::-1].astype(np.float32))
+            self.assertGreater(across[0], across[-1])
+            self.assertGreater(upwards[0], upwards[-1])
+        self.assertEqual(self.table("coronal.csv")[0], "z mm \\ x mm")
+        self.view([*self.ready, "show projection on", "export coronal p.csv"])
+        np.testing.assert_array_equal(self.table("p.csv")[3].astype(np.float32),
+                                      array.max(axis=1)[::-1, ::-1].astype(np.float32))
+
+    def test_pictures(self):
+        """Each voxel is a rectangle of its grey."""
+        self.view([*self.ready, "colours grey 0 1", "cross 0 0 1.25", "export transaxial a.png"])
+        width, height, rows = read_png(self.path("a.png"))
+        self.assertAlmostEqual(width / height, self.SIZE[0] * self.VOXEL[0] / (self.SIZE[1] * self.VOXEL[1]), delta=0.01)
+        for i in range(self.SIZE[0]):
+            for j in range(self.SIZE[1]):
+                x = int((self.SIZE[0] - i - 0.5) * width / self.SIZE[0])
+                y = int((self.SIZE[1] - j - 0.5) * height / self.SIZE[1])
+                self.assertLess(abs(rows[y][3 * x] / 255.0 - value_at(self.file, (i, j, 6))), 0.006, (i, j))
+
+    def test_profile(self):
+        self.view([*self.ready, "line -12 0.5 1.25 12 0.5 1.25", "wait", "export line l.csv"])
+        lines = [line.split(",") for line in Path(self.path("l.csv")).read_text().splitlines()]
+        self.assertEqual(lines[0], ["mm", "value"])
+        self.assertEqual(float(lines[-1][0]), 24.0)
+        for place, value in ((float(a), float(b)) for a, b in lines[1:]):
+            i = (place - 12.0 - self.file[2][0]) / self.VOXEL[0] + 0.5
+            if abs(i - round(i)) > 1e-6:
+                self.assertAlmostEqual(float(value), value_at(self.file, (math.floor(i), 8, 6)), delta=1e-6)
+
+    def test_turn(self):
+        """Pictures of one turn, which differ; the camera stays where it was."""
+        found = self.values(["open scanner ring.yaml", *self.ready, "camera 20 30 200", "turn t 4", "wait",
+                             "print camera.turn_deg", "camera 110 30 200", "turn u 1", "wait"])
+        self.assertEqual(found["camera.turn_deg"], "20")
+        pictures = [read_png(self.path(f"t-{k:03d}.png"))[2] for k in range(1, 5)]
+        self.assertEqual(len({str(rows) for rows in pictures}), 4)
+        self.assertEqual(read_png(self.path("u-001.png"))[2], pictures[1])
+        self.assertFalse(Path(self.path("t-005.png")).exists())
+
+    def test_refused(self):
+        before = Path(self.path("x.nii")).read_bytes()
+        for step in ("export coronal x.nii", "export coronal a.txt", "export line a.png", "export line a.csv",
+                     "turn a 0", "turn a 100000", "screenshot x.nii"):
+            self.view([*self.ready, "frames 1", step], code=3 if "turn" in step else 2)
+        self.assertEqual(Path(self.path("x.nii")).read_bytes(), before)
+        self.assertEqual(list(self.folder.glob("a*")), [])
+        self.view(["open scanner ring.yaml", "wait", "export coronal a.png"], code=2)
+        self.view([*self.ready, "export coronal none/a.csv"], code=1)
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main({"panes": Clicks, "measures": Measures, "combined": Combined})
+    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved})

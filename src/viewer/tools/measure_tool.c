@@ -129,6 +129,14 @@ static double line_mm(const struct measure_state *tool)
     return vec_length(along);
 }
 
+int measure_tool_profile(const struct app *app, const float **values, double *length_mm)
+{
+    const struct measure_state *tool = app_state(app, &measure_tool);
+    *values = tool->profile;
+    *length_mm = line_mm(tool);
+    return tool->has_line ? tool->count : 0;
+}
+
 static void set_line(struct measure_state *tool, const double from_mm[3], const double to_mm[3])
 {
     memcpy(tool->ends_mm[0], from_mm, sizeof(tool->ends_mm[0]));

@@ -25,103 +25,20 @@ struct panes_state {
     double pressed_s;    /* time of the last press; two in a short time enlarge the pane */
 };
 
-static const double gap = 2.0;     /* pixels between panes */
-static const double margin = 1.06; /* size of a pane in sizes of the image */
 static const double zoom_most = 64.0, zoom_step = 1.1;
 static const double double_click_s = 0.35;
 
-/* --- places --- */
-
-/* The image's grid; NULL: there is no image, and no pane. */
-static const lr_grid *shown_grid(const struct app *app)
-{
-    return draw_get_grid(app->draw, app->slices.image);
-}
-
-void panes_arrange(struct app *app)
-{
-    const int alone = shown_grid(app) == NULL ? PANE_SCENE : app->alone;
-    const double *at = app->area_at, *size = app->area_size;
-    const double half[2] = {floor(0.5 * (size[0] - gap)), floor(0.5 * (size[1] - gap))};
-    /* Transaxial above coronal, which have x across; sagittal beside coronal, which have z upwards. */
-    static const int column[NUM_PANES] = {1, 0, 0, 1}, row[NUM_PANES] = {1, 1, 0, 0};
-    for (int k = 0; k < NUM_PANES; k++) {
-        struct app_pane *pane = &app->panes[k];
-        const int place[2] = {column[k], row[k]};
-        for (int c = 0; c < 2; c++) {
-            pane->at[c] = alone == PANE_FOUR ? at[c] + place[c] * (half[c] + gap) : at[c];
-            pane->size[c] = fmax(alone == k ? size[c] : alone == PANE_FOUR ? half[c] : 0.0, 0.0);
-        }
-        if (fmin(pane->size[0], pane->size[1]) < 1.0) pane->size[0] = pane->size[1] = 0.0;
-    }
-    const struct app_pane *scene = &app->panes[PANE_SCENE];
-    for (int c = 0; c < 2; c++) {
-        app->scene_at[c] = scene->at[c];
-        app->scene_size[c] = fmax(scene->size[c], 1.0);
-    }
-}
-
-struct flat_view panes_flat(const struct app *app, int axis)
-{
-    struct flat_view flat = {.axis = axis, .pixel_mm = 1.0, .size = {1.0, 1.0}};
-    const lr_grid *grid = shown_grid(app);
-    double largest = 0.0; /* of all panes, which have the same scale */
-    for (int k = 0; k < 3 && grid != NULL; k++) {
-        const double *size = app->panes[k].size;
-        flat.middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k] + app->pane_offset_mm[k];
-        for (int c = 0; c < 2 && size[0] > 0.0; c++) {
-            const int side = flat_axes[k][c];
-            largest = fmax(largest, grid->size[side] * grid->voxel_mm[side] / size[c]);
-        }
-    }
-    if (largest > 0.0) flat.pixel_mm = margin * largest / app->pane_zoom;
-    if (app->panes[axis].size[0] > 0.0) memcpy(flat.size, app->panes[axis].size, sizeof(flat.size));
-    return flat;
-}
-
-/* The slice pane at a place in the window; -1: none. */
-static int pane_at(const struct app *app, const double at[2])
-{
-    int found = -1;
-    for (int k = 0; k < PANE_SCENE; k++) {
-        const struct app_pane *pane = &app->panes[k];
-        const double right = at[0] - pane->at[0], down = at[1] - pane->at[1];
-        if (right >= 0.0 && down >= 0.0 && right < pane->size[0] && down < pane->size[1]) found = k;
-    }
-    return found;
-}
-
-int panes_point(const struct app *app, const double at[2], double point_mm[3])
-{
-    const int axis = pane_at(app, at);
-    if (axis < 0) return -1;
-    const struct app_pane *pane = &app->panes[axis];
-    const struct flat_view flat = panes_flat(app, axis);
-    flat_point(&flat, (double[2]){at[0] + 0.5 - pane->at[0], at[1] + 0.5 - pane->at[1]}, app->slices.at_mm[axis],
-               point_mm);
-    return axis;
-}
-
-void panes_cross(struct app *app, const double point_mm[3])
-{
-    const lr_grid *shown = shown_grid(app), *grid = shown != NULL ? shown : &app->open.grid;
-    for (int k = 0; k < 3 && grid->size[k] > 0; k++) {
-        const double voxel = floor((point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
-        app->slices.at_mm[k] = grid->origin_mm[k] + fmin(fmax(voxel, 0.0), grid->size[k] - 1.0) * grid->voxel_mm[k];
-    }
-}
+/* --- mouse and keys --- */
 
 /* Moves the cross-hair by voxels along an axis. */
 static void step(struct app *app, int axis, double voxels)
 {
-    const lr_grid *shown = shown_grid(app), *grid = shown != NULL ? shown : &app->open.grid;
+    const lr_grid *shown = panes_grid(app), *grid = shown != NULL ? shown : &app->open.grid;
     double point_mm[3];
     memcpy(point_mm, app->slices.at_mm, sizeof(point_mm));
     point_mm[axis] += voxels * grid->voxel_mm[axis];
     panes_cross(app, point_mm);
 }
-
-/* --- mouse and keys --- */
 
 static void follow_drag(struct app *app, const double at[2])
 {
@@ -163,7 +80,7 @@ static bool take_button(struct app *app, const struct input_event *event)
         if (is_mine) tool->drag = DRAG_NOTHING;
         return is_mine;
     }
-    const int pane = pane_at(app, event->at);
+    const int pane = panes_at(app, event->at);
     const double now_s = app->window->is_seen ? app->now_s : (double)app->num_frames / 60.0;
     if (pane < 0 || app->ui->wants_mouse || app->held_button >= 0 || tool->drag != DRAG_NOTHING) return false;
     const bool is_left = event->button == INPUT_LEFT;
@@ -189,7 +106,7 @@ static bool take(struct app *app, const struct input_event *event)
 {
     struct panes_state *tool = app_state(app, &panes_tool);
     const bool is_key = event->kind == INPUT_KEY && event->is_down && !app->ui->wants_keys;
-    const int under = pane_at(app, event->kind == INPUT_KEY ? app->mouse : event->at);
+    const int under = panes_at(app, event->kind == INPUT_KEY ? app->mouse : event->at);
     if (event->kind == INPUT_BUTTON) return take_button(app, event);
     if (event->kind == INPUT_MOVE && tool->drag != DRAG_NOTHING) {
         tool->has_moved = tool->has_moved || hypot(event->at[0] - tool->from[0], event->at[1] - tool->from[1]) > 0.0;
@@ -230,7 +147,7 @@ static void mark_pane(struct app *app, int axis)
     const struct draw_slices *slices = &app->slices;
     const struct app_pane *pane = &app->panes[axis];
     const struct flat_view flat = panes_flat(app, axis);
-    const lr_grid *grid = shown_grid(app);
+    const lr_grid *grid = panes_grid(app);
     const double scale = app->window->scale, letter = 14.0, edge = 20.0;
     const double at[2] = {pane->at[0] / scale, pane->at[1] / scale};
     const double size[2] = {pane->size[0] / scale, pane->size[1] / scale};
@@ -328,7 +245,7 @@ static lr_status act_combine(struct app *app, const struct command_words *words)
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
     const struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = shown_grid(app);
+    const lr_grid *grid = panes_grid(app);
     const struct flat_view flat = panes_flat(app, 0);
     int voxel[3] = {-1, -1, -1};
     const bool is_inside = grid != NULL && pick_voxel(grid, slices->at_mm, voxel);

@@ -308,6 +308,7 @@ void study_tool_panel(struct app *app)
     }
 
     if (app->draw->images[app->slices.image] != NULL && ui_section("Slices", true)) show_slices(app);
+    if (app->draw->images[app->slices.image] != NULL && ui_section("Save", false)) export_tool_panel(app);
     ui_space(6.0);
     ui_toned(UI_DIM, "%.0f frames a second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0);
 }
