@@ -67,7 +67,7 @@ void main()
                                                : float(field.x + field.y + field.z & 1);
         colour = mix(colour, second, opacity);
     }
-    if (style.w > 0) {
+    if (style.w > 0 && style.z == 0) {
         vec3 size = vec3(textureSize(image, 0)), voxel = clamp(floor(in_at * size), vec3(0.0), size - 1.0);
         vec3 off =
             (mix(low_mm.xyz, high_mm.xyz, (voxel + 0.5) / size) - region_mm.xyz) / max(region_half_mm.xyz, 1e-30);
@@ -77,7 +77,7 @@ void main()
         if (inside && value >= region_mm.w && value <= region_half_mm.w)
             colour = mix(colour, vec3(1.0, 0.62, 0.11), 0.45);
     }
-    if (overlay.x > 0.0) {
+    if (overlay.x > 0.0 && style.z == 0) {
         float share = texture(above, in_at).r / overlay.x;
         colour =
             mix(colour, texture(above_map, vec2(share, 0.5)).rgb, share > 0.0 ? 0.25 + 0.75 * min(share, 1.0) : 0.0);

@@ -113,6 +113,9 @@ struct app {
     double pane_zoom;                  /* of all panes; 1: the image fits */
     double pane_offset_mm[3];          /* from the image's middle to the middle of the panes */
     double scene_at[2], scene_size[2]; /* that of the scene, at least one pixel */
+    bool folds[2];                     /* the panels Study and Tools are strips at their sides */
+    bool is_narrow;                    /* the window has room for one of them at a time */
+    bool is_light;                     /* light panels */
     bool has_room;                     /* panels fit next to each other, on a background that the scene has painted */
     struct camera camera;
     struct camera_view seen;
@@ -131,6 +134,7 @@ struct app {
     /* the mouse */
     double mouse[2];
     int held_button;    /* -1: no button is pressed */
+    bool holds_pane;    /* a button is pressed in a pane */
     bool has_moved;     /* the mouse has moved since the button was pressed */
     struct probe probe; /* module or slice under the mouse in the scene */
 
@@ -178,6 +182,7 @@ extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kern
 extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
 extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
 extern const struct viewer_tool export_tool;  /* saves slices, profiles and the turning scene */
+extern const struct viewer_tool history_tool; /* undoes changes of the view */
 extern const struct viewer_tool measure_tool; /* regions, lines and histograms of the image on the slices */
 extern const struct viewer_tool panes_tool;   /* transaxial, coronal and sagittal slices beside the scene */
 extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene (script/steps.c) */

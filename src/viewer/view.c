@@ -20,8 +20,8 @@
 #include <time.h>
 
 const struct viewer_tool *const viewer_tools[] = {
-    &study_tool,  &voxel_tool,   &lor_tool,    &maps_tool,    &live_tool,  &doctor_tool, &direct_tool,
-    &opener_tool, &session_tool, &export_tool, &measure_tool, &panes_tool, &window_tool, NULL};
+    &study_tool,   &voxel_tool,  &lor_tool,     &maps_tool,    &live_tool,  &doctor_tool, &direct_tool, &opener_tool,
+    &session_tool, &export_tool, &history_tool, &measure_tool, &panes_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
 /* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last
@@ -89,7 +89,7 @@ static const struct {
     {"Z", "look along z, the scanner's axis"},
     {"C", "hide or show the crystals"},
     {"V", "hide or show the image as a volume"},
-    {"L", "hide or show the lines of LORs"},
+    {"L", "hide or show the lines of LORs and the tube"},
     {"O", "open a file"},
     {"Tab", "the next tool"},
     {"Page up, down", "the next slice of the pane under the mouse, the one before"},
@@ -99,7 +99,8 @@ static const struct {
     {"S", "save the session"},
     {"K", "copy the numbers under the mouse"},
     {"M", "hide or show what has been said"},
-    {"Esc", "stop what is being computed"},
+    {"Ctrl Z, Ctrl Y", "undo a change of the view, do it again"},
+    {"Esc", "close a dialog, or stop what is being computed"},
 };
 
 static void press_key(struct app *app, int key)
@@ -149,7 +150,11 @@ static void press_key(struct app *app, int key)
         }
     } break;
     case 'M': app->shows_messages = !app->shows_messages; break;
-    case INPUT_KEY_ESCAPE: /* stops all opening and computing */
+    case INPUT_KEY_ESCAPE: /* closes the dialogs, or stops all opening and computing */
+        if (app->shows_opener || app->shows_help || app->shows_messages) {
+            app->shows_opener = app->shows_help = app->shows_messages = false;
+            break;
+        }
         study_cancel(app->study);
         for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
         for (int k = 0; app->tools[k] != NULL; k++)
@@ -202,7 +207,38 @@ static void take_event(struct app *app, const struct input_event *event)
 
 /* --- panels --- */
 
-static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
+static const double widths[2] = {290.0, 400.0}, folded_width = 26.0, bar_height = 30.0, bar_margin = 16.0;
+static const double narrow_width = 1000.0; /* windows that are less wide show one panel at a time */
+
+static double panel_width(const struct app *app, int side)
+{
+    return app->folds[side] ? folded_width : widths[side];
+}
+
+/* Shows a panel beside the scene, or a strip that unfolds it. Returns true if the caller adds the panel's widgets. */
+static bool show_side(struct app *app, int side, double height)
+{
+    static const char *const names[] = {"Study", "Tools"}, *const strips[] = {"Study##strip", "Tools##strip"};
+    double screen[2];
+    ui_screen(screen);
+    const double width = panel_width(app, side);
+    const struct ui_place place = {
+        {side == 0 ? 0.0 : screen[0] - width, 0.0}, {width, height}, true, app->folds[side], app->has_room};
+    bool stays = true;
+    if (!app->folds[side]) {
+        const bool is_open = ui_panel(names[side], &place, &stays);
+        app->folds[side] = !stays;
+        return is_open;
+    }
+    if (ui_panel(strips[side], &place, NULL)) {
+        if (ui_strip(names[side])) {
+            app->folds[side] = false;
+            app->folds[1 - side] = app->folds[1 - side] || app->is_narrow;
+        }
+        ui_hint(side == 0 ? "Study: what is open, and what of it is shown" : "Tools: a tab for each");
+    }
+    return false;
+}
 
 static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
 {
@@ -211,7 +247,6 @@ static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usua
 
 static void show_panels(struct app *app)
 {
-    static const double study_share = 0.38; /* share of the height that Study has above Tools */
     double screen[2];
     char hover[256];
     ui_screen(screen);
@@ -227,23 +262,12 @@ static void show_panels(struct app *app)
     }
     const double height = screen[1] - bar;
 
-    /* Study and Tools are on the two sides. In a narrow window, they are at the right, one above the other. */
-    const bool narrow = screen[0] < left_width + right_width;
-    const double above = narrow ? floor(study_share * height) : 0.0;
-    const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
-                                   {narrow ? right_width : left_width, narrow ? above : height},
-                                   true,
-                                   false,
-                                   app->has_room};
-    const struct ui_place tools = {
-        {screen[0] - right_width, above}, {right_width, height - above}, true, false, app->has_room};
-
     scene_show_labels(app);
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->mark != NULL) app->tools[k]->mark(app);
-    if (ui_panel("Study", &study, NULL)) study_tool_panel(app);
+    if (show_side(app, 0, height)) study_tool_panel(app);
     ui_panel_end();
-    if (ui_panel("Tools", &tools, NULL)) {
+    if (show_side(app, 1, height)) {
         const struct viewer_tool *tabs[APP_TOOLS];
         const char *names[APP_TOOLS];
         int count = 0, wanted = -1;
@@ -319,13 +343,19 @@ static lr_status run_frame(struct app *app)
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
     const double scale = app->window->scale;
     const int *window = app->window->size;
-    const bool is_narrow = window[0] / scale < left_width + right_width;
-    app->area_at[0] = is_narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    const bool is_narrow = window[0] / scale < narrow_width;
+    if (is_narrow != app->is_narrow) { /* the scene and the panes need the room more than Study does */
+        app->folds[0] = is_narrow;
+        app->folds[1] = app->folds[1] && is_narrow;
+    }
+    app->is_narrow = is_narrow;
+    const double left = floor(panel_width(app, 0) * scale), right = floor(panel_width(app, 1) * scale);
+    app->area_at[0] = fmin(left, window[0] - 1.0);
     app->area_at[1] = 0.0;
-    app->area_size[0] = fmax(window[0] - app->area_at[0] - floor(right_width * scale), 1.0);
+    app->area_size[0] = fmax(window[0] - app->area_at[0] - right, 1.0);
     app->area_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
     panes_arrange(app);
-    app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
+    app->has_room = window[0] >= left + right && window[1] >= bar_height * scale;
 
     /* Events are handled up to and including the next press or release of a button or key, because panels see only
      * one press or release in each frame. */
@@ -367,7 +397,7 @@ static lr_status run_frame(struct app *app)
      * always drawn, so that there is a picture. */
     const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
-    if (is_seen) draw_clear(app->target, 0x17191fff);
+    if (is_seen) draw_clear(app->target, ui_ground());
     for (int k = 0; k < NUM_PANES && is_seen; k++) {
         const struct app_pane *pane = &app->panes[k];
         const struct flat_view flat = panes_flat(app, k == PANE_SCENE ? 0 : k);

@@ -338,6 +338,77 @@ class Saved(Places):
         self.view([*self.ready, "export coronal none/a.csv"], code=1)
 
 
+class Handling(Places):
+    """Panels that fold, undoing, Esc, L, light panels."""
+    def test_fold_at_800_by_600(self):
+        """One panel at a time; a press on its cross folds it, one on the strip unfolds it. All of each is usable."""
+        asked = ["folded.study", "folded.tools", "panes.transaxial"]
+        prints = [f"print {name}" for name in asked]
+        pairs, _ = self.view([*self.ready, *prints, "size 800 600", "frames 2", *prints, "click 12 40", "frames 2", *prints,
+                              "click 278 10", "frames 2", *prints, "click 788 40", "frames 2", *prints, "size 1280 800",
+                              "frames 2", *prints])
+        texts = [text for _, text in pairs]
+        states = [texts[k:k + 2] for k in range(0, len(texts), 3)]
+        self.assertEqual(states, [["0", "0"], ["1", "0"], ["0", "1"], ["1", "1"], ["1", "0"], ["0", "0"]])
+        sides = [list(map(float, texts[k].split(","))) for k in range(2, len(texts), 3)]
+        for (_, _, width, height), least in zip(sides, (290, 180, 230, 370, 180, 290)):
+            self.assertGreater(width, least)
+            self.assertGreater(height, 280)
+        found = self.values([*self.ready, "size 800 600", "frames 2", "tool measure", "region box 0 0 0 5 5 5", "wait",
+                             "move 600 200", "frames 2", "click 650 62", "frames 2", "click 650 120", "frames 2",
+                             "print region.voxels"])
+        self.assertGreater(int(found["region.voxels"]), 0)
+
+    def test_a_person_undoes(self):
+        """Camera, cross-hair, window and panes go back one by one, and forth again."""
+        panes = self.panes()
+        x, y = panes.pixel("z", (4, 4, 6))
+        asked = ["camera.turn_deg", "cross.voxel", "window.high", "panes"]
+        prints = [f"print {name}" for name in asked]
+        undo, redo = ["key z control", "frames 1"], ["key y control", "frames 1"]
+        pairs, _ = self.view([*self.ready, "camera 20 30 200", "colours grey 0 1", "frames 2", *prints,
+                              "drag 700 100 760 100", "frames 1", *prints, f"drag {x} {y} {x + 30} {y}", "frames 1",
+                              *prints, f"drag {x} {y} {x + 50} {y + 20} right", "frames 1", *prints, "key t", "frames 1",
+                              *prints, *undo, *prints, *undo, *prints, *undo, *prints, *undo, *prints, *undo, *prints,
+                              *redo, *redo, *prints, "key y control", "key y control", "key z control",
+                              "frames 1", *prints])
+        states = [tuple(text for _, text in pairs[k:k + 4]) for k in range(0, len(pairs), 4)]
+        self.assertEqual(len(set(states[:5])), 5, states)
+        self.assertEqual(states[5:10], [states[3], states[2], states[1], states[0], states[0]])
+        self.assertEqual(states[10], states[2])
+        self.assertEqual(states[11], states[3])
+
+    def test_escape_closes_dialogs(self):
+        found = self.values([*self.ready, "show open on", "frames 1", "key escape", "print open.folder", "key ?",
+                             "frames 1", "key escape", "print help"])
+        self.assertEqual(found, {"open.folder": "none", "help": "0"})
+
+    def test_l_takes_the_tube_away(self):
+        """Its magenta is seen in the panes, and L removes it with its value."""
+        self.image("x.nii", [0.5] * 8000, (20, 20, 20), (1.5, 1.5, 1.5))
+        steps = ["open scanner ring.yaml", "open image x.nii", "wait", "colours grey 0 1", "lor 0 1 1 4 1 1", "wait",
+                 "image image", "cross 0 0 0", "frames 1", "print panes.sagittal", "screenshot a.png", "key l",
+                 "frames 1", "screenshot b.png"]
+        left, top, width, height = map(lambda text: int(float(text)), self.values(steps)["panes.sagittal"].split(","))
+        def magenta(name):
+            _, _, rows = read_png(self.path(name))
+            return sum(row[3 * x] > row[3 * x + 1] + 60 and row[3 * x + 2] > row[3 * x + 1] + 60
+                       for row in rows[top:top + height] for x in range(left, left + width))
+        self.assertGreater(magenta("a.png"), 50)
+        self.assertEqual(magenta("b.png"), 0)
+
+    def test_light_panels(self):
+        """Panels are light and the panes are as before."""
+        self.view([*self.ready, "frames 1", "screenshot a.png", "show light on", "frames 1", "screenshot b.png"])
+        panes, (_, _, dark), (_, _, light) = self.panes(), *(read_png(self.path(name)) for name in ("a.png", "b.png"))
+        left, top, width, height = map(int, panes.boxes["z"])
+        for y in range(top, top + height):
+            self.assertEqual(dark[y][3 * left:3 * (left + width)], light[y][3 * left:3 * (left + width)])
+        self.assertLess(dark[700][3 * 100], 60)
+        self.assertGreater(light[700][3 * 100], 200)
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved})
+    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved,
+          "handling": Handling})

@@ -13,6 +13,7 @@ from eye import Eye, value_at
 from panes import Panes
 from steps import HANG_S, SHEET, ViewTest, main, read_nifti
 
+RECENT = (345, 524)  # the first line of recent files on the start screen
 XVFB_STOP_S = 10.0 # before it is killed
 
 
@@ -403,6 +404,25 @@ class Window(ViewTest):
         viewer.until("open.folder", lambda text: text == "none")
         self.close(viewer)
 
+    def test_recent_files(self):
+        """What was opened in a window is on the next one's start screen, and a click opens it again."""
+        self.screen.env["LORASTER_CACHE"] = str(self.folder / "notes")
+        self.image("x.nii")
+        viewer = self.start("--scanner", self.scanner, "--image", self.path("x.nii"))
+        notes = self.folder / "notes" / "recent.txt"
+        while not (notes.exists() and "x.nii" in notes.read_text()):
+            self.assertIsNone(viewer.process.poll(), viewer.said)
+            time.sleep(0.1)
+        self.close(viewer)
+        self.assertEqual([os.path.basename(line) for line in notes.read_text().splitlines()],
+                         ["x.nii", os.path.basename(self.scanner)])
+        script = self.write("start.txt", "screenshot start.png\nstay start open.recent image.path\n")
+        viewer = self.start("--script", script)
+        viewer.until("open.recent", lambda text: text.endswith("/x.nii"))
+        self.press(viewer, *RECENT)
+        viewer.until("image.path", lambda text: text.endswith("/x.nii"))
+        self.close(viewer)
+
     def test_no_opengl(self):
         """A screen without a driver: the sentence says what to install."""
         bare = Screen((640, 480), "-extension", "GLX")
@@ -414,7 +434,7 @@ class Window(ViewTest):
     def test_typing(self):
         """A click into the second field of the point, a number, Enter."""
         viewer = self.open("voxel.point_mm", "help", "camera.height_deg", "mouse", "frames")
-        viewer.hover(1010, 62)
+        viewer.hover(1144, 62)
         viewer.xdotool("click", 1)
         viewer.key("ctrl+a")
         viewer.xdotool("windowfocus", viewer.window, "type", "--delay", "60", "4.5")

@@ -43,6 +43,10 @@ void ui_take(struct ui *ui, const struct input_event *event);
 void ui_begin(struct ui *ui, double seconds);
 lr_status ui_end(struct ui *ui, struct gl_target *target);
 
+/* Light panels, or dark ones. The colour of their ground, 0xRRGGBBAA, for ui_place.has_ground. */
+void ui_set_look(bool light);
+uint32_t ui_ground(void);
+
 /* --- panels --- */
 
 struct ui_place {
@@ -90,9 +94,10 @@ void ui_table_end(void);
 /* Two cells of a table: a name and its value. */
 void ui_field(const char *name, const char *format, ...) LR_PRINTF(2, 3);
 
-/* --- widgets --- */
+/* --- widgets: the label of a field is to its left --- */
 
 bool ui_button(const char *label, bool is_enabled);
+bool ui_strip(const char *label); /* a button as large as the panel, whose label reads downwards */
 bool ui_check(const char *label, bool *value);
 bool ui_slide(const char *label, int *value, const int range[2]);
 bool ui_slide_real(const char *label, double *value, const double range[2]);

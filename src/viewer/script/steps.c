@@ -67,8 +67,9 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
 
 static lr_status act_show(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"scanner",  "volume", "x",    "y",      "z",          "help",
-                                        "messages", "lors",   "open", "smooth", "projection", NULL};
+    static const char *const names[] = {"scanner",    "volume",   "x",     "y",     "z",
+                                        "help",       "messages", "lors",  "open",  "smooth",
+                                        "projection", "light",    "study", "tools", NULL};
     static const char *const states[] = {"off", "on", NULL};
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
@@ -84,10 +85,15 @@ static lr_status act_show(struct app *app, const struct command_words *words)
                               &unused,
                               &app->shows_opener,
                               &app->slices.is_smooth,
-                              &app->slices.is_projected};
+                              &app->slices.is_projected,
+                              &app->is_light,
+                              &unused,
+                              &unused};
     *switches[what] = state;
     app->hides_lors = what == 7 ? !state : app->hides_lors;
     app->hides_scanner = what == 0 ? !state : app->hides_scanner;
+    if (what >= 12) app->folds[what - 12] = !state;
+    ui_set_look(app->is_light);
     return LR_OK;
 }
 
@@ -167,10 +173,10 @@ static lr_status run_input(struct app *app, const struct command_words *words, i
     const bool is_key = strcmp(name, "key") == 0, is_drag = strcmp(name, "drag") == 0;
     double at[4] = {0};
     static const char *const ways[] = {"left", "right", "middle", "shift", "control", NULL};
-    const int numbers = is_drag ? 4 : strcmp(name, "scroll") == 0 ? 1 : 2;
+    const int numbers = is_drag ? 4 : is_key || strcmp(name, "scroll") == 0 ? 1 : 2;
     int count = 0, way = 0;
     for (int k = 0; k < numbers && !is_key; k++) LR_TRY(command_real(&app->log, words, 1 + k, &at[k]));
-    if (!is_key && words->count > 1 + numbers) LR_TRY(command_choice(&app->log, words, 1 + numbers, ways, &way));
+    if (words->count > 1 + numbers) LR_TRY(command_choice(&app->log, words, 1 + numbers, ways, &way));
     const struct input_event there = {.at = {at[0], at[1]},
                                       .button = way < INPUT_NUM_BUTTONS ? way : INPUT_LEFT,
                                       .modifiers = way == 3   ? INPUT_SHIFT
@@ -317,6 +323,8 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {"camera.distance_mm", app->camera.distance_mm},
         {"help", app->shows_help},
         {"lors", !app->hides_lors},
+        {"folded.study", app->folds[0]},
+        {"folded.tools", app->folds[1]},
         {"frames", (double)app->num_frames},
         {"frames_per_second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0},
         {"longest_frame_s", app->longest_frame_s},
@@ -359,7 +367,8 @@ static const struct command commands[] = {
     {"wait", "[SECONDS [anyway]]", 0, 2, .run = run_wait},
     {"frames", "COUNT", 1, 1, .run = run_frames},
     {"tool", "voxel|lor|maps|live|doctor|direct|measure", 1, 1, .act = act_tool},
-    {"show", "scanner|volume|x|y|z|help|messages|lors|open|smooth|projection on|off", 2, 2, .act = act_show},
+    {"show", "scanner|volume|x|y|z|help|messages|lors|open|smooth|projection|light|study|tools on|off", 2, 2,
+     .act = act_show},
     {"slice", "x|y|z MM", 2, 2, .act = act_axis},
     {"colours", "grey|inverse|perceptual|diverging [LOW HIGH]", 1, 3, .act = act_colours},
     {"camera", "TURN_DEG HEIGHT_DEG [DISTANCE_MM [X Y Z]]", 2, 6, .act = act_camera},
@@ -375,7 +384,7 @@ static const struct command commands[] = {
     {"move", "X Y", 2, 2, .run = run_input},
     {"drag", "X Y TO_X TO_Y [right|middle|shift|control]", 4, 5, .run = run_input},
     {"scroll", "LINES [control]", 1, 2, .run = run_input},
-    {"key", "NAME", 1, 1, .run = run_input},
+    {"key", "NAME [shift|control]", 1, 2, .run = run_input},
     {"type", "TEXT", 1, 1, .run = run_type},
     {"screenshot", "FILE.png", 1, 1, .run = run_frames},
     {"print", "VALUE", 1, 1, .run = run_value},

@@ -286,6 +286,7 @@ static void show_panel(struct app *app)
                                    .x_label = "along the line (mm)"};
     app_take_reading(app, ui_curve("##profile of the image", &curve));
     if (ui_button("remove the line", true)) tool->has_line = false;
+    ui_hint("its profile goes with it");
 }
 
 /* --- scripts --- */

@@ -78,6 +78,7 @@ static bool take_button(struct app *app, const struct input_event *event)
         const bool is_mine = tool->drag != DRAG_NOTHING && event->button == tool->button;
         if (is_mine && tool->drag == DRAG_CROSS && !tool->has_moved) app_click(app);
         if (is_mine) tool->drag = DRAG_NOTHING;
+        app->holds_pane = app->holds_pane && !is_mine;
         return is_mine;
     }
     const int pane = panes_at(app, event->at);
@@ -94,6 +95,7 @@ static bool take_button(struct app *app, const struct input_event *event)
     tool->drag = event->button == INPUT_MIDDLE                      ? DRAG_MIDDLE
                  : is_left && (event->modifiers & INPUT_SHIFT) == 0 ? DRAG_CROSS
                                                                     : DRAG_WINDOW;
+    app->holds_pane = true;
     tool->window[0] = app->slices.low;
     tool->window[1] = app->slices.high;
     memcpy(tool->from, event->at, sizeof(tool->from));

@@ -207,7 +207,11 @@ static void show_slices(struct app *app)
         ui_hint("the %s slice in the scene", scene_plane_names[k]);
     }
     if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) app_show_image(app, (enum draw_image)image);
+    ui_hint("which image panes and slices show");
     if (ui_choose("colours", &map, map_names, 4)) slices->colours = (lr_colour_map)map;
+    ui_hint(
+        "perceptual has equal steps of lightness, inverse grey is usual in nuclear medicine, diverging is for signed "
+        "numbers");
     double ends[2] = {slices->low, slices->high};
     if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) app_set_window(app, ends[0], ends[1]);
     ui_hint("lowest and highest value shown; or drag with the right button in a pane: to the right for more contrast "
@@ -230,12 +234,17 @@ static void show_slices(struct app *app)
         int second_map = (int)slices->second_colours;
         if (ui_choose("with", &second, images, DRAW_NUM_IMAGES)) app_mix(app, slices->mix, (enum draw_image)second);
         ui_hint("the second image, which may have a grid of its own");
-        if (slices->mix == DRAW_MIX_FUSED) ui_slide_real("opacity", &slices->opacity, shares);
+        if (slices->mix == DRAW_MIX_FUSED) {
+            ui_slide_real("opacity", &slices->opacity, shares);
+            ui_hint("0: the first image alone, 1: the second alone");
+        }
         if (slices->mix == DRAW_MIX_FUSED || slices->mix == DRAW_MIX_CHECKERED) {
             if (ui_choose("its colours", &second_map, map_names, 4)) slices->second_colours = (lr_colour_map)second_map;
+            ui_hint("colours of the second image");
             double second_ends[2] = {slices->second_range[0], slices->second_range[1]};
             if (ui_reals("its from, to", second_ends, 2) && second_ends[0] < second_ends[1])
                 memcpy(slices->second_range, second_ends, sizeof(second_ends));
+            ui_hint("lowest and highest value shown of the second image");
         }
     }
 }
@@ -260,10 +269,12 @@ void study_tool_panel(struct app *app)
     ui_hint("scanners that LORaster knows");
     ui_beside();
     if (ui_button("open...", true)) app->shows_opener = true;
+    ui_hint("a dialog that opens any file, as O does");
     const struct job_report *report = &app->opening;
     if (report->state == JOB_RUNNING) {
         ui_progress(report->share, report->doing);
-        if (ui_button("stop##opening", true)) study_cancel(app->study);
+        if (ui_button("stop opening", true)) study_cancel(app->study);
+        ui_hint("as Esc does");
     } else if (report->state == JOB_FAILED) {
         ui_toned(UI_BAD, "%s", report->error);
     }
@@ -293,18 +304,22 @@ void study_tool_panel(struct app *app)
     if (ui_section("Scene", true)) {
         bool shows = !app->hides_scanner;
         ui_check("crystals", &shows);
+        ui_hint("the modules and their crystals");
         app->hides_scanner = !shows;
         ui_beside();
         ui_check("volume", &app->has_volume);
+        ui_hint("the image glows in the haze of the mu-map");
         ui_beside();
         bool has_lors = !app->hides_lors;
         ui_check("LORs", &has_lors);
         app->hides_lors = !has_lors;
         ui_hint("lines of the voxel's LORs, spread over its row, the brightest with the largest "
                 "element; or the line of the LOR tool");
+        if (ui_button("fit the scanner", true)) app_fit(app);
+        ui_hint("moves the camera so that the whole scanner is seen, as F does; X, Y and Z look along an axis");
         ui_beside();
-        if (ui_button("fit", true)) app_fit(app);
-        ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
+        if (ui_check("light panels", &app->is_light)) ui_set_look(app->is_light);
+        ui_hint("dark text on a light ground; the scene and the panes stay dark");
     }
 
     if (app->draw->images[app->slices.image] != NULL && ui_section("Slices", true)) show_slices(app);
