@@ -423,6 +423,7 @@ void scene_show_labels(struct app *app)
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (at[1] > 0.0) ui_bar(&bars[k], at);
+        if (k < count - 1 && at[1] < (pane->at[1] + 0.45 * pane->size[1]) / scale) break; /* they leave half the pane */
+        ui_bar(&bars[k], at);
     }
 }

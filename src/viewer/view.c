@@ -297,7 +297,9 @@ static void show_panels(struct app *app)
 
     opener_tool_panels(app);
     if (app->shows_help) {
-        const struct ui_place help = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
+        const double size[2] = {fmin(500.0, screen[0]), fmin(520.0, height)};
+        const struct ui_place help = {.at = {0.5 * (screen[0] - size[0]), 0.3 * (height - size[1])},
+                                      .size = {size[0], size[1]}};
         if (ui_panel("Keys and mouse", &help, &app->shows_help)) {
             if (ui_table("keys", 2)) {
                 for (size_t k = 0; k < sizeof(key_list) / sizeof(key_list[0]); k++) {
@@ -317,7 +319,8 @@ static void show_panels(struct app *app)
         ui_panel_end();
     }
     if (app->shows_messages) {
-        const struct ui_place place = {.at = {310.0, 560.0}, .size = {560.0, 190.0}};
+        const struct ui_place place = {.at = {fmax(fmin(310.0, screen[0] - 560.0), 0.0), fmax(height - 210.0, 0.0)},
+                                       .size = {560.0, 190.0}};
         if (ui_panel("Messages", &place, &app->shows_messages)) {
             const int first = app->num_messages > APP_MESSAGES ? app->num_messages - APP_MESSAGES : 0;
             for (int k = first; k < app->num_messages; k++) {

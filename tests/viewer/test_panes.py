@@ -260,6 +260,21 @@ class Combined(Places):
             self.assertEqual(float(value), want[0])
             self.assertEqual(voxel, ",".join(map(str, want[1])))
 
+    def test_session_keeps_both(self):
+        """The second image, how it is combined, and the pane that is shown alone."""
+        self.view([*self.ready, "panes coronal", "combine fused second 0.25", "save s.yaml"])
+        panes = self.panes("panes coronal")
+        found = self.values(["open session s.yaml", "wait", "print panes", "move {} {}".format(*panes.pixel("y", (3, 15, 4))),
+                             "print hover.second", "save t.yaml"])
+        self.assertEqual(found["panes"], "coronal")
+        self.assertEqual(float(found["hover.second"]), value_at(self.other, (1, 7, 2)))
+        for name in ("s.yaml", "t.yaml"):
+            text = Path(self.path(name)).read_text()
+            for line in ("panes: coronal", "combined: fused", "opacity: 0.25"):
+                self.assertIn(line, text)
+        (self.folder / "bad.yaml").write_text(text.replace("opacity: 0.25", "opacity: 2"))
+        self.view(["open session bad.yaml"], code=3)
+
     def test_smooth(self):
         """Between voxels colours are interpolated; in their middles they are the file's."""
         panes = self.panes()

@@ -9,6 +9,8 @@ import subprocess
 import threading
 import time
 
+import numpy as np
+
 from eye import Eye, value_at
 from panes import Panes
 from steps import HANG_S, SHEET, ViewTest, main, read_nifti
@@ -345,6 +347,58 @@ class Window(ViewTest):
         viewer.until("panes", lambda text: text == "transaxial")
         viewer.key("t")
         viewer.until("panes", lambda text: text == "four")
+        self.close(viewer)
+
+    def choose(self, viewer, x, y, number):
+        """An entry of the list that opens below a field."""
+        self.press(viewer, x, y)
+        self.press(viewer, x, y + 24 + 17 * number)
+
+    def test_regions_fusion_and_folding(self):
+        """By the panels' own fields: an ellipsoid drawn with the mouse has NumPy's mean, two images are fused, and at 800 x
+        600 one panel folds while the other unfolds."""
+        random.seed(5)
+        size = (20, 16, 12)
+        first, second = (self.image(name, [random.random() for _ in range(20 * 16 * 12)], size, (1.5, 2.0, 1.3))
+                         for name in ("x.nii", "y.nii"))
+        asked = [*Panes.ASKED, "region.mean", "region.voxels", "region.middle_mm", "region.half_mm", "hover.value",
+                 "hover.second", "folded.study", "folded.tools", "mouse", "frames"]
+        viewer = self.open(*asked, before=[f"open image {first}", f"open second {second}", "wait", "combine none"])
+        images = [read_nifti(path) for path in (first, second)]
+        panes = Panes(viewer.values, images[0])
+        self.press(viewer, 1241, 38)
+        self.choose(viewer, 1150, 62, 1)
+        viewer.move(*panes.pixel("z", (10, 8, 6)))
+        viewer.xdotool("mousedown", 1)
+        viewer.move(*panes.pixel("z", (8, 9, 6)))
+        viewer.move(*panes.pixel("z", (6, 11, 6)))
+        viewer.xdotool("mouseup", 1)
+        viewer.until("region.voxels", lambda text: int(text) > 50)
+        viewer.hover(1000, 700)
+        middle, half = (np.array(viewer.values[f"region.{name}"].split(","), float) for name in ("middle_mm", "half_mm"))
+        values = np.array(images[0][3], float).reshape(size[::-1])
+        axes = [images[0][2][k] + images[0][1][k] * np.arange(size[k]) for k in (2, 1, 0)]
+        z, y, x = np.meshgrid(*axes, indexing="ij")
+        inside = sum(((a - m) / h) ** 2 for a, m, h in zip((x, y, z), middle, half)) <= 1
+        self.assertEqual(int(viewer.values["region.voxels"]), inside.sum())
+        self.assertAlmostEqual(float(viewer.values["region.mean"]), values[inside].mean(), delta=1e-9)
+
+        self.assertEqual(viewer.values["hover.second"], "nan")
+        self.choose(viewer, 190, 512, 1)
+        viewer.hover(*panes.pixel("y", (4, 8, 9)))
+        viewer.until("hover.second", lambda text: float(text) == value_at(images[1], (4, 8, 9)))
+        viewer.until("hover.value", lambda text: float(text) == value_at(images[0], (4, 8, 9)))
+
+        viewer.xdotool("windowsize", viewer.window, 800, 600)
+        viewer.until("folded.study", lambda text: text == "1")
+        self.press(viewer, 12, 200)
+        viewer.until("folded.study", lambda text: text == "0")
+        viewer.until("folded.tools", lambda text: text == "1")
+        self.press(viewer, 788, 200)
+        viewer.until("folded.tools", lambda text: text == "0")
+        self.press(viewer, 788, 10)
+        viewer.until("folded.tools", lambda text: text == "1")
+        viewer.until("panes.transaxial", lambda text: float(text.split(",")[2]) > 370)
         self.close(viewer)
 
     def test_value_on_slices(self):

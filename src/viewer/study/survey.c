@@ -45,8 +45,8 @@ void survey_add(struct survey *survey, const float *values, int count)
                 const bool is_inside = is_box ? away_x <= 1.0 : away_x + away_y + away_z <= 1.0;
                 if (!is_inside || !isfinite(value) || value < region->range[0] || value > region->range[1]) continue;
                 if (survey->pass == 1) {
-                    const int bin = (int)((value - survey->smallest) * to_bins);
-                    survey->bins[bin < SURVEY_BINS ? bin : SURVEY_BINS - 1] += 1.0f;
+                    const double bin = (value - survey->smallest) * to_bins;
+                    survey->bins[(int)fmin(fmax(bin, 0.0), SURVEY_BINS - 1.0)] += 1.0f;
                     continue;
                 }
                 /* Welford 1962: the squares stay exact where values are large beside their differences. */

@@ -44,6 +44,13 @@ struct measure_state {
 
 /* --- numbers --- */
 
+static bool is_same(const struct draw_region *one, const struct draw_region *other)
+{
+    return one->shape == other->shape && memcmp(one->middle_mm, other->middle_mm, sizeof(one->middle_mm)) == 0 &&
+           memcmp(one->half_mm, other->half_mm, sizeof(one->half_mm)) == 0 &&
+           memcmp(one->range, other->range, sizeof(one->range)) == 0;
+}
+
 /* Begins a survey anew where the image or the region has changed, and goes on with it by some slices. */
 static lr_status advance(struct app *app, struct surveyed *surveyed, const struct draw_region *region)
 {
@@ -57,7 +64,7 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
     }
     const lr_grid *grid = draw_get_grid(app->draw, image);
     if (surveyed->image != image || surveyed->change != app->draw->changes[image] ||
-        memcmp(&survey->region, region, sizeof(*region)) != 0) {
+        !is_same(&survey->region, region)) {
         surveyed->image = image;
         surveyed->change = app->draw->changes[image];
         survey_begin(survey, grid, region);

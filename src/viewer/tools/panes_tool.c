@@ -227,12 +227,11 @@ static lr_status act_cross(struct app *app, const struct command_words *words)
 
 static lr_status act_combine(struct app *app, const struct command_words *words)
 {
-    static const char *const ways[] = {"none", "fused", "difference", "ratio", "checkerboard", NULL};
     static const char *const images[] = {"image",  "mu",    "tube",   "sensitivity", "live",
                                          "kernel", "histo", "second", NULL};
     int way = 0, second = (int)app->slices.second;
     double opacity = app->slices.opacity;
-    LR_TRY(command_choice(&app->log, words, 1, ways, &way));
+    LR_TRY(command_choice(&app->log, words, 1, lr_session_mixes, &way));
     if (words->count > 2) LR_TRY(command_choice(&app->log, words, 2, images, &second));
     if (words->count > 3) LR_TRY(command_real(&app->log, words, 3, &opacity));
     if (way > 0 && app->draw->images[second] == NULL)
