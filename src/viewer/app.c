@@ -243,30 +243,26 @@ static void probe_scene(const struct app *app, struct probe *probe)
     if (probe->axis >= 0) (void)pick_voxel(grid, probe->point_mm, probe->voxel);
 }
 
-/* The voxel that a pane shows at the mouse: of the slice, or the largest one along the axis. */
-static void probe_pane(const struct app *app, struct probe *probe)
+/* The voxel of an image that a pane shows at a point: of the slice, or the largest one along the axis. Returns false if
+ * there is none. */
+static bool find_shown(const struct app *app, enum draw_image which, int axis, const double point_mm[3], int voxel[3])
 {
-    const struct draw_slices *slices = &app->slices;
-    const struct gl_texture *texture = app->draw->images[slices->image];
-    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    const struct app_pane *pane = &app->panes[probe->pane];
-    const int axis = probe->pane;
-    const double place[2] = {app->mouse[0] + 0.5 - pane->at[0], app->mouse[1] + 0.5 - pane->at[1]};
-    const struct flat_view flat = panes_flat(app, axis);
-    if (texture == NULL) return;
-    flat_point(&flat, place, slices->is_projected ? grid->origin_mm[axis] : slices->at_mm[axis], probe->point_mm);
-    if (!pick_voxel(grid, probe->point_mm, probe->voxel)) return;
-    probe->axis = axis;
-    if (!slices->is_projected) return;
+    const struct gl_texture *texture = app->draw->images[which];
+    const lr_grid *grid = draw_get_grid(app->draw, which);
+    double first_mm[3] = {point_mm[0], point_mm[1], point_mm[2]};
+    if (texture == NULL) return false;
+    if (!app->slices.is_projected) return pick_voxel(grid, point_mm, voxel);
+    first_mm[axis] = grid->origin_mm[axis];
+    if (!pick_voxel(grid, first_mm, voxel)) return false;
     float *column = lr_alloc(grid->size[axis], sizeof(*column), "a column of voxels", &app->log);
     int sizes[3] = {1, 1, 1}, most = 0;
     sizes[axis] = grid->size[axis];
-    const struct gl_box box = {probe->voxel[0], probe->voxel[1], probe->voxel[2], sizes[0], sizes[1], sizes[2]};
+    const struct gl_box box = {voxel[0], voxel[1], voxel[2], sizes[0], sizes[1], sizes[2]};
     if (column != NULL && gl_texture_read(texture, &box, column) == LR_OK)
         for (int k = 1; k < grid->size[axis]; k++) most = column[k] > column[most] ? k : most;
     free(column);
-    probe->voxel[axis] = most;
-    probe->point_mm[axis] = grid->origin_mm[axis] + most * grid->voxel_mm[axis];
+    voxel[axis] = most;
+    return true;
 }
 
 struct probe scene_probe(const struct app *app)
@@ -278,20 +274,29 @@ struct probe scene_probe(const struct app *app)
                      down = app->mouse[1] + 0.5 - app->panes[k].at[1];
         if (fmin(right, down) >= 0.0 && right < app->panes[k].size[0] && down < app->panes[k].size[1]) probe.pane = k;
     }
-    if (probe.pane == PANE_SCENE)
-        probe_scene(app, &probe);
-    else if (probe.pane >= 0)
-        probe_pane(app, &probe);
+    const bool is_flat = probe.pane >= 0 && probe.pane != PANE_SCENE;
+    if (probe.pane == PANE_SCENE) probe_scene(app, &probe);
+    if (is_flat && panes_point(app, app->mouse, probe.point_mm) >= 0 &&
+        find_shown(app, slices->image, probe.pane, probe.point_mm, probe.voxel)) {
+        const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+        probe.axis = probe.pane;
+        if (slices->is_projected)
+            probe.point_mm[probe.axis] =
+                grid->origin_mm[probe.axis] + probe.voxel[probe.axis] * grid->voxel_mm[probe.axis];
+    }
     if (probe.axis >= 0) {
         const lr_grid *grid = draw_get_grid(app->draw, slices->image), *tube = draw_get_grid(app->draw, DRAW_TUBE);
         const lr_grid *second = draw_get_grid(app->draw, slices->second);
         int voxel[3];
         probe.hit.module = -1;
         probe.value = draw_get_voxel(app->draw, slices->image, probe.voxel);
-        if (slices->overlay_high > 0.0 && !app->hides_lors && slices->image != DRAW_TUBE && grid != NULL &&
-            tube != NULL && memcmp(grid->size, tube->size, sizeof(grid->size)) == 0)
+        if (slices->overlay_high > 0.0 && !app->hides_lors && !(is_flat && slices->is_projected) &&
+            slices->image != DRAW_TUBE && grid != NULL && tube != NULL &&
+            memcmp(grid->size, tube->size, sizeof(grid->size)) == 0)
             probe.tube = draw_get_voxel(app->draw, DRAW_TUBE, probe.voxel);
-        if (slices->mix != DRAW_MIX_NONE && second != NULL && pick_voxel(second, probe.point_mm, voxel))
+        if (slices->mix != DRAW_MIX_NONE && second != NULL &&
+            (is_flat ? find_shown(app, slices->second, probe.axis, probe.point_mm, voxel)
+                     : pick_voxel(second, probe.point_mm, voxel)))
             probe.second = draw_get_voxel(app->draw, slices->second, voxel);
     }
     return probe;
@@ -386,7 +391,8 @@ void scene_show_labels(struct app *app)
     }
 
     struct ui_bar bars[6];
-    const struct app_pane *pane = &app->panes[app->panes[PANE_SCENE].size[0] > 0.0 ? PANE_SCENE : app->alone];
+    const struct app_pane *pane =
+        &app->panes[app->panes[PANE_SCENE].size[0] > 0.0 || app->alone < 0 ? PANE_SCENE : app->alone];
     const double width = pane->size[0] / scale - 2.0 * margin;
     /* The colour bars. A person chooses the colour map of slices; volumes and overlays have fixed maps. */
     const struct draw_slices *slices = &app->slices;

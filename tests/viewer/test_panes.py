@@ -259,6 +259,11 @@ class Combined(Places):
         for (_, value), (_, voxel), want in zip(pairs[::2], pairs[1::2], wanted):
             self.assertEqual(float(value), want[0])
             self.assertEqual(voxel, ",".join(map(str, want[1])))
+        other = np.array(self.other[3]).reshape(6, 8, 10)
+        found = self.values([*self.ready, "combine difference second", "show projection on",
+                             "move {} {}".format(*panes.pixel("y", (7, 8, 4))), "print hover.second", "print hover.value"])
+        self.assertEqual(float(found["hover.second"]), other[2, :, 3].max())
+        self.assertEqual(float(found["hover.value"]), array[4, :, 7].max())
 
     def test_session_keeps_both(self):
         """The second image, how it is combined, and the pane that is shown alone."""
