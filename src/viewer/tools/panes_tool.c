@@ -26,7 +26,7 @@ struct panes_state {
 };
 
 static const double zoom_most = 64.0, zoom_step = 1.1;
-static const double double_click_s = 0.35;
+static const double double_click_s = 0.4;
 
 /* --- mouse and keys --- */
 
