@@ -12,4 +12,11 @@ layout(std140, binding = 0) uniform View
     ivec4 shown;  // x: axis of the slice that is drawn; w: module under the mouse, -1 = none
     vec4 steps;   // volume. x: step in mm; y: opacity per mm at the highest value; z: opacity per mm of the mu-map at
                   // its highest value; w: highest value of the mu-map, 0 = no map
+    vec4 other_low_mm;   // the second image's box, as that of the first; w: lowest value shown
+    vec4 other_high_mm;  // w: highest value shown
+    vec4 region_mm;      // middle of the region of interest; w: lowest value in it
+    vec4 region_half_mm; // half of its size; w: highest value in it
+    vec4 mixing;         // x: opacity of the second image; y: side of a checkerboard's fields, mm
+    ivec4 style;         // x: how two images are combined, in the order of draw_mix; y: 1 = interpolate between voxels;
+                         // z: 1 = maximum along the axis; w: the region's shape, in the order of draw_region
 };

@@ -7,11 +7,13 @@
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 
+#include <lr/io.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- tools --- */
 
@@ -35,6 +37,14 @@ bool app_is_busy(const struct app *app)
     for (int k = 0; app->tools[k] != NULL; k++)
         is_busy = is_busy || (app->tools[k]->is_busy != NULL && app->tools[k]->is_busy(app));
     return is_busy;
+}
+
+void app_click(struct app *app)
+{
+    const struct probe probe = scene_probe(app);
+    bool is_used = false;
+    for (int k = 0; app->tools[k] != NULL && !is_used; k++)
+        is_used = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
 }
 
 static const struct viewer_tool *find_reader(const struct app *app, enum lr_file_kind kind)
@@ -130,14 +140,50 @@ void app_show_image(struct app *app, enum draw_image which)
     }
 }
 
-lr_status app_write_picture(struct app *app, const char *path)
+void app_mix(struct app *app, enum draw_mix mix, enum draw_image second)
 {
-    if (app->target == NULL) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
-    const int *size = app->target->size;
+    struct draw_slices *slices = &app->slices;
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    slices->mix = mix;
+    slices->second = second;
+    memcpy(slices->second_range, app->ranges[second], sizeof(slices->second_range));
+    for (int k = 0; k < 3 && grid != NULL; k++)
+        slices->field_mm = fmax(k > 0 ? slices->field_mm : 0.0, grid->size[k] * grid->voxel_mm[k] / 8.0);
+}
+
+void app_set_window(struct app *app, double low, double high)
+{
+    app->slices.low = app->ranges[app->slices.image][0] = low;
+    app->slices.high = app->ranges[app->slices.image][1] = high;
+}
+
+const char *app_choose_path(struct app *app, const char *ending)
+{
+    int number = 0;
+    do {
+        snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
+    } while (number < 9999 && access(app->saved_path, F_OK) == 0);
+    return app->saved_path;
+}
+
+lr_status app_check_output(const struct app *app, const char *path)
+{
+    const struct study_view *open = &app->open;
+    const char *paths[] = {open->scanner_path, open->image_path, open->mu_path, open->second_path, open->data_path};
+    const char *read[5];
+    lr_file_uses uses = {.read = read, .written = &path, .num_written = 1, .log = &app->log};
+    for (int k = 0; k < 5; k++)
+        if (paths[k] != NULL) read[uses.num_read++] = paths[k];
+    return lr_files_check(&uses);
+}
+
+lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path)
+{
+    const int *size = target->size;
     lr_picture *picture = lr_picture_create(size, &app->log);
     uint8_t *texels = lr_alloc((int64_t)size[0] * size[1], 4, "a picture", &app->log);
     lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = gl_texture_read(app->target->colours[0], NULL, texels);
+    if (status == LR_OK) status = gl_texture_read(target->colours[0], NULL, texels);
     for (int64_t k = 0; status == LR_OK && k < (int64_t)size[0] * size[1]; k++) {
         const int64_t from = (size[1] - 1 - k / size[0]) * size[0] + k % size[0];
         for (int c = 0; c < 3; c++) picture->rgb[3 * k + c] = texels[4 * from + c];
@@ -148,42 +194,110 @@ lr_status app_write_picture(struct app *app, const char *path)
     return status;
 }
 
+lr_status app_write_picture(struct app *app, const char *path)
+{
+    if (app->target == NULL) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
+    LR_TRY(app_check_output(app, path));
+    return app_write_target(app, app->target, path);
+}
+
+struct draw_params scene_draw_params(const struct app *app)
+{
+    return (struct draw_params){.hides_scanner = app->hides_scanner,
+                                .hides_lors = app->hides_lors,
+                                .hovered_module = app->probe.hit.module,
+                                .slices = app->slices,
+                                .has_volume = app->has_volume};
+}
+
 const char *const scene_plane_names[3] = {"sagittal", "coronal", "transaxial"};
 
 /* --- under the mouse --- */
 
-struct probe scene_probe(const struct app *app)
+const struct probe scene_no_probe = {
+    .pane = -1, .hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN, .second = NAN};
+
+/* The module or slice that the scene shows at the mouse. */
+static void probe_scene(const struct app *app, struct probe *probe)
 {
-    struct probe probe = {.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
     struct pick_ray ray;
     double place[2];
     for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
     camera_ray(&app->seen, place, ray.direction);
     for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
-
-    if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
+    if (!app->hides_scanner) probe->hit = pick_module(app->drawn, &ray);
 
     /* A slice replaces the module if it is nearer to the eye. */
     const struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     const bool has_image = app->draw->images[slices->image] != NULL;
-    double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL, point[3];
+    double nearest = probe->hit.module >= 0 ? probe->hit.share : HUGE_VAL, point[3];
     for (int axis = 0; axis < 3 && has_image; axis++) {
         const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
         if (slices->is_shown[axis] && pick_slice(grid, &ray, axis, slices->at_mm[axis], point) && share < nearest) {
             nearest = share;
-            probe.axis = axis;
-            memcpy(probe.point_mm, point, sizeof(point));
+            probe->axis = axis;
+            memcpy(probe->point_mm, point, sizeof(point));
         }
     }
+    if (probe->axis >= 0) (void)pick_voxel(grid, probe->point_mm, probe->voxel);
+}
+
+/* The voxel of an image that a pane shows at a point: of the slice, or the largest one along the axis. Returns false if
+ * there is none. */
+static bool find_shown(const struct app *app, enum draw_image which, int axis, const double point_mm[3], int voxel[3])
+{
+    const struct gl_texture *texture = app->draw->images[which];
+    const lr_grid *grid = draw_get_grid(app->draw, which);
+    double first_mm[3] = {point_mm[0], point_mm[1], point_mm[2]};
+    if (texture == NULL) return false;
+    if (!app->slices.is_projected) return pick_voxel(grid, point_mm, voxel);
+    first_mm[axis] = grid->origin_mm[axis];
+    if (!pick_voxel(grid, first_mm, voxel)) return false;
+    float *column = lr_alloc(grid->size[axis], sizeof(*column), "a column of voxels", &app->log);
+    int sizes[3] = {1, 1, 1}, most = 0;
+    sizes[axis] = grid->size[axis];
+    const struct gl_box box = {voxel[0], voxel[1], voxel[2], sizes[0], sizes[1], sizes[2]};
+    if (column != NULL && gl_texture_read(texture, &box, column) == LR_OK)
+        for (int k = 1; k < grid->size[axis]; k++) most = column[k] > column[most] ? k : most;
+    free(column);
+    voxel[axis] = most;
+    return true;
+}
+
+struct probe scene_probe(const struct app *app)
+{
+    struct probe probe = scene_no_probe;
+    const struct draw_slices *slices = &app->slices;
+    for (int k = 0; k < NUM_PANES; k++) {
+        const double right = app->mouse[0] + 0.5 - app->panes[k].at[0],
+                     down = app->mouse[1] + 0.5 - app->panes[k].at[1];
+        if (fmin(right, down) >= 0.0 && right < app->panes[k].size[0] && down < app->panes[k].size[1]) probe.pane = k;
+    }
+    const bool is_flat = probe.pane >= 0 && probe.pane != PANE_SCENE;
+    if (probe.pane == PANE_SCENE) probe_scene(app, &probe);
+    if (is_flat && panes_point(app, app->mouse, probe.point_mm) >= 0 &&
+        find_shown(app, slices->image, probe.pane, probe.point_mm, probe.voxel)) {
+        const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+        probe.axis = probe.pane;
+        if (slices->is_projected)
+            probe.point_mm[probe.axis] =
+                grid->origin_mm[probe.axis] + probe.voxel[probe.axis] * grid->voxel_mm[probe.axis];
+    }
     if (probe.axis >= 0) {
-        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
+        const lr_grid *grid = draw_get_grid(app->draw, slices->image), *tube = draw_get_grid(app->draw, DRAW_TUBE);
+        const lr_grid *second = draw_get_grid(app->draw, slices->second);
+        int voxel[3];
         probe.hit.module = -1;
-        (void)pick_voxel(grid, probe.point_mm, probe.voxel);
         probe.value = draw_get_voxel(app->draw, slices->image, probe.voxel);
-        if (slices->overlay_high > 0.0 && slices->image != DRAW_TUBE && grid != NULL && tube != NULL &&
+        if (slices->overlay_high > 0.0 && !app->hides_lors && !(is_flat && slices->is_projected) &&
+            slices->image != DRAW_TUBE && grid != NULL && tube != NULL &&
             memcmp(grid->size, tube->size, sizeof(grid->size)) == 0)
             probe.tube = draw_get_voxel(app->draw, DRAW_TUBE, probe.voxel);
+        if (slices->mix != DRAW_MIX_NONE && second != NULL &&
+            (is_flat ? find_shown(app, slices->second, probe.axis, probe.point_mm, voxel)
+                     : pick_voxel(second, probe.point_mm, voxel)))
+            probe.second = draw_get_voxel(app->draw, slices->second, voxel);
     }
     return probe;
 }
@@ -194,7 +308,8 @@ void scene_describe_probe(const struct app *app, char *text, size_t size)
     const struct pick_hit *hit = &probe->hit;
     const double *at = hit->module >= 0 ? hit->point_mm : probe->point_mm;
     const int *voxel = probe->voxel;
-    char crystal[64] = "gap between crystals", layer[32] = "", tube[48] = "";
+    char crystal[64] = "gap between crystals", layer[32] = "", tube[48] = "", second[96] = "";
+    const struct draw_slices *slices = &app->slices;
     text[0] = '\0';
     if (hit->module >= 0) {
         const lr_module *module = &app->drawn->modules[hit->module];
@@ -205,9 +320,20 @@ void scene_describe_probe(const struct app *app, char *text, size_t size)
                  module->ring, module->position, layer, crystal, at[0], at[1], at[2]);
     } else if (probe->axis >= 0) {
         if (!isnan(probe->tube)) snprintf(tube, sizeof(tube), ", tube of response %.6g", probe->tube);
-        snprintf(text, size, "%s %.7g%s, voxel (%d, %d, %d), (%.2f, %.2f, %.2f) mm, %s slice",
-                 scene_images[app->slices.image].name, probe->value, tube, voxel[0], voxel[1], voxel[2], at[0], at[1],
-                 at[2], scene_plane_names[probe->axis]);
+        if (!isnan(probe->second)) {
+            const bool is_ratio = slices->mix == DRAW_MIX_RATIO, is_difference = slices->mix == DRAW_MIX_DIFFERENCE;
+            const int length =
+                snprintf(second, sizeof(second), ", %s %.6g", scene_images[slices->second].name, probe->second);
+            if (is_ratio || is_difference) {
+                snprintf(second + length, sizeof(second) - (size_t)length, ", %s %.6g",
+                         is_ratio ? "ratio" : "difference",
+                         is_ratio ? probe->value / probe->second : probe->value - probe->second);
+            }
+        }
+        snprintf(text, size, "%s %.7g%s%s, voxel (%d, %d, %d), (%.2f, %.2f, %.2f) mm, %s %s",
+                 scene_images[slices->image].name, probe->value, second, tube, voxel[0], voxel[1], voxel[2], at[0],
+                 at[1], at[2], scene_plane_names[probe->axis],
+                 probe->pane != PANE_SCENE && slices->is_projected ? "projection" : "slice");
     }
 }
 
@@ -223,14 +349,17 @@ const struct scene_image scene_images[DRAW_NUM_IMAGES] = {
     [DRAW_LIVE] = {"reconstruction", "emissions per voxel"},
     [DRAW_KERNEL] = {"DIRECT kernel", "share of the voxel's counts"},
     [DRAW_HISTO] = {"histo-image", "counts per voxel"},
+    [DRAW_SECOND] = {"second image", "in the unit of its file"},
 };
 
-struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title)
+struct ui_bar scene_bar(int colours, const double range[2], const char *title)
 {
     struct ui_bar bar = {.low = range[0], .high = range[1], .width = bar_width};
     snprintf(bar.title, sizeof(bar.title), "%s", title);
     for (int k = 0; k < UI_BAR_COLOURS; k++) {
-        const lr_colour colour = lr_colour_of(colours, k / (UI_BAR_COLOURS - 1.0));
+        const double t = k / (UI_BAR_COLOURS - 1.0);
+        const lr_colour colour =
+            colours == DRAW_NUM_MAPS ? draw_tube_colour(t) : lr_colour_of((lr_colour_map)colours, t);
         bar.colours[k] = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | 0xff;
     }
     return bar;
@@ -238,8 +367,7 @@ struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char
 
 /* --- in the scene --- */
 
-static struct ui_bar image_bar(const struct app *app, enum draw_image which, lr_colour_map colours,
-                               const double range[2])
+static struct ui_bar image_bar(const struct app *app, enum draw_image which, int colours, const double range[2])
 {
     char title[96];
     snprintf(title, sizeof(title), "%s (%s)", scene_images[which].name,
@@ -251,7 +379,7 @@ void scene_show_labels(struct app *app)
 {
     static const char *const names[3] = {"x", "y", "z (bed)"};
     const double scale = app->window->scale;
-    for (int k = 0; k < 3 && app->drawn != NULL; k++) {
+    for (int k = 0; k < 3 && app->drawn != NULL && app->panes[PANE_SCENE].size[0] > 0.0; k++) {
         double end[3] = {0.0, 0.0, 0.0}, place[2];
         end[k] = 0.52 * app->camera.reach_mm;
         if (camera_project(&app->seen, end, place) && fmin(place[0], place[1]) >= 0.0 &&
@@ -262,31 +390,46 @@ void scene_show_labels(struct app *app)
         }
     }
 
-    struct ui_bar bars[4];
-    const double width = app->scene_size[0] / scale - 2.0 * margin;
+    struct ui_bar bars[6];
+    const struct app_pane *pane =
+        &app->panes[app->panes[PANE_SCENE].size[0] > 0.0 || app->alone < 0 ? PANE_SCENE : app->alone];
+    const double width = pane->size[0] / scale - 2.0 * margin;
     /* The colour bars. A person chooses the colour map of slices; volumes and overlays have fixed maps. */
     const struct draw_slices *slices = &app->slices;
     const bool has_image = app->draw->images[slices->image] != NULL;
-    const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
+    const bool has_slices =
+        has_image && (app->alone != PANE_SCENE || slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
     const double range[2] = {slices->low, slices->high};
     int count = 0;
     const double crystals = app->draw->crystals_largest;
-    if (crystals > 0.0 && !app->hides_scanner) {
+    if (crystals > 0.0 && !app->hides_scanner && app->panes[PANE_SCENE].size[0] > 0.0) {
         bars[count++] =
             scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, crystals}, "crystals (detections per emission)");
     }
-    if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE && app->draw->images[DRAW_TUBE] != NULL)
-        bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->overlay_high});
+    if (has_slices && slices->overlay_high > 0.0 && !app->hides_lors && slices->image != DRAW_TUBE &&
+        app->draw->images[DRAW_TUBE] != NULL)
+        bars[count++] = image_bar(app, DRAW_TUBE, DRAW_NUM_MAPS, (double[2]){0.0, slices->overlay_high});
     if (has_image && app->has_volume) {
         bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
         count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
     }
-    if (has_slices) bars[count++] = image_bar(app, slices->image, slices->colours, range);
 
-    double at[2] = {app->scene_at[0] / scale + margin, (app->scene_at[1] + app->scene_size[1]) / scale};
+    const bool has_second = has_image && slices->mix != DRAW_MIX_NONE && app->draw->images[slices->second] != NULL;
+    const double span = slices->high - slices->low;
+    if (has_slices && !(has_second && (slices->mix == DRAW_MIX_DIFFERENCE || slices->mix == DRAW_MIX_RATIO)))
+        bars[count++] = image_bar(app, slices->image, (int)slices->colours, range);
+    if (has_second && slices->mix == DRAW_MIX_DIFFERENCE)
+        bars[count++] = scene_bar(LR_COLOURS_DIVERGING, (double[2]){-span, span}, "difference: first - second");
+    else if (has_second && slices->mix == DRAW_MIX_RATIO)
+        bars[count++] = scene_bar(LR_COLOURS_DIVERGING, (double[2]){-1.0, 1.0}, "ratio: log2(first / second)");
+    else if (has_second)
+        bars[count++] = image_bar(app, slices->second, (int)slices->second_colours, slices->second_range);
+
+    double at[2] = {pane->at[0] / scale + margin, (pane->at[1] + pane->size[1]) / scale};
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (at[1] > 0.0) ui_bar(&bars[k], at);
+        if (k < count - 1 && at[1] < (pane->at[1] + 0.45 * pane->size[1]) / scale) break; /* they leave half the pane */
+        ui_bar(&bars[k], at);
     }
 }

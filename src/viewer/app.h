@@ -14,19 +14,25 @@
 #include "viewer/frame/ui.h"
 #include "viewer/frame/window.h"
 #include "viewer/script/script.h"
+#include "viewer/study/survey.h"
 #include "viewer/study/voxel.h"
 #include "viewer/view.h"
 
 #include <lr/direct.h>
 
-/* The nearest module or slice under the mouse in the scene, and the value of the slice at that point. */
+/* The parts of the window's middle: the panes across x, y and z, and the scene. */
+enum { PANE_SCENE = 3, NUM_PANES = 4, PANE_FOUR = -1 };
+
+/* The nearest module or slice under the mouse in the scene or a pane, and the value of the slice at that point. */
 struct probe {
+    int pane;            /* the pane or scene under the mouse; -1: none */
     struct pick_hit hit; /* module under the mouse; its module is -1 if there is none or a slice is nearer */
     int axis;            /* axis of the slice; -1: no slice, or a module is nearer */
     double point_mm[3];  /* point on the slice */
     int voxel[3];        /* voxel at the point, in the image that the slices show */
     double value;        /* the voxel's value on the device */
     double tube;         /* value of the overlaid tube; NaN: no tube */
+    double second;       /* value of the image that is combined with the first; NaN: none there */
 };
 
 /* A tool of the viewer. Some tools have a tab in the panel Tools. All functions may be NULL. */
@@ -45,6 +51,10 @@ struct viewer_tool {
     lr_status (*take_study)(struct app *app, bool is_new);
     lr_status (*update)(struct app *app); /* called once a frame */
     void (*panel)(struct app *app);
+
+    /* Called for input outside of the panels, before the mouse's place in `app` changes; true: the tool uses it. */
+    bool (*take)(struct app *app, const struct input_event *event);
+    void (*mark)(struct app *app); /* called once a frame: draws marks over the scene and the panes, below the panels */
 
     bool (*click)(struct app *app, const struct probe *probe);          /* true: the tool uses the click */
     bool (*describe)(const struct app *app, char *text, size_t length); /* numbers under the mouse; false: none */
@@ -95,7 +105,17 @@ struct app {
     char saved_path[1024];                     /* path of the last picture or session */
 
     /* the displayed state */
-    double scene_at[2], scene_size[2]; /* pixels from the upper left: the area that panels leave free */
+    double area_at[2], area_size[2]; /* pixels from the upper left: the area that panels leave free */
+    struct app_pane {
+        double at[2], size[2]; /* pixels; the size is 0 while it is not shown */
+    } panes[NUM_PANES];
+    int alone;                         /* the pane that has the whole area; PANE_FOUR: each has a quarter */
+    double pane_zoom;                  /* of all panes; 1: the image fits */
+    double pane_offset_mm[3];          /* from the image's middle to the middle of the panes */
+    double scene_at[2], scene_size[2]; /* that of the scene, at least one pixel */
+    bool folds[2];                     /* the panels Study and Tools are strips at their sides */
+    bool is_narrow;                    /* the window has room for one of them at a time */
+    bool is_light;                     /* light panels */
     bool has_room;                     /* panels fit next to each other, on a background that the scene has painted */
     struct camera camera;
     struct camera_view seen;
@@ -114,6 +134,7 @@ struct app {
     /* the mouse */
     double mouse[2];
     int held_button;    /* -1: no button is pressed */
+    bool holds_pane;    /* a button is pressed in a pane */
     bool has_moved;     /* the mouse has moved since the button was pressed */
     struct probe probe; /* module or slice under the mouse in the scene */
 
@@ -138,6 +159,9 @@ void app_choose(struct app *app, const struct viewer_tool *tool);
 /* True while anything is being opened or computed. */
 bool app_is_busy(const struct app *app);
 
+/* Gives a click at the mouse to the first tool that uses it. */
+void app_click(struct app *app);
+
 /* Opens a file with the tool that reads its kind, or otherwise with the study. app_drop detects the kind and brings
  * the tool to the front. */
 lr_status app_open_file(struct app *app, enum lr_file_kind kind, const char *path);
@@ -157,6 +181,10 @@ extern const struct viewer_tool doctor_tool;  /* findings of the geometry doctor
 extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kernels and histo-images of a view */
 extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
 extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
+extern const struct viewer_tool export_tool;  /* saves slices, profiles and the turning scene */
+extern const struct viewer_tool history_tool; /* undoes changes of the view */
+extern const struct viewer_tool measure_tool; /* regions, lines and histograms of the image on the slices */
+extern const struct viewer_tool panes_tool;   /* transaxial, coronal and sagittal slices beside the scene */
 extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene (script/steps.c) */
 
 void voxel_tool_set_point(struct app *app, const double point_mm[3]); /* chooses a point and requests its rows */
@@ -173,14 +201,22 @@ const lr_direct_kernel *direct_tool_kernel(struct app *app);
 /* Writes a session. */
 lr_status session_tool_write(struct app *app, const char *path);
 
+/* The values along the line of the tool Measure, and the line's length. Returns their number; 0: there is no line. */
+int measure_tool_profile(const struct app *app, const float **values, double *length_mm);
+
+/* Numbers of the whole image on the slices; NULL: none, or not complete yet. */
+const struct survey *measure_tool_whole(const struct app *app);
+
 /* A panel without a tab. */
 void study_tool_panel(struct app *app);
+void export_tool_panel(struct app *app);
 
 enum opener_kind {
     OPENER_ANY = 0, /* the kind that the file itself indicates */
     OPENER_SCANNER,
     OPENER_IMAGE,
     OPENER_MU,
+    OPENER_SECOND,
     OPENER_DATA,
     OPENER_NUM_KINDS
 };
@@ -201,6 +237,26 @@ void app_take_failure(struct app *app, const struct job_report *report, bool is_
 /* Keeps a curve's value under the mouse for scripts. Does nothing if the mouse is not on the curve. */
 void app_take_reading(struct app *app, struct ui_reading reading);
 
+/* --- panes: panes.c --- */
+
+/* The grid of the image on the slices; NULL: there is no image, and no pane. */
+const lr_grid *panes_grid(const struct app *app);
+
+/* Divides the free area among the panes and the scene. While there is no image, the scene has all of it. */
+void panes_arrange(struct app *app);
+
+/* The slice pane at a place in the window; -1: none. */
+int panes_at(const struct app *app, const double at[2]);
+
+/* The axis of the slice pane at a place in the window, and the point that it shows there; -1: no pane. */
+int panes_point(const struct app *app, const double at[2], double point_mm[3]);
+
+/* How a pane sees the image of the slices. */
+struct flat_view panes_flat(const struct app *app, int axis);
+
+/* Moves the planes of the slices to the middle of the voxel that contains the point, or the voxel nearest to it. */
+void panes_cross(struct app *app, const double point_mm[3]);
+
 /* --- the scene --- */
 
 void app_fit(struct app *app); /* moves the camera to show the open scanner */
@@ -211,8 +267,26 @@ void app_put_image(struct app *app, enum draw_image which, const lr_image *image
 /* Shows an image on the slices, with its range. */
 void app_show_image(struct app *app, enum draw_image which);
 
-/* Writes the last drawn picture to a PNG file. */
+/* Combines a second image with that of the slices. */
+void app_mix(struct app *app, enum draw_mix mix, enum draw_image second);
+
+/* Sets the lowest and the highest value that the slices show. */
+void app_set_window(struct app *app, double low, double high);
+
+/* Writes what a target shows, or the last drawn picture, to a PNG file. */
+lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path);
 lr_status app_write_picture(struct app *app, const char *path);
+
+/* Returns "loraster-view-1.png", or this name with the first number that is not used; kept in app->saved_path. */
+const char *app_choose_path(struct app *app, const char *ending);
+
+/* Refuses a path at which a file is open. errors: LR_USAGE, logged. */
+lr_status app_check_output(const struct app *app, const char *path);
+
+/* How the scene is drawn, but for its view and viewport. */
+struct draw_params scene_draw_params(const struct app *app);
+
+extern const struct probe scene_no_probe; /* nothing is under the mouse */
 
 /* The nearest module or slice under the mouse, with the slice's values. */
 struct probe scene_probe(const struct app *app);
@@ -225,8 +299,8 @@ extern const struct scene_image {
     const char *name, *unit; /* "reconstruction", "emissions per voxel" */
 } scene_images[DRAW_NUM_IMAGES];
 
-/* A bar of the map's colours over the range, as wide as all bars in panels. */
-struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title);
+/* A bar of the map's colours (an lr_colour_map, or DRAW_NUM_MAPS: the tube's) over the range, as wide as all bars in panels. */
+struct ui_bar scene_bar(int colours, const double range[2], const char *title);
 
 /* Draws over the scene: the names of its axes, and colour bars in its lower left corner. */
 void scene_show_labels(struct app *app);

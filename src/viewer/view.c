@@ -18,11 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &lor_tool,    &maps_tool,
-                                                  &live_tool,    &doctor_tool, &direct_tool, &opener_tool,
-                                                  &session_tool, &window_tool, NULL};
+const struct viewer_tool *const viewer_tools[] = {
+    &study_tool,   &voxel_tool,  &lor_tool,     &maps_tool,    &live_tool,  &doctor_tool, &direct_tool, &opener_tool,
+    &session_tool, &export_tool, &history_tool, &measure_tool, &panes_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
 /* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last
@@ -77,18 +76,6 @@ static lr_status open_parts(struct app *app)
     return params->session != NULL ? app_open_file(app, LR_FILE_SESSION, params->session) : LR_OK;
 }
 
-/* --- files --- */
-
-/* Returns "loraster-view-1.png", or this name with the first number that is not used. */
-static const char *choose_path(struct app *app, const char *ending)
-{
-    int number = 0;
-    do {
-        snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
-    } while (number < 9999 && access(app->saved_path, F_OK) == 0);
-    return app->saved_path;
-}
-
 /* --- keys --- */
 
 /* The keys that "?" lists. */
@@ -102,16 +89,18 @@ static const struct {
     {"Z", "look along z, the scanner's axis"},
     {"C", "hide or show the crystals"},
     {"V", "hide or show the image as a volume"},
-    {"L", "hide or show the lines of LORs"},
+    {"L", "hide or show the lines of LORs and the tube"},
     {"O", "open a file"},
     {"Tab", "the next tool"},
-    {"Page up", "the next transaxial slice"},
-    {"Page down", "the one before"},
+    {"Page up, down", "the next slice of the pane under the mouse, the one before"},
+    {"arrows", "move the cross-hair by a voxel in the pane under the mouse"},
+    {"T", "the pane under the mouse alone, or all four"},
     {"P", "save what is seen as a PNG file"},
     {"S", "save the session"},
     {"K", "copy the numbers under the mouse"},
     {"M", "hide or show what has been said"},
-    {"Esc", "stop what is being computed"},
+    {"Ctrl Z, Ctrl Y", "undo a change of the view, do it again"},
+    {"Esc", "close a dialog, or stop what is being computed"},
 };
 
 static void press_key(struct app *app, int key)
@@ -139,18 +128,8 @@ static void press_key(struct app *app, int key)
         }
         app_choose(app, next != NULL ? next : first);
     } break;
-    case INPUT_KEY_PAGE_UP:
-    case INPUT_KEY_PAGE_DOWN: {
-        const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
-        const lr_grid *grid = shown != NULL ? shown : &app->open.grid;
-        if (grid->size[2] > 0) {
-            const double last = grid->origin_mm[2] + (grid->size[2] - 1) * grid->voxel_mm[2];
-            const double at = app->slices.at_mm[2] + (key == INPUT_KEY_PAGE_UP ? 1 : -1) * grid->voxel_mm[2];
-            app->slices.at_mm[2] = fmin(fmax(at, grid->origin_mm[2]), last);
-        }
-    } break;
     case 'P': app->saves_view = true; break;
-    case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
+    case 'S': session_tool_write(app, app_choose_path(app, ".yaml")); break;
     case 'K': {
         /* Copies the numbers under the mouse to the clipboard: those of a tool's panel, or otherwise those of the
          * scene. */
@@ -171,7 +150,11 @@ static void press_key(struct app *app, int key)
         }
     } break;
     case 'M': app->shows_messages = !app->shows_messages; break;
-    case INPUT_KEY_ESCAPE: /* stops all opening and computing */
+    case INPUT_KEY_ESCAPE: /* closes the dialogs, or stops all opening and computing */
+        if (app->shows_opener || app->shows_help || app->shows_messages) {
+            app->shows_opener = app->shows_help = app->shows_messages = false;
+            break;
+        }
         study_cancel(app->study);
         for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
         for (int k = 0; app->tools[k] != NULL; k++)
@@ -185,8 +168,11 @@ static void press_key(struct app *app, int key)
 
 static void take_event(struct app *app, const struct input_event *event)
 {
+    bool is_used = false;
+    for (int k = 0; app->tools[k] != NULL && !is_used; k++)
+        is_used = app->tools[k]->take != NULL && app->tools[k]->take(app, event);
     if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON) {
-        if (app->held_button >= 0) {
+        if (app->held_button >= 0 && !is_used) {
             const double right = (event->at[0] - app->mouse[0]) / app->scene_size[1];
             const double down = (event->at[1] - app->mouse[1]) / app->scene_size[1];
             app->has_moved = app->has_moved || fabs(right) + fabs(down) > 0.0;
@@ -199,18 +185,14 @@ static void take_event(struct app *app, const struct input_event *event)
         app->mouse[0] = event->at[0];
         app->mouse[1] = event->at[1];
     }
+    if (is_used) return;
     if (event->kind == INPUT_BUTTON) {
         if (event->is_down && !app->ui->wants_mouse && app->held_button < 0) {
             app->held_button = event->button;
             app->has_moved = false;
         } else if (!event->is_down && event->button == app->held_button) {
             app->held_button = -1;
-            if (app->has_moved || event->button != INPUT_LEFT) return;
-            /* The click goes to the first tool that accepts it. */
-            const struct probe probe = scene_probe(app);
-            bool is_taken = false;
-            for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
-                is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
+            if (!app->has_moved && event->button == INPUT_LEFT) app_click(app);
         }
     } else if (event->kind == INPUT_SCROLL && !app->ui->wants_mouse)
         camera_zoom(&app->camera, event->by[1]);
@@ -225,7 +207,38 @@ static void take_event(struct app *app, const struct input_event *event)
 
 /* --- panels --- */
 
-static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
+static const double widths[2] = {290.0, 400.0}, folded_width = 26.0, bar_height = 30.0, bar_margin = 16.0;
+static const double narrow_width = 1000.0; /* windows that are less wide show one panel at a time */
+
+static double panel_width(const struct app *app, int side)
+{
+    return app->folds[side] ? folded_width : widths[side];
+}
+
+/* Shows a panel beside the scene, or a strip that unfolds it. Returns true if the caller adds the panel's widgets. */
+static bool show_side(struct app *app, int side, double height)
+{
+    static const char *const names[] = {"Study", "Tools"}, *const strips[] = {"Study##strip", "Tools##strip"};
+    double screen[2];
+    ui_screen(screen);
+    const double width = panel_width(app, side);
+    const struct ui_place place = {
+        {side == 0 ? 0.0 : screen[0] - width, 0.0}, {width, height}, true, app->folds[side], app->has_room};
+    bool stays = true;
+    if (!app->folds[side]) {
+        const bool is_open = ui_panel(names[side], &place, &stays);
+        app->folds[side] = !stays;
+        return is_open;
+    }
+    if (ui_panel(strips[side], &place, NULL)) {
+        if (ui_strip(names[side])) {
+            app->folds[side] = false;
+            app->folds[1 - side] = app->folds[1 - side] || app->is_narrow;
+        }
+        ui_hint(side == 0 ? "Study: what is open, and what of it is shown" : "Tools: a tab for each");
+    }
+    return false;
+}
 
 static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
 {
@@ -234,7 +247,6 @@ static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usua
 
 static void show_panels(struct app *app)
 {
-    static const double study_share = 0.38; /* share of the height that Study has above Tools */
     double screen[2];
     char hover[256];
     ui_screen(screen);
@@ -250,21 +262,12 @@ static void show_panels(struct app *app)
     }
     const double height = screen[1] - bar;
 
-    /* Study and Tools are on the two sides. In a narrow window, they are at the right, one above the other. */
-    const bool narrow = screen[0] < left_width + right_width;
-    const double above = narrow ? floor(study_share * height) : 0.0;
-    const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
-                                   {narrow ? right_width : left_width, narrow ? above : height},
-                                   true,
-                                   false,
-                                   app->has_room};
-    const struct ui_place tools = {
-        {screen[0] - right_width, above}, {right_width, height - above}, true, false, app->has_room};
-
     scene_show_labels(app);
-    if (ui_panel("Study", &study, NULL)) study_tool_panel(app);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->mark != NULL) app->tools[k]->mark(app);
+    if (show_side(app, 0, height)) study_tool_panel(app);
     ui_panel_end();
-    if (ui_panel("Tools", &tools, NULL)) {
+    if (show_side(app, 1, height)) {
         const struct viewer_tool *tabs[APP_TOOLS];
         const char *names[APP_TOOLS];
         int count = 0, wanted = -1;
@@ -294,7 +297,9 @@ static void show_panels(struct app *app)
 
     opener_tool_panels(app);
     if (app->shows_help) {
-        const struct ui_place help = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
+        const double size[2] = {fmin(500.0, screen[0]), fmin(520.0, height)};
+        const struct ui_place help = {.at = {0.5 * (screen[0] - size[0]), 0.3 * (height - size[1])},
+                                      .size = {size[0], size[1]}};
         if (ui_panel("Keys and mouse", &help, &app->shows_help)) {
             if (ui_table("keys", 2)) {
                 for (size_t k = 0; k < sizeof(key_list) / sizeof(key_list[0]); k++) {
@@ -306,13 +311,16 @@ static void show_panels(struct app *app)
                 ui_table_end();
             }
             ui_line();
-            ui_text("drag: turn; right or middle button: move; wheel: nearer");
+            ui_text("scene: drag turns; right or middle button moves; wheel comes nearer");
+            ui_text("panes: drag moves the cross-hair; wheel goes through slices;");
+            ui_text("right or Shift drag: window, level; middle: move; Ctrl wheel: zoom");
             ui_text("click on a slice: that voxel; on a crystal: that crystal");
         }
         ui_panel_end();
     }
     if (app->shows_messages) {
-        const struct ui_place place = {.at = {310.0, 560.0}, .size = {560.0, 190.0}};
+        const struct ui_place place = {.at = {fmax(fmin(310.0, screen[0] - 560.0), 0.0), fmax(height - 210.0, 0.0)},
+                                       .size = {560.0, 190.0}};
         if (ui_panel("Messages", &place, &app->shows_messages)) {
             const int first = app->num_messages > APP_MESSAGES ? app->num_messages - APP_MESSAGES : 0;
             for (int k = first; k < app->num_messages; k++) {
@@ -336,15 +344,21 @@ static lr_status run_frame(struct app *app)
     app->num_frames++;
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
-    /* The scene fills the area that the panels leave free, at least one pixel. */
     const double scale = app->window->scale;
     const int *window = app->window->size;
-    const bool is_narrow = window[0] / scale < left_width + right_width;
-    app->scene_at[0] = is_narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
-    app->scene_at[1] = 0.0;
-    app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
-    app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
-    app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
+    const bool is_narrow = window[0] / scale < narrow_width;
+    if (is_narrow != app->is_narrow) { /* the scene and the panes need the room more than Study does */
+        app->folds[0] = is_narrow;
+        app->folds[1] = app->folds[1] && is_narrow;
+    }
+    app->is_narrow = is_narrow;
+    const double left = floor(panel_width(app, 0) * scale), right = floor(panel_width(app, 1) * scale);
+    app->area_at[0] = fmin(left, window[0] - 1.0);
+    app->area_at[1] = 0.0;
+    app->area_size[0] = fmax(window[0] - app->area_at[0] - right, 1.0);
+    app->area_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
+    panes_arrange(app);
+    app->has_room = window[0] >= left + right && window[1] >= bar_height * scale;
 
     /* Events are handled up to and including the next press or release of a button or key, because panels see only
      * one press or release in each frame. */
@@ -380,29 +394,34 @@ static lr_status run_frame(struct app *app)
 
     /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
-    app->probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
+    app->probe = scene_no_probe;
     if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);
-    const struct draw_params params = {
-        .view = &app->seen,
-        .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
-                     (int)app->scene_size[0], (int)app->scene_size[1]},
-        .hides_scanner = app->hides_scanner,
-        .hides_lors = app->hides_lors,
-        .hovered_module = app->probe.hit.module,
-        .slices = app->slices,
-        .has_volume = app->has_volume,
-    };
     /* A frame is drawn if it is visible, goes into a picture, or is requested by a script. The first frames are
      * always drawn, so that there is a picture. */
     const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
-    LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
+    if (is_seen) draw_clear(app->target, ui_ground());
+    for (int k = 0; k < NUM_PANES && is_seen; k++) {
+        const struct app_pane *pane = &app->panes[k];
+        const struct flat_view flat = panes_flat(app, k == PANE_SCENE ? 0 : k);
+        struct camera_view view;
+        flat_camera(&flat, &view);
+        struct draw_params params = scene_draw_params(app);
+        params.view = k == PANE_SCENE ? &app->seen : &view;
+        params.viewport[0] = (int)pane->at[0];
+        params.viewport[1] = app->target->size[1] - (int)(pane->at[1] + pane->size[1]);
+        params.viewport[2] = (int)pane->size[0];
+        params.viewport[3] = (int)pane->size[1];
+        if (pane->size[0] < 1.0) continue;
+        LR_TRY(k == PANE_SCENE ? draw_scene(app->draw, app->target, &params)
+                               : draw_pane(app->draw, app->target, &params, k));
+    }
     ui_begin(app->ui, app->window->is_seen ? app->frame_s : unseen_frame_s);
     show_panels(app);
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
     if (is_seen && app->saves_view) {
         app->saves_view = false;
-        if (app_write_picture(app, choose_path(app, ".png")) == LR_OK)
+        if (app_write_picture(app, app_choose_path(app, ".png")) == LR_OK)
             app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
     }
     window_show(app->window, app->target);
@@ -447,7 +466,11 @@ lr_status view_run(const struct view_params *params)
     app->params = params;
     app->tools = viewer_tools;
     app->log = (lr_log){.write = app_keep_message, .user = app};
-    app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
+    app->held_button = app->reading.index = -1;
+    app->probe = scene_no_probe;
+    app->alone = PANE_FOUR;
+    app->pane_zoom = 1.0;
+    app->slices.opacity = 0.5;
     app->now_s = app->start_s = lr_clock_seconds();
     app->slices.colours = LR_COLOURS_PERCEPTUAL;
     app->scene_size[0] = app->scene_size[1] = 1.0;
@@ -470,7 +493,7 @@ lr_status view_run(const struct view_params *params)
     if (is_open) {
         const bool is_ended_bench = is_bench && (status == LR_CANCELLED || status == app->failure);
         if (status != LR_OK && app->script == NULL && !is_ended_bench)
-            session_tool_write(app, choose_path(app, ".yaml")); /* the session can still be saved */
+            session_tool_write(app, app_choose_path(app, ".yaml")); /* the session can still be saved */
         if (status == LR_OK && app->script != NULL) status = app->failure;
     }
 

@@ -230,7 +230,37 @@ static void sheets_lead_back(void **state)
     assert_false(sheet_pixel(&sheets[1], missing, &window, place));
 }
 
+/* Panes: a point's place leads back to it, is where the shaders' matrix puts it, and has the patient's right, or the
+ * front in sagittal panes, at the left. */
+static void panes_lead_back(void **state)
+{
+    uint64_t seed = test_seed();
+    for (int n = 0; n < CASES; n++) {
+        struct flat_view flat = {.axis = n % 3, .pixel_mm = between(&seed, 0.05, 3.0)};
+        struct camera_view view;
+        double point[3], back[3], place[2], beside[2];
+        for (int c = 0; c < 2; c++) flat.size[c] = floor(between(&seed, 10.0, 900.0));
+        for (int k = 0; k < 3; k++) {
+            flat.middle_mm[k] = between(&seed, -50.0, 50.0);
+            point[k] = between(&seed, -200.0, 200.0);
+        }
+        flat_place(&flat, point, place);
+        flat_point(&flat, place, point[flat.axis], back);
+        flat_camera(&flat, &view);
+        for (int k = 0; k < 3; k++) assert_true(fabs(back[k] - point[k]) < 1e-9);
+        for (int c = 0; c < 2; c++) {
+            double clip = (double)view.clip_of_world[12 + c];
+            for (int k = 0; k < 3; k++) clip += (double)view.clip_of_world[4 * k + c] * point[k];
+            const double wanted = (c == 0 ? 1.0 : -1.0) * (2.0 * place[c] / flat.size[c] - 1.0);
+            assert_true(fabs(clip - wanted) < 1e-3 * fmax(1.0, fabs(wanted)));
+        }
+        point[flat.axis == 0 ? 1 : 0] += 1.0; /* to the front, or to the right */
+        flat_place(&flat, point, beside);
+        assert_true(beside[0] < place[0] && beside[1] == place[1]);
+    }
+}
+
 test_main("viewer_camera", cmocka_unit_test(rays_meet_what_is_projected), cmocka_unit_test(matrix_agrees),
           cmocka_unit_test(fit_shows_all), cmocka_unit_test(axes_are_looked_along), cmocka_unit_test(extremes_are_held),
           cmocka_unit_test(nearest_front_is_picked), cmocka_unit_test(voxels_hold_their_points),
-          cmocka_unit_test(slices_are_met), cmocka_unit_test(sheets_lead_back))
+          cmocka_unit_test(slices_are_met), cmocka_unit_test(sheets_lead_back), cmocka_unit_test(panes_lead_back))

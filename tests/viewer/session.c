@@ -16,6 +16,7 @@ static struct lr_view_session full_session(uint64_t *state)
         .scanner = "siemens-mmr",
         .image = "/data/with \"quotes\" and \\.nii.gz",
         .mu = "no",
+        .second = "ct.nii",
         .data = "/dat\xc3\xa4/12.5",
         .grid = {{64, 65, 66}, {1.1, 1.2, 1.3}, {-1e-7, 1.0 / 3.0, 2e9}},
         .has_camera = true,
@@ -41,6 +42,12 @@ static struct lr_view_session full_session(uint64_t *state)
         .recon_subsets = 6,
         .num_ranges = 2,
         .ranges = {{"image", 0.0, 1e-12}, {"difference: %", -5.5, 5.5}},
+        .has_shown = true,
+        .slices = {true, false, true},
+        .hides_lors = true,
+        .panes = 3,
+        .mix = 4,
+        .opacity = 0.375,
         .window = {1280, 800},
     };
     for (int k = 0; k < 3; k++) {
@@ -65,12 +72,14 @@ static const struct {
     MEMBER(primary),        MEMBER(matrix_mode), MEMBER(rays),         MEMBER(samples),         MEMBER(mu_steps),
     MEMBER(without_mu),     MEMBER(has_lor),     MEMBER(lor),          MEMBER(lor_kernel),      MEMBER(has_tof),
     MEMBER(tof_mm),         MEMBER(has_recon),   MEMBER(recon_family), MEMBER(recon_algorithm), MEMBER(recon_elements),
-    MEMBER(recon_subsets),  MEMBER(num_ranges),  MEMBER(window)};
+    MEMBER(recon_subsets),  MEMBER(num_ranges),  MEMBER(window),       MEMBER(has_shown),       MEMBER(slices),
+    MEMBER(hides_lors),     MEMBER(panes),       MEMBER(mix),          MEMBER(opacity)};
 
 static void assert_same(const struct lr_view_session *a, const struct lr_view_session *b)
 {
-    const char *const texts[2][4] = {{a->scanner, a->image, a->mu, a->data}, {b->scanner, b->image, b->mu, b->data}};
-    for (int k = 0; k < 4; k++) {
+    const char *const texts[2][5] = {{a->scanner, a->image, a->mu, a->second, a->data},
+                                     {b->scanner, b->image, b->mu, b->second, b->data}};
+    for (int k = 0; k < 5; k++) {
         assert_int_equal(texts[0][k] == NULL, texts[1][k] == NULL);
         if (texts[0][k] != NULL) assert_string_equal(texts[0][k], texts[1][k]);
     }

@@ -13,7 +13,7 @@ BLOCK = 8
 # of frames a second: that stays below a third of these. A picture of another module exceeds them.
 MEAN, WORST = 0.010, 0.15
 NAMES = ["view-start", "view-voxel", "view-sheet", "view-weights", "view-exact", "view-lor", "view-volume",
-         "view-doctor", "view-direct", "view-event", "view-frames"]
+         "view-doctor", "view-direct", "view-event", "view-frames", "view-panes", "view-compare", "view-small"]
 SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity", "view-listmode", "view-compose"]
 
 

@@ -16,7 +16,7 @@ SIGMA_MM = 100 * 0.149896229 / (2 * math.sqrt(2 * math.log(2)))
 READY = ["open scanner tof.yaml", "wait"]
 GRID = ["--grid", "16,16,8", "--voxel-mm", "1.8"]
 # In a window of 1280 x 800: the choice of kernels and its four lines, the box and slider of time of flight.
-KERNELS, LINES, BOX, SLIDER = (1010, 128), [150 + 17 * k for k in range(4)], (896, 153), (1018, 177)
+KERNELS, LINES, BOX, SLIDER = (1150, 128), [150 + 17 * k for k in range(4)], (896, 153), (1148, 177)
 
 
 class ListmodeTest(ViewTest):
@@ -60,7 +60,7 @@ class Events(ListmodeTest):
     def test_panel(self):
         """The kernel is chosen, time of flight switched on, its place drawn along."""
         found = self.values([*READY, "tool lor", self.LOR, "wait", "frames 3", "click {} {}".format(*KERNELS),
-                             "frames 3", f"click 960 {LINES[2]}", "frames 3", "wait", "print tube.kernel",
+                             "frames 3", f"click 1080 {LINES[2]}", "frames 3", "wait", "print tube.kernel",
                              "click {} {}".format(*BOX), "frames 2", "wait",
                              "drag {} {} {} {}".format(*SLIDER, SLIDER[0] + 40, SLIDER[1]), "frames 2", "wait",
                              "print tube.tof_mm", "print tube.peak_mm", "screenshot panel.png"])
@@ -118,7 +118,7 @@ class Frames(ListmodeTest):
         self.make()
         found = self.values([*READY, "open image f-2.nii", "wait", "expect image.frames 3", "expect image.frame 2",
                              "slice z 3", "colours grey 0 0.5", "set frame 3", "wait", "expect image.frame 3",
-                             "print image.path", "print slices.at_mm", "show scanner off", "camera -60 35 70",
+                             "print image.path", "print slices.at_mm", "panes scene", "show scanner off", "camera -60 35 70",
                              "move 600 400", "print hover.voxel", "print hover.value"])
         self.assertTrue(found["image.path"].endswith("f-3.nii"))
         self.assertEqual(float(found["slices.at_mm"].split(",")[2]), 3.0)
@@ -137,12 +137,12 @@ class Frames(ListmodeTest):
         struct.pack_into("<h", head, 48, 3)
         Path(self.path("v.nii")).write_bytes(bytes(head) + array("f", sum(values, [])).tobytes())
         found = self.values([*READY, "open image v.nii", "wait", "expect image.frames 3", "expect image.frame 1",
-                             "set frame 2", "wait", "print image.path", "show scanner off", "camera -60 35 70",
+                             "set frame 2", "wait", "print image.path", "panes scene", "show scanner off", "camera -60 35 70",
                              "move 590 390", "print hover.voxel", "print hover.value", "save s.yaml"])
         self.assertTrue(found["image.path"].endswith("v.nii:2"))
         i, j, k = map(int, found["hover.voxel"].split(","))
         self.assertEqual(float(found["hover.value"]), values[1][i + 6 * (j + 5 * k)])
-        self.view(["open session s.yaml", "wait", "expect image.frame 2", "drag 40 265 185 265", "wait", "frames 3",
+        self.view(["open session s.yaml", "wait", "expect image.frame 2", "drag 190 270 275 270", "wait", "frames 3",
                    "expect image.frame 3"])
         self.view([*READY, "open image v.nii:4", "wait"], code=3)
 

@@ -55,17 +55,21 @@ class Random(ViewTest):
     def step(self, dice):
         keys = ["escape", "enter", "tab", "backspace", "left", "right", "up", "down", "pageup", "pagedown", "f1"]
         files = ["no such file.yaml", *sorted(os.listdir(self.folder))]
+        hands = ["left", "left", "right", "middle", "shift"]
         turns = 1e6 * dice.random() if dice.randrange(20) == 0 else 20 * dice.random() - 10
         return dice.choices([lambda: "move " + self.place(dice), lambda: "click " + self.place(dice),
-                             lambda: f"drag {self.place(dice)} {self.place(dice)}", lambda: f"scroll {turns:.3f}",
+                             lambda: f"drag {self.place(dice)} {self.place(dice)} " + dice.choice(hands),
+                             lambda: f"scroll {turns:.3f} " + dice.choice(["", "control"]),
                              lambda: "key " + (dice.choice(keys) if dice.randrange(3) else chr(dice.choice([*range(65,
                                                                                                                    91),
                                                                                                             47]))),
                              lambda: 'type "{}"'.format("".join(dice.choices("0123456789.-+e \u00e9\u03b1",
                                                                              k=1 + dice.randrange(6)))),
                              lambda: self.resize(dice), lambda: f'open file "./{dice.choice(files)}"',
-                             lambda: "tool " + dice.choice(["voxel", "lor", "maps", "live", "doctor", "direct"]),],
-                            weights=[16, 30, 12, 8, 12, 6, 6, 7, 3])[0]()
+                             lambda: "tool " + dice.choice(["voxel", "lor", "maps", "live", "doctor", "direct",
+                                                             "measure"]),
+                             lambda: "hand " + dice.choice(["cross", "box", "ellipsoid", "line"]),],
+                            weights=[16, 30, 12, 8, 12, 6, 6, 7, 3, 2])[0]()
 
     def test_random(self):
         seed = int(os.environ.get("LORASTER_TEST_SEED", "1"))

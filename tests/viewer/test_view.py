@@ -159,7 +159,7 @@ class Places(ViewTest):
         self.image("x.nii", [1.0] * (40 * 40 * 10), (40, 40, 10), (1, 1, 2))
         size, wanted = (1280, 800), {}
         left, width, height = 290.0, 1280 - 290 - 400.0, 800 - 30.0
-        steps = [*READY, "open image x.nii", "wait", "show scanner off", "show x off",
+        steps = [*READY, "open image x.nii", "wait", "panes scene", "show scanner off", "show x off",
                  "show y off", "slice z 3", "camera -90 89.9 120", "frames 2"]
         half = 0.2679491924311227  # tan 15 degrees
         for k, (x, y) in enumerate([(0, 0), (10.5, 3.5), (-12.5, 8.5), (4.5, -15.5)]):
@@ -197,7 +197,7 @@ class Places(ViewTest):
 
     def test_drag_on_a_panel_turns_nothing(self):
         """Also when the mouse comes and is pressed within one frame."""
-        pairs, _ = self.view([*READY, "camera 30 10", "move 600 300", "drag 1000 110 1100 110",
+        pairs, _ = self.view([*READY, "camera 30 10", "move 600 300", "drag 1100 110 1200 110",
                               "print camera.turn_deg", "print voxel.rays"])
         self.assertEqual(float(pairs[0][1]), 30.0)
         self.assertGreater(float(pairs[1][1]), 4)
@@ -213,7 +213,7 @@ class Places(ViewTest):
         """A number typed into the panel, after a double click into its field, also where frames take
         longer than a hand does for it."""
         for width, height in ((1280, 800), (4000, 3000)):
-            click = f"click {width - 270} 62"
+            click = f"click {width - 136} 62"
             found = self.values([*READY, f"size {width} {height}", "frames 2", click, "key a", click, click, "type 3.5",
                                  "key enter", "wait", "print voxel.point_mm", "print help"])
             self.assertEqual(float(found["voxel.point_mm"].split(",")[1]), 3.5, found)
@@ -521,7 +521,7 @@ class Sessions(ViewTest):
     def test_a_long_message_is_whole(self):
         """Its second line, which the bar would cut, is drawn: the bar grows upwards."""
         long = "a" * 120 + "/" + "b" * 120 + ".yaml"
-        self.view([*READY, "size 900 500", "frames 2", "screenshot a.png",
+        self.view([*READY, "size 1000 500", "frames 2", "screenshot a.png",
                    f"open file {long}", "wait 1200 anyway", "frames 3", "screenshot b.png"])
         heights = []
         for name in ("a.png", "b.png"):
@@ -611,7 +611,7 @@ class Direct(ViewTest):
                                                       "print hover.voxel", "print hover.value")]
         for place in ("host", "device"):
             pairs, _ = self.view([*ready, f"recon {place}", "recon start 2 3", "wait",
-                                  *(f"print live.{name}" for name in names), "image live", "show scanner off",
+                                  *(f"print live.{name}" for name in names), "panes scene", "image live", "show scanner off",
                                   "show x on", "show y on", "camera -60 35 150", *moves])
             found = {name.split(".")[1]: text for name, text in pairs[:len(names)]}
             self.assertEqual(found["iterations"], "3")
@@ -660,6 +660,20 @@ class Documents(ViewTest):
             self.assertRegex(text, rf"[`]{name}[ `]", f"step {name}")
         for name in values:
             self.assertIn(f"`{name}`", text, f"value {name}")
+
+    def test_each_control_has_a_tooltip(self):
+        """A hint follows each button, field, check and line of a list before the next one."""
+        kinds = "button|strip|check|slide|slide_real|choose|radio|item|reals|integers|write|histogram"
+        found = 0
+        for path in [*(self.source_root / "src/viewer/tools").glob("*.c"), self.source_root / "src/viewer/view.c"]:
+            last = None
+            for kind, line in ((match[1], match[0]) for match in
+                               re.finditer(rf"\bui_({kinds}|hint)\(.*", path.read_text())):
+                self.assertFalse(last is not None and kind != "hint", f"{path.name}: no tooltip: {last}")
+                last = None if kind == "hint" else line
+                found += kind != "hint"
+            self.assertIsNone(last, f"{path.name}: no tooltip: {last}")
+        self.assertGreater(found, 80)
 
     def test_gallery(self):
         text = self.read("docs/guide/gallery.md")

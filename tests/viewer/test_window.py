@@ -9,9 +9,13 @@ import subprocess
 import threading
 import time
 
+import numpy as np
+
 from eye import Eye, value_at
+from panes import Panes
 from steps import HANG_S, SHEET, ViewTest, main, read_nifti
 
+RECENT = (345, 524)  # the first line of recent files on the start screen
 XVFB_STOP_S = 10.0 # before it is killed
 
 
@@ -298,6 +302,105 @@ class Window(ViewTest):
         self.assertGreater(len(touched), 4, pairs)
         self.close(viewer)
 
+    def test_panes(self):
+        """A press in each pane puts the cross-hair on that voxel, which the other panes and the file have there too; the
+        wheel, the right button and Shift do what they are known for."""
+        random.seed(11)
+        size, voxel_mm = (20, 16, 12), (1.5, 2.0, 1.3)
+        path = self.image("x.nii", [random.random() for _ in range(20 * 16 * 12)], size, voxel_mm)
+        asked = [*Panes.ASKED, "cross.voxel", "cross.value", "hover.voxel", "hover.value", "window.low", "window.high",
+                 "panes", "mouse", "frames"]
+        viewer = self.open(*asked, before=[f"open image {path}", "wait", "colours grey 0 1"])
+        image, cross = read_nifti(path), [10, 8, 6]
+        panes = Panes(viewer.values, image)
+        for axis, voxel in (("z", (3, 4, 0)), ("y", (15, 0, 9)), ("x", (0, 11, 2))):
+            cross = [cross[k] if "xyz"[k] == axis else voxel[k] for k in range(3)]
+            viewer.hover(*panes.pixel(axis, cross))
+            viewer.xdotool("click", 1)
+            viewer.until("cross.voxel", lambda text: text == ",".join(map(str, cross)))
+            viewer.until("cross.value", lambda text: float(text) == value_at(image, cross))
+            for pane in "xyz":
+                viewer.hover(*panes.pixel(pane, cross))
+                viewer.until("hover.voxel", lambda text: text == ",".join(map(str, cross)))
+                viewer.until("hover.value", lambda text: float(text) == value_at(image, cross))
+        x, y = panes.pixel("z", (10, 8, 6))
+        viewer.hover(x, y)
+        viewer.xdotool("click", 4, "click", 4)
+        viewer.until("cross.voxel", lambda text: text == f"{cross[0]},{cross[1]},{cross[2] + 2}")
+
+        # 100 pixels to the right double the width, 50 upwards raise the level by a quarter of it.
+        for held, button in (([], 3), (["shift"], 1)):
+            low, high = float(viewer.values["window.low"]), float(viewer.values["window.high"])
+            viewer.hover(x, y)
+            viewer.xdotool("windowfocus", viewer.window, *(["keydown", *held] if held else []), "mousedown", button)
+            viewer.move(x + 30, y - 20)
+            viewer.move(x + 100, y - 50)
+            level, half = 0.5 * (low + high) + 0.25 * (high - low), high - low
+            viewer.until("window.low", lambda text: abs(float(text) - (level - half)) < 1e-9)
+            viewer.until("window.high", lambda text: abs(float(text) - (level + half)) < 1e-9)
+            viewer.xdotool("mouseup", button, *(["keyup", *held] if held else []))
+        viewer.hover(x, y)
+        pixel_mm = float(viewer.values["panes.pixel_mm"])
+        viewer.xdotool("keydown", "ctrl", "click", 4, "keyup", "ctrl")
+        viewer.until("panes.pixel_mm", lambda text: abs(float(text) * 1.1 - pixel_mm) < 1e-9)
+        viewer.key("t")
+        viewer.until("panes", lambda text: text == "transaxial")
+        viewer.key("t")
+        viewer.until("panes", lambda text: text == "four")
+        self.close(viewer)
+
+    def choose(self, viewer, x, y, number):
+        """An entry of the list that opens below a field."""
+        self.press(viewer, x, y)
+        self.press(viewer, x, y + 24 + 17 * number)
+
+    def test_regions_fusion_and_folding(self):
+        """By the panels' own fields: an ellipsoid drawn with the mouse has NumPy's mean, two images are fused, and at 800 x
+        600 one panel folds while the other unfolds."""
+        random.seed(5)
+        size = (20, 16, 12)
+        first, second = (self.image(name, [random.random() for _ in range(20 * 16 * 12)], size, (1.5, 2.0, 1.3))
+                         for name in ("x.nii", "y.nii"))
+        asked = [*Panes.ASKED, "region.mean", "region.voxels", "region.middle_mm", "region.half_mm", "hover.value",
+                 "hover.second", "folded.study", "folded.tools", "mouse", "frames"]
+        viewer = self.open(*asked, before=[f"open image {first}", f"open second {second}", "wait", "combine none"])
+        images = [read_nifti(path) for path in (first, second)]
+        panes = Panes(viewer.values, images[0])
+        self.press(viewer, 1241, 38)
+        self.choose(viewer, 1150, 62, 1)
+        viewer.move(*panes.pixel("z", (10, 8, 6)))
+        viewer.xdotool("mousedown", 1)
+        viewer.move(*panes.pixel("z", (8, 9, 6)))
+        viewer.move(*panes.pixel("z", (6, 11, 6)))
+        viewer.xdotool("mouseup", 1)
+        viewer.until("region.voxels", lambda text: int(text) > 50)
+        viewer.hover(1000, 700)
+        middle, half = (np.array(viewer.values[f"region.{name}"].split(","), float) for name in ("middle_mm", "half_mm"))
+        values = np.array(images[0][3], float).reshape(size[::-1])
+        axes = [images[0][2][k] + images[0][1][k] * np.arange(size[k]) for k in (2, 1, 0)]
+        z, y, x = np.meshgrid(*axes, indexing="ij")
+        inside = sum(((a - m) / h) ** 2 for a, m, h in zip((x, y, z), middle, half)) <= 1
+        self.assertEqual(int(viewer.values["region.voxels"]), inside.sum())
+        self.assertAlmostEqual(float(viewer.values["region.mean"]), values[inside].mean(), delta=1e-9)
+
+        self.assertEqual(viewer.values["hover.second"], "nan")
+        self.choose(viewer, 190, 512, 1)
+        viewer.hover(*panes.pixel("y", (4, 8, 9)))
+        viewer.until("hover.second", lambda text: float(text) == value_at(images[1], (4, 8, 9)))
+        viewer.until("hover.value", lambda text: float(text) == value_at(images[0], (4, 8, 9)))
+
+        viewer.xdotool("windowsize", viewer.window, 800, 600)
+        viewer.until("folded.study", lambda text: text == "1")
+        self.press(viewer, 12, 200)
+        viewer.until("folded.study", lambda text: text == "0")
+        viewer.until("folded.tools", lambda text: text == "1")
+        self.press(viewer, 788, 200)
+        viewer.until("folded.tools", lambda text: text == "0")
+        self.press(viewer, 788, 10)
+        viewer.until("folded.tools", lambda text: text == "1")
+        viewer.until("panes.transaxial", lambda text: float(text.split(",")[2]) > 370)
+        self.close(viewer)
+
     def test_value_on_slices(self):
         """Value, voxel and place under the mouse are the image file's, by a line of sight and a
         reader of our own, and the screen is as light there; a click chooses that voxel."""
@@ -306,7 +409,7 @@ class Window(ViewTest):
         path = self.image("x.nii", [random.random() for _ in range(20 * 16 * 12)], size, voxel_mm)
         camera = (-60.0, 35.0, 110.0)
         viewer = self.open("hover.slice", "hover.voxel", "hover.value", "hover.mm", "voxel.point_mm", "mouse", "frames",
-                           before=[f"open image {path}", "wait", "show scanner off", "show lors off",
+                           before=[f"open image {path}", "wait", "panes scene", "show scanner off", "show lors off",
                                    *(f"slice {axis} {mm}" for axis, mm in at.items()),
                                    "camera {} {} {}".format(*camera), "colours grey 0 1"])
         image, eye, hits, grey = read_nifti(path), Eye(*camera), dict.fromkeys("xyz", 0), []
@@ -355,6 +458,25 @@ class Window(ViewTest):
         viewer.until("open.folder", lambda text: text == "none")
         self.close(viewer)
 
+    def test_recent_files(self):
+        """What was opened in a window is on the next one's start screen, and a click opens it again."""
+        self.screen.env["LORASTER_CACHE"] = str(self.folder / "notes")
+        self.image("x.nii")
+        viewer = self.start("--scanner", self.scanner, "--image", self.path("x.nii"))
+        notes = self.folder / "notes" / "recent.txt"
+        while not (notes.exists() and "x.nii" in notes.read_text()):
+            self.assertIsNone(viewer.process.poll(), viewer.said)
+            time.sleep(0.1)
+        self.close(viewer)
+        self.assertEqual([os.path.basename(line) for line in notes.read_text().splitlines()],
+                         ["x.nii", os.path.basename(self.scanner)])
+        script = self.write("start.txt", "screenshot start.png\nstay start open.recent image.path\n")
+        viewer = self.start("--script", script)
+        viewer.until("open.recent", lambda text: text.endswith("/x.nii"))
+        self.press(viewer, *RECENT)
+        viewer.until("image.path", lambda text: text.endswith("/x.nii"))
+        self.close(viewer)
+
     def test_no_opengl(self):
         """A screen without a driver: the sentence says what to install."""
         bare = Screen((640, 480), "-extension", "GLX")
@@ -366,7 +488,7 @@ class Window(ViewTest):
     def test_typing(self):
         """A click into the second field of the point, a number, Enter."""
         viewer = self.open("voxel.point_mm", "help", "camera.height_deg", "mouse", "frames")
-        viewer.hover(1010, 62)
+        viewer.hover(1144, 62)
         viewer.xdotool("click", 1)
         viewer.key("ctrl+a")
         viewer.xdotool("windowfocus", viewer.window, "type", "--delay", "60", "4.5")

@@ -19,8 +19,10 @@
 #define SESSION_KEY "view_session"
 enum { SESSION_VERSION = 1 };
 
-const char *const lr_session_modes[] = {"scene", "voxel", "lor", "sensitivity", "recon", "direct", NULL};
+const char *const lr_session_modes[] = {"scene", "voxel", "lor", "sensitivity", "recon", "direct", "measure", NULL};
 const char *const lr_session_kernels[] = {"lor", "tube", "line", "exact", NULL};
+const char *const lr_session_panes[] = {"four", "sagittal", "coronal", "transaxial", "scene", NULL};
+const char *const lr_session_mixes[] = {"none", "fused", "difference", "ratio", "checkerboard", NULL};
 static const char *const families[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const algorithms[] = {"osem", "ramla", NULL};
 static const char *const elements[] = {"tube", "line", "exact", NULL};
@@ -34,6 +36,7 @@ void lr_view_session_finish(struct lr_view_session *session)
     free(session->scanner);
     free(session->image);
     free(session->mu);
+    free(session->second);
     free(session->data);
     *session = (struct lr_view_session){0};
 }
@@ -78,12 +81,14 @@ static lr_status check(const struct lr_view_session *session, const lr_log *log)
     LR_TRY(check_text("scanner", session->scanner, log));
     LR_TRY(check_text("image", session->image, log));
     LR_TRY(check_text("mu-map", session->mu, log));
+    LR_TRY(check_text("second image", session->second, log));
     LR_TRY(check_text("data", session->data, log));
     if (session->grid.size[0] > 0) LR_TRY(lr_grid_check(&session->grid, log));
     bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) && all_finite(session->up, 3) &&
                 all_finite(session->slices_mm, 3) && all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
                 session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 && session->samples >= 0 &&
-                session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0;
+                session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0 &&
+                session->opacity >= 0 && session->opacity <= 1;
     for (int k = 0; k < 6; k++) good = good && session->lor[k] >= 0;
     if (!(good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
           session->window[1] >= 0))
@@ -133,6 +138,7 @@ lr_status lr_view_session_write(const char *path, const struct lr_view_session *
     put_path(&output, "scanner", session->scanner);
     put_path(&output, "image", session->image);
     put_path(&output, "mu", session->mu);
+    put_path(&output, "second", session->second);
     put_path(&output, "data", session->data);
     if (grid->size[0] != 0) {
         lr_yaml_put(&output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1], grid->size[2]);
@@ -185,6 +191,8 @@ lr_status lr_view_session_write(const char *path, const struct lr_view_session *
         put_vector(&output, "  slices_mm", session->slices_mm);
         lr_yaml_put(&output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
                     showings[!session->hides_crystals], showings[!session->hides_lors]);
+        lr_yaml_put(&output, "  panes: %s\n  combined: %s\n  opacity: %s\n", lr_session_panes[session->panes],
+                    lr_session_mixes[session->mix], lr_yaml_number(low, session->opacity));
     }
     if (session->window[0] > 0) lr_yaml_put(&output, "window: [%d, %d]\n", session->window[0], session->window[1]);
     lr_c_locale_leave(locale);
@@ -386,9 +394,11 @@ static lr_status read_ranges(const struct lr_yaml *yaml, const struct lr_yaml_en
 static lr_status read_shown(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                             struct lr_view_session *session)
 {
-    char *image = NULL, *words[3] = {NULL, NULL, NULL};
+    enum { WORDS = 5 };
+    static const char *const *const choices[WORDS] = {showings, showings, showings, lr_session_panes, lr_session_mixes};
+    char *image = NULL, *words[WORDS] = {NULL};
     double slices[3] = {0};
-    struct fy_node *image_at = NULL, *slices_at = NULL, *words_at[3] = {NULL, NULL, NULL};
+    struct fy_node *image_at = NULL, *slices_at = NULL, *opacity_at = NULL, *words_at[WORDS] = {NULL};
     const struct lr_yaml_field fields[] = {
         {"image", NULL, LR_YAML_TEXT, false, &image, &image_at},
         {"slices", NULL, LR_YAML_VECTOR, true, slices, &slices_at},
@@ -396,13 +406,18 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct lr_yaml_ent
         {"volume", NULL, LR_YAML_TEXT, false, &words[0], &words_at[0]},
         {"crystals", NULL, LR_YAML_TEXT, false, &words[1], &words_at[1]},
         {"lors", NULL, LR_YAML_TEXT, false, &words[2], &words_at[2]},
+        {"panes", NULL, LR_YAML_TEXT, false, &words[3], &words_at[3]},
+        {"combined", NULL, LR_YAML_TEXT, false, &words[4], &words_at[4]},
+        {"opacity", NULL, LR_YAML_NUMBER, false, &session->opacity, &opacity_at},
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "what is shown"};
-    int shown[3] = {0, 1, 1}, wholes[3] = {0};
+    int shown[WORDS] = {0, 1, 1, 0, 0}, wholes[3] = {0};
     if (entry->key == NULL) return LR_OK;
     session->has_shown = true;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    for (int k = 0; k < 3 && status == LR_OK; k++) status = take_word(yaml, &fields[3 + k], showings, &shown[k]);
+    for (int k = 0; k < WORDS && status == LR_OK; k++) status = take_word(yaml, &fields[3 + k], choices[k], &shown[k]);
+    if (status == LR_OK && !(session->opacity >= 0 && session->opacity <= 1))
+        status = lr_yaml_error(yaml, opacity_at, "'opacity' must be from 0 to 1");
     if (status == LR_OK) status = take_wholes(yaml, &fields[1], 0, wholes);
     if (status == LR_OK && image != NULL && strlen(image) >= LR_SESSION_NAME)
         status = lr_yaml_error(yaml, image_at, "'image' must have at most %d bytes", LR_SESSION_NAME - 1);
@@ -411,8 +426,10 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct lr_yaml_ent
     session->has_volume = shown[0];
     session->hides_crystals = !shown[1];
     session->hides_lors = !shown[2];
+    session->panes = shown[3];
+    session->mix = shown[4];
     free(image);
-    for (int k = 0; k < 3; k++) free(words[k]);
+    for (int k = 0; k < WORDS; k++) free(words[k]);
     return status;
 }
 
@@ -437,6 +454,7 @@ static lr_status read_document(const struct lr_yaml *yaml, struct lr_view_sessio
         {"ranges", NULL, LR_YAML_NODE, false, &ranges.value, &ranges.key},
         {"shown", NULL, LR_YAML_NODE, false, &shown.value, &shown.key},
         {"window", NULL, LR_YAML_COUNT_PAIR, false, session->window, NULL},
+        {"second", NULL, LR_YAML_TEXT, false, &session->second, NULL},
     };
     struct fy_node *root = fy_document_root(yaml->document);
     const struct lr_yaml_mapping mapping = {root, root, "a session"};

@@ -16,11 +16,15 @@ enum lr_session_mode {
     LR_SESSION_LOR,
     LR_SESSION_SENSITIVITY,
     LR_SESSION_RECON,
-    LR_SESSION_DIRECT
+    LR_SESSION_DIRECT,
+    LR_SESSION_MEASURE
 };
 
 /* Names in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
+
+/* What the middle of the window shows, and how two images are combined; NULL at the end. */
+extern const char *const lr_session_panes[], *const lr_session_mixes[];
 
 /* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, then the kernels of list mode. */
 extern const char *const lr_session_kernels[];
@@ -34,8 +38,8 @@ struct lr_session_range {
 /* The state of the viewer. A field that is zero or NULL was not chosen by the user. If a has_ field is true, the fields
  * that belong to it were chosen, even if they are zero. */
 struct lr_view_session {
-    char *scanner, *image, *mu, *data; /* owned: preset name or path */
-    lr_grid grid;                      /* size 0 = none */
+    char *scanner, *image, *mu, *second, *data; /* owned: preset name or path */
+    lr_grid grid;                               /* size 0 = none */
     bool has_camera;
     double eye_mm[3], target_mm[3], up[3];
     double view_angle_deg; /* 0 = orthographic */
@@ -62,7 +66,10 @@ struct lr_view_session {
     bool slices[3];                    /* slices across x, y, z */
     double slices_mm[3];
     bool has_volume, hides_crystals, hides_lors;
-    int window[2]; /* width and height in pixels */
+    int panes;      /* index in lr_session_panes */
+    int mix;        /* index in lr_session_mixes: how the second image is combined */
+    double opacity; /* of the second image, 0 .. 1 */
+    int window[2];  /* width and height in pixels */
 };
 
 /* Frees what the session owns. A struct of zeros is allowed. */

@@ -98,6 +98,38 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
     return true;
 }
 
+/* --- panes --- */
+
+const int flat_axes[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+
+void flat_camera(const struct flat_view *flat, struct camera_view *view)
+{
+    *view = (struct camera_view){.clip_of_world = {[15] = 1.0f}};
+    for (int k = 0; k < 2; k++) {
+        const int axis = flat_axes[flat->axis][k];
+        const double scale = (k == 0 ? -2.0 : 2.0) / (flat->pixel_mm * flat->size[k]);
+        view->clip_of_world[4 * axis + k] = (float)scale;
+        view->clip_of_world[12 + k] = (float)(-scale * flat->middle_mm[axis]);
+    }
+}
+
+void flat_point(const struct flat_view *flat, const double place[2], double depth_mm, double point_mm[3])
+{
+    point_mm[flat->axis] = depth_mm;
+    for (int k = 0; k < 2; k++) {
+        const int axis = flat_axes[flat->axis][k];
+        point_mm[axis] = flat->middle_mm[axis] + (0.5 * flat->size[k] - place[k]) * flat->pixel_mm;
+    }
+}
+
+void flat_place(const struct flat_view *flat, const double point_mm[3], double place[2])
+{
+    for (int k = 0; k < 2; k++) {
+        const int axis = flat_axes[flat->axis][k];
+        place[k] = 0.5 * flat->size[k] - (point_mm[axis] - flat->middle_mm[axis]) / flat->pixel_mm;
+    }
+}
+
 /* --- rays --- */
 
 struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ray)

@@ -44,6 +44,27 @@ void camera_ray(const struct camera_view *view, const double place[2], double di
 /* Projects a point into the picture, 0 .. 1 from its left and top. Returns false if the point is behind the eye. */
 bool camera_project(const struct camera_view *view, const double point_mm[3], double place[2]);
 
+/* --- panes --- */
+
+/* A slice seen without perspective, as radiologists see it: transaxial ones from the feet, coronal ones from the front,
+ * with the right of a patient who lies head first on the back at the picture's left; sagittal ones with the front at
+ * the left. Places are in pixels from the pane's upper left corner. */
+struct flat_view {
+    int axis;            /* the slice is across this axis */
+    double middle_mm[3]; /* the point in the middle of the pane */
+    double pixel_mm;
+    double size[2]; /* pixels */
+};
+
+extern const int flat_axes[3][2]; /* for each axis of flat_view: the axes that grow to the left and upwards */
+
+/* The matrix for the shaders. The other fields of a camera's view are zero. */
+void flat_camera(const struct flat_view *flat, struct camera_view *view);
+
+/* The point at a place, in the plane at `depth_mm`; the place at which a point is seen. */
+void flat_point(const struct flat_view *flat, const double place[2], double depth_mm, double point_mm[3]);
+void flat_place(const struct flat_view *flat, const double point_mm[3], double place[2]);
+
 /* --- rays --- */
 
 struct pick_ray {

@@ -40,13 +40,14 @@ struct draw *draw_create(struct gl_context *ctx)
         draw->programs[k] = gl_program_start(ctx, &programs[k]);
         good = draw->programs[k] != NULL;
     }
-    for (int k = 0; k < DRAW_NUM_MAPS && good; k++) {
+    for (int k = 0; k <= DRAW_NUM_MAPS && good; k++) {
         uint8_t texels[256][4];
         draw->maps[k] = gl_texture_create(
             ctx, &(struct gl_texture_params){
                      .label = "colour map", .format = GL_RGBA8, .width = 256, .height = 1, .linear = true});
         for (int n = 0; n < 256; n++) {
-            const lr_colour colour = lr_colour_of((lr_colour_map)k, n / 255.0);
+            const double t = n / 255.0;
+            const lr_colour colour = k < DRAW_NUM_MAPS ? lr_colour_of((lr_colour_map)k, t) : draw_tube_colour(t);
             memcpy(texels[n], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
         }
         good = draw->maps[k] != NULL && gl_texture_upload(draw->maps[k], NULL, texels) == LR_OK;
@@ -76,6 +77,7 @@ static void forget_image(struct draw *draw, enum draw_image which)
     draw->coming[which] = (struct draw_coming){0};
     draw->images[which] = NULL;
     draw->is_lent[which] = false;
+    draw->changes[which]++;
 }
 
 void draw_destroy(struct draw *draw)
@@ -83,7 +85,7 @@ void draw_destroy(struct draw *draw)
     if (draw == NULL) return;
     forget_scanner(draw);
     for (int k = 0; k < DRAW_NUM_PROGRAMS; k++) gl_program_destroy(draw->programs[k]);
-    for (int k = 0; k < DRAW_NUM_MAPS; k++) gl_texture_destroy(draw->maps[k]);
+    for (int k = 0; k <= DRAW_NUM_MAPS; k++) gl_texture_destroy(draw->maps[k]);
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) forget_image(draw, (enum draw_image)k);
     for (int k = 0; k < DRAW_NUM_LINES; k++) gl_buffer_destroy(draw->lines[k]);
     gl_texture_destroy(draw->empty);
@@ -164,8 +166,8 @@ lr_status draw_set_crystal_values(struct draw *draw, const float *values, double
 
 static struct gl_texture *make_texture(struct draw *draw, enum draw_image which, const lr_grid *grid)
 {
-    static const char *const labels[] = {"image",          "mu-map", "tube",       "sensitivity",
-                                         "reconstruction", "kernel", "histo-image"};
+    static const char *const labels[] = {"image",          "mu-map", "tube",        "sensitivity",
+                                         "reconstruction", "kernel", "histo-image", "second image"};
     return gl_texture_create(draw->ctx, &(struct gl_texture_params){.label = labels[which],
                                                                     .target = GL_TEXTURE_3D,
                                                                     .format = GL_R32F,
@@ -192,6 +194,7 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
         if (draw->images[which] == NULL) return LR_FAILED;
     }
 
+    draw->changes[which]++;
     draw->highest[which] = 0.0f;
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++)
         draw->highest[which] = fmaxf(draw->highest[which], image->values[v]);
@@ -213,6 +216,7 @@ static lr_status upload_piece(struct draw *draw, enum draw_image which)
     coming->num_slices += count;
     if (coming->num_slices == size[2]) {
         draw->images[which] = coming->texture;
+        draw->changes[which]++;
         *coming = (struct draw_coming){0};
     }
     return LR_OK;
@@ -268,6 +272,12 @@ double draw_get_voxel(const struct draw *draw, enum draw_image which, const int 
     for (int k = 0; texture != NULL && k < 3; k++)
         if (voxel[k] < 0 || voxel[k] >= draw->grids[which].size[k]) return NAN;
     return texture != NULL && gl_texture_read(texture, &box, &value) == LR_OK ? (double)value : NAN;
+}
+
+lr_colour draw_tube_colour(double t)
+{
+    const double light = 0.4 + 0.6 * fmin(fmax(t, 0.0), 1.0);
+    return (lr_colour){(uint8_t)(255.0 * light), (uint8_t)(64.0 * light), (uint8_t)(200.0 * light)};
 }
 
 /* --- pictures of panels --- */
@@ -366,6 +376,8 @@ struct view_uniforms {
     float clip_of_world[16], eye[4], low_mm[4], high_mm[4], overlay[4];
     int32_t shown[4];
     float steps[4];
+    float other_low_mm[4], other_high_mm[4], region_mm[4], region_half_mm[4], mixing[4];
+    int32_t style[4];
 };
 
 /* Length of a step along a ray of the volume, in voxels. */
@@ -412,31 +424,92 @@ static const struct gl_texture *image_or_empty(const struct draw *draw, enum dra
     return draw->images[which] != NULL ? draw->images[which] : draw->empty;
 }
 
-lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params)
+void draw_clear(struct gl_target *target, uint32_t ground)
 {
-    const struct gl_clear panels = {.colours = {{.f = {0.09f, 0.10f, 0.12f, 1.0f}}}};
+    struct gl_clear clear = {.depth = 1.0f};
+    for (int k = 0; k < 4; k++) clear.colours[0].f[k] = (float)(ground >> (24 - 8 * k) & 255) / 255.0f;
+    gl_target_clear(target, &clear);
+}
+
+/* The box of an image, to its outer faces. */
+static void find_box(const lr_grid *grid, float low_mm[3], float high_mm[3])
+{
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        low_mm[k] = (float)low;
+        high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
+    }
+}
+
+/* Clears the viewport and gives what all passes of a picture share. */
+static struct frame begin_frame(struct draw *draw, struct gl_target *target, const struct draw_params *params)
+{
     struct gl_clear clear = {.colours = {{.f = {0.055f, 0.06f, 0.075f, 1.0f}}}, .depth = 1.0f};
     const struct draw_slices *slices = &params->slices;
-    const lr_grid *grid = &draw->grids[slices->image];
-    const bool has_image = draw->images[slices->image] != NULL;
+    const struct draw_region *region = &slices->region;
     struct frame frame = {.target = target, .uniforms.shown = {[3] = params->hovered_module}};
     struct view_uniforms *uniforms = &frame.uniforms;
     memcpy(uniforms->clip_of_world, params->view->clip_of_world, sizeof(uniforms->clip_of_world));
     memcpy(uniforms->eye, params->view->eye_mm, sizeof(params->view->eye_mm));
+    find_box(&draw->grids[slices->image], uniforms->low_mm, uniforms->high_mm);
+    find_box(&draw->grids[slices->second], uniforms->other_low_mm, uniforms->other_high_mm);
     for (int k = 0; k < 3; k++) {
-        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
-        uniforms->low_mm[k] = (float)low;
-        uniforms->high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
         uniforms->overlay[1 + k] = (float)slices->at_mm[k];
+        uniforms->region_mm[k] = (float)region->middle_mm[k];
+        uniforms->region_half_mm[k] = (float)region->half_mm[k];
     }
     uniforms->low_mm[3] = (float)slices->low;
     uniforms->high_mm[3] = (float)slices->high;
-    uniforms->overlay[0] =
-        draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE ? (float)slices->overlay_high : 0.0f;
+    uniforms->overlay[0] = draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE && !params->hides_lors
+                               ? (float)slices->overlay_high
+                               : 0.0f;
+    uniforms->other_low_mm[3] = (float)slices->second_range[0];
+    uniforms->other_high_mm[3] = (float)slices->second_range[1];
+    uniforms->region_mm[3] = (float)region->range[0];
+    uniforms->region_half_mm[3] = (float)region->range[1];
+    uniforms->mixing[0] = (float)slices->opacity;
+    uniforms->mixing[1] = (float)slices->field_mm;
+    uniforms->style[0] = draw->images[slices->second] != NULL ? (int32_t)slices->mix : 0;
+    uniforms->style[1] = slices->is_smooth;
+    uniforms->style[3] = (int32_t)region->shape;
     memcpy(frame.viewport, params->viewport, sizeof(frame.viewport));
     memcpy(clear.rect, params->viewport, sizeof(clear.rect));
-    gl_target_clear(target, &panels);
     gl_target_clear(target, &clear);
+    return frame;
+}
+
+static lr_status draw_slice(struct draw *draw, struct frame *frame, const struct draw_slices *slices, int axis)
+{
+    const bool diverges = slices->mix == DRAW_MIX_DIFFERENCE || slices->mix == DRAW_MIX_RATIO;
+    struct gl_pass pass = {
+        .label = "slice",
+        .program = draw->programs[DRAW_SLICE],
+        .textures = {draw->maps[slices->colours], image_or_empty(draw, slices->image), image_or_empty(draw, DRAW_TUBE),
+                     draw->maps[DRAW_NUM_MAPS], image_or_empty(draw, slices->second),
+                     draw->maps[diverges ? LR_COLOURS_DIVERGING : slices->second_colours]},
+        .depth_test = true,
+        .primitive = GL_TRIANGLE_STRIP,
+        .vertices = 4,
+    };
+    frame->uniforms.shown[0] = axis;
+    return run_pass(draw, frame, &pass);
+}
+
+lr_status draw_pane(struct draw *draw, struct gl_target *target, const struct draw_params *params, int axis)
+{
+    struct frame frame = begin_frame(draw, target, params);
+    frame.uniforms.style[2] = params->slices.is_projected;
+    if (draw->images[params->slices.image] != NULL) LR_TRY(draw_slice(draw, &frame, &params->slices, axis));
+    return params->hides_lors ? LR_OK : draw_group(draw, &frame, DRAW_LOR);
+}
+
+lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params)
+{
+    const struct draw_slices *slices = &params->slices;
+    const lr_grid *grid = &draw->grids[slices->image];
+    const bool has_image = draw->images[slices->image] != NULL;
+    struct frame frame = begin_frame(draw, target, params);
+    struct view_uniforms *uniforms = &frame.uniforms;
     if (draw->num_modules > 0 && !params->hides_scanner) {
         struct gl_pass pass = {
             .label = "crystals",
@@ -457,19 +530,8 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
         pass.vertices = 24;
         LR_TRY(run_pass(draw, &frame, &pass));
     }
-    for (int axis = 0; axis < 3; axis++) {
-        struct gl_pass pass = {
-            .label = "slice",
-            .program = draw->programs[DRAW_SLICE],
-            .textures = {draw->maps[slices->colours], image_or_empty(draw, slices->image),
-                         image_or_empty(draw, DRAW_TUBE), draw->maps[LR_COLOURS_PERCEPTUAL]},
-            .depth_test = true,
-            .primitive = GL_TRIANGLE_STRIP,
-            .vertices = 4,
-        };
-        uniforms->shown[0] = axis;
-        if (slices->is_shown[axis] && has_image) LR_TRY(run_pass(draw, &frame, &pass));
-    }
+    for (int axis = 0; axis < 3; axis++)
+        if (slices->is_shown[axis] && has_image) LR_TRY(draw_slice(draw, &frame, slices, axis));
     for (int k = 0; k < DRAW_LOR; k++)
         if (k != DRAW_LORS || !params->hides_lors) LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
     if (params->has_volume && has_image) {

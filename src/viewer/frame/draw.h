@@ -22,6 +22,7 @@ enum draw_image {
     DRAW_LIVE,
     DRAW_KERNEL,
     DRAW_HISTO,
+    DRAW_SECOND, /* an image file opened beside the first one */
     DRAW_NUM_IMAGES
 };
 
@@ -34,13 +35,14 @@ enum { DRAW_NUM_MAPS = 4 };
 
 struct draw {
     struct gl_texture *images[DRAW_NUM_IMAGES]; /* [z][y][x]; NULL = none, or not complete yet */
+    int64_t changes[DRAW_NUM_IMAGES];           /* grows whenever the image's values change */
     double crystals_largest; /* the quantity that the largest crystal value represents; 0 = crystals have no values */
 
     /* the members below are private */
     struct gl_context *ctx;
     struct gl_program *programs[DRAW_NUM_PROGRAMS];
-    struct gl_texture *maps[DRAW_NUM_MAPS]; /* indexed by lr_colour_map; 256 x 1 */
-    struct gl_texture *empty;               /* 1 x 1 x 1, used if there is no image */
+    struct gl_texture *maps[DRAW_NUM_MAPS + 1]; /* indexed by lr_colour_map, then that of the tube; 256 x 1 */
+    struct gl_texture *empty;                   /* 1 x 1 x 1, used if there is no image */
     int num_modules, num_crystals;
     struct gl_buffer *modules, *colours, *values;
     bool is_lent[DRAW_NUM_IMAGES];
@@ -91,6 +93,9 @@ const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which);
 /* The value of a voxel that the slices show; waits for the device. NaN if there is no image or no such voxel. */
 double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3]);
 
+/* The colour of the tube overlay: 0 <= t <= 1 of its largest value. No other colour map has its hue. */
+lr_colour draw_tube_colour(double t);
+
 struct draw_line {
     float from[3], to[3];
     uint32_t colour; /* 0xRRGGBBAA */
@@ -110,13 +115,35 @@ lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double si
 
 /* --- drawing --- */
 
+/* How slices combine two images. Differences are in colours from minus to plus the width of the first image's window,
+ * ratios from 1/2 to 2. */
+enum draw_mix { DRAW_MIX_NONE = 0, DRAW_MIX_FUSED, DRAW_MIX_DIFFERENCE, DRAW_MIX_RATIO, DRAW_MIX_CHECKERED };
+
+enum draw_shape { DRAW_NO_REGION = 0, DRAW_BOX, DRAW_ELLIPSOID, DRAW_EVERYWHERE };
+
+/* A region of interest: the voxels whose centre is within the shape, and whose value is within the range. */
+struct draw_region {
+    enum draw_shape shape;
+    double middle_mm[3], half_mm[3];
+    double range[2]; /* least and largest value, both inside */
+};
+
 struct draw_slices {
-    bool is_shown[3]; /* slices across x, y, z */
+    bool is_shown[3]; /* slices across x, y, z; panes show them all */
     double at_mm[3];
     enum draw_image image;
     double low, high;
     lr_colour_map colours;
     double overlay_high; /* largest value of the tube overlay; 0 = no overlay */
+    bool is_smooth;      /* interpolates between voxels */
+    bool is_projected;   /* panes show the largest value along their axis */
+    enum draw_mix mix;
+    enum draw_image second; /* the image that is combined with `image` */
+    double second_range[2]; /* lowest and highest value shown */
+    lr_colour_map second_colours;
+    double opacity;  /* opacity of the second image when fused, 0 .. 1 */
+    double field_mm; /* side of a checkerboard's fields */
+    struct draw_region region;
 };
 
 struct draw_params {
@@ -128,8 +155,14 @@ struct draw_params {
     bool has_volume; /* show slices.image as a volume up to slices.high, and the density field if there is a mu-map */
 };
 
-/* Clears the target and draws the scene. */
+/* Clears the target. ground: the colour below panels, 0xRRGGBBAA. */
+void draw_clear(struct gl_target *target, uint32_t ground);
+
+/* Clears the viewport and draws the scene. */
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);
+
+/* Clears the viewport and draws the slice across `axis`, as seen by params->view. */
+lr_status draw_pane(struct draw *draw, struct gl_target *target, const struct draw_params *params, int axis);
 
 /* --- pictures beside the scene --- */
 

@@ -43,6 +43,74 @@ struct ui_tip {
     ImVec2 large[2], small[2]; // upper left and lower right corners
 };
 
+// --- colours ---
+
+static bool is_light;
+static const float grounds[2][3] = {{0.09f, 0.10f, 0.12f}, {0.95f, 0.95f, 0.96f}}; // dark, light
+
+// One hue for what can be pressed or is chosen, greys for the rest.
+void ui_set_look(bool light)
+{
+    struct shade {
+        ImGuiCol part;
+        float dark, light; // share of the way from the ground to the text
+    };
+    static const struct shade shades[] = {
+        {ImGuiCol_ChildBg, 0.0f, 0.0f},           {ImGuiCol_PopupBg, 0.04f, 0.0f},
+        {ImGuiCol_Border, 0.16f, 0.22f},          {ImGuiCol_FrameBg, 0.10f, 0.09f},
+        {ImGuiCol_FrameBgHovered, 0.17f, 0.15f},  {ImGuiCol_FrameBgActive, 0.22f, 0.20f},
+        {ImGuiCol_TitleBg, 0.05f, 0.06f},         {ImGuiCol_TitleBgActive, 0.05f, 0.06f},
+        {ImGuiCol_ScrollbarBg, 0.0f, 0.0f},       {ImGuiCol_ScrollbarGrab, 0.25f, 0.25f},
+        {ImGuiCol_ScrollbarGrabHovered, 0.32f, 0.32f}, {ImGuiCol_ScrollbarGrabActive, 0.40f, 0.40f},
+        {ImGuiCol_Button, 0.17f, 0.14f},          {ImGuiCol_Header, 0.10f, 0.09f},
+        {ImGuiCol_HeaderHovered, 0.17f, 0.15f},   {ImGuiCol_HeaderActive, 0.22f, 0.20f},
+        {ImGuiCol_Separator, 0.16f, 0.18f},       {ImGuiCol_Tab, 0.08f, 0.08f},
+        {ImGuiCol_TabUnfocused, 0.08f, 0.08f},    {ImGuiCol_PlotLines, 0.85f, 0.85f},
+        {ImGuiCol_TableBorderLight, 0.16f, 0.18f}};
+    static const ImGuiCol accented[] = {ImGuiCol_CheckMark,     ImGuiCol_SliderGrab,  ImGuiCol_SliderGrabActive,
+                                        ImGuiCol_ButtonHovered, ImGuiCol_ButtonActive, ImGuiCol_TabHovered,
+                                        ImGuiCol_TabActive,     ImGuiCol_TabUnfocusedActive, ImGuiCol_PlotHistogram,
+                                        ImGuiCol_TextSelectedBg, ImGuiCol_ResizeGrip, ImGuiCol_ResizeGripHovered};
+    is_light = light;
+    if (light)
+        ImGui::StyleColorsLight();
+    else
+        ImGui::StyleColorsDark();
+    ImVec4 *colours = ImGui::GetStyle().Colors;
+    const float *ground = grounds[light];
+    const ImVec4 text = light ? ImVec4(0.10f, 0.11f, 0.13f, 1.0f) : ImVec4(0.93f, 0.94f, 0.95f, 1.0f);
+    const ImVec4 accent = light ? ImVec4(0.45f, 0.66f, 0.93f, 1.0f) : ImVec4(0.20f, 0.42f, 0.68f, 1.0f);
+    colours[ImGuiCol_Text] = text;
+    colours[ImGuiCol_WindowBg] = ImVec4(ground[0], ground[1], ground[2], 1.0f);
+    for (const struct shade &shade : shades) {
+        const float share = light ? shade.light : shade.dark;
+        colours[shade.part] = ImVec4(ground[0] + share * (text.x - ground[0]), ground[1] + share * (text.y - ground[1]),
+                                     ground[2] + share * (text.z - ground[2]), 1.0f);
+    }
+    for (const ImGuiCol part : accented) colours[part] = accent;
+    colours[ImGuiCol_CheckMark] = colours[ImGuiCol_SliderGrab] =
+        light ? ImVec4(0.13f, 0.40f, 0.75f, 1.0f) : ImVec4(0.36f, 0.63f, 0.95f, 1.0f);
+}
+
+uint32_t ui_ground(void)
+{
+    uint32_t rgba = 0xff;
+    for (int k = 0; k < 3; k++) rgba |= (uint32_t)(255.0f * grounds[is_light][k] + 0.5f) << (24 - 8 * k);
+    return rgba;
+}
+
+static ImVec4 ui_tone_colour(enum ui_tone tone)
+{
+    // Colours that colour-blind people can also distinguish: Okabe and Ito 2008; darker ones on a light ground.
+    switch (tone) {
+    case UI_DIM: return is_light ? ImVec4(0.38f, 0.40f, 0.44f, 1.0f) : ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
+    case UI_GOOD: return is_light ? ImVec4(0.00f, 0.40f, 0.63f, 1.0f) : ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
+    case UI_WARNING: return is_light ? ImVec4(0.50f, 0.42f, 0.00f, 1.0f) : ImVec4(0.94f, 0.89f, 0.26f, 1.0f);
+    case UI_BAD: return is_light ? ImVec4(0.72f, 0.28f, 0.00f, 1.0f) : ImVec4(0.93f, 0.47f, 0.20f, 1.0f);
+    default: return ImGui::GetStyleColorVec4(ImGuiCol_Text);
+    }
+}
+
 static const float letters_height = 14.0f; // units of the screen
 
 struct ui *ui_create(const struct ui_params *params, const lr_log *log)
@@ -54,13 +122,13 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     ImGui::CreateContext();
     ImGuiIO &io = ImGui::GetIO();
     ui_scale = (float)params->window->scale;
-    ImGui::StyleColorsDark();
     ImGuiStyle &style = ImGui::GetStyle();
     style.WindowRounding = 4.0f;
     style.FrameRounding = 3.0f;
+    style.GrabRounding = 3.0f;
+    style.TabRounding = 3.0f;
     style.WindowBorderSize = 1.0f;
-    style.Colors[ImGuiCol_WindowBg] = ImVec4(0.09f, 0.10f, 0.12f, 0.94f);
-    style.Colors[ImGuiCol_TitleBgActive] = ImVec4(0.13f, 0.25f, 0.38f, 1.0f);
+    ui_set_look(false);
     style.ScaleAllSizes(ui_scale);
 
     ImFontAtlas *fonts = io.Fonts;
@@ -68,8 +136,9 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
     ImFontConfig config;
     config.FontDataOwnedByAtlas = false; // the atlas neither frees nor changes the font's bytes
-    fonts->AddFontFromMemoryTTF(const_cast<unsigned char *>(lr_font_files[0].bytes), lr_font_files[0].count,
-                                letters_height * ui_scale, &config, ranges);
+    for (const struct lr_font_file &file : lr_font_files) // usual and bold: text, and headings
+        fonts->AddFontFromMemoryTTF(const_cast<unsigned char *>(file.bytes), file.count, letters_height * ui_scale,
+                                    &config, ranges);
 
     static const struct {
         ImGuiKey key;
@@ -164,20 +233,6 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
     return gl_context_check(ui->window->ctx, "panels");
 }
 
-// --- colours ---
-
-static ImVec4 ui_tone_colour(enum ui_tone tone)
-{
-    // Colours that colour-blind people can also distinguish: Okabe and Ito 2008.
-    switch (tone) {
-    case UI_DIM: return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
-    case UI_GOOD: return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
-    case UI_WARNING: return ImVec4(0.94f, 0.89f, 0.26f, 1.0f);
-    case UI_BAD: return ImVec4(0.93f, 0.47f, 0.20f, 1.0f);
-    default: return ImGui::GetStyleColorVec4(ImGuiCol_Text);
-    }
-}
-
 // --- at the mouse ---
 
 static void ui_show_tip(const struct ui_tip *tip, const char *text)
@@ -242,7 +297,10 @@ void ui_screen(double size[2])
 
 bool ui_section(const char *label, bool is_open_first)
 {
-    return ImGui::CollapsingHeader(label, is_open_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
+    ImGui::PushFont(ImGui::GetIO().Fonts->Fonts[1]);
+    const bool is_open = ImGui::CollapsingHeader(label, is_open_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
+    ImGui::PopFont();
+    return is_open;
 }
 
 int ui_tabs(const char *label, const char *const *names, int count, int wanted)
@@ -338,11 +396,57 @@ void ui_field(const char *name, const char *format, ...)
 
 // --- widgets ---
 
+namespace
+{
+
+// Writes a field's label to its left, in a column, and gives the field the rest of the line. A field without a label
+// leaves room for a button.
+struct field {
+    char name[128];
+
+    explicit field(const char *label)
+    {
+        const char *hidden = strstr(label, "##");
+        const int length = hidden != nullptr ? (int)(hidden - label) : (int)strlen(label);
+        const float room = ImGui::GetContentRegionAvail().x, left = ImGui::GetCursorPosX();
+        snprintf(name, sizeof(name), "##%s", label);
+        if (length == 0) {
+            ImGui::SetNextItemWidth(0.68f * room);
+            return;
+        }
+        const float text = ImGui::CalcTextSize(label, label + length).x + 8.0f * ui_scale;
+        ImGui::AlignTextToFramePadding();
+        ImGui::TextUnformatted(label, label + length);
+        ImGui::SameLine(left + fmaxf(fminf(0.36f * room, 140.0f * ui_scale), text));
+        ImGui::SetNextItemWidth(-1.0f);
+    }
+};
+
+} // namespace
+
 bool ui_button(const char *label, bool is_enabled)
 {
     ImGui::BeginDisabled(!is_enabled);
     const bool pressed = ImGui::Button(label);
     ImGui::EndDisabled();
+    return pressed;
+}
+
+bool ui_strip(const char *label)
+{
+    const ImVec2 corner = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+    ImGui::SetCursorScreenPos(corner);
+    const bool pressed = ImGui::InvisibleButton(label, size);
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    if (ImGui::IsItemHovered())
+        list->AddRectFilled(corner, ImVec2(corner.x + size.x, corner.y + size.y), ImGui::GetColorU32(ImGuiCol_Button));
+    float y = corner.y + 8.0f * ui_scale;
+    for (const char *letter = label; *letter != '\0'; letter++) {
+        const ImVec2 letters = ImGui::CalcTextSize(letter, letter + 1);
+        list->AddText(ImVec2(corner.x + 0.5f * (size.x - letters.x), y), ImGui::GetColorU32(ImGuiCol_Text), letter,
+                      letter + 1);
+        y += letters.y;
+    }
     return pressed;
 }
 
@@ -353,18 +457,18 @@ bool ui_check(const char *label, bool *value)
 
 bool ui_slide(const char *label, int *value, const int range[2])
 {
-    return ImGui::SliderInt(label, value, range[0], range[1], "%d", ImGuiSliderFlags_AlwaysClamp);
+    return ImGui::SliderInt(field(label).name, value, range[0], range[1], "%d", ImGuiSliderFlags_AlwaysClamp);
 }
 
 bool ui_slide_real(const char *label, double *value, const double range[2])
 {
-    return ImGui::SliderScalar(label, ImGuiDataType_Double, value, &range[0], &range[1], "%.4g",
+    return ImGui::SliderScalar(field(label).name, ImGuiDataType_Double, value, &range[0], &range[1], "%.4g",
                                ImGuiSliderFlags_AlwaysClamp);
 }
 
 bool ui_choose(const char *label, int *value, const char *const *names, int count)
 {
-    return ImGui::Combo(label, value, names, count);
+    return ImGui::Combo(field(label).name, value, names, count);
 }
 
 bool ui_radio(const char *label, int *value, int mine)
@@ -394,19 +498,19 @@ bool ui_is_double_click(void)
 
 bool ui_reals(const char *label, double *values, int count)
 {
-    ImGui::InputScalarN(label, ImGuiDataType_Double, values, count, nullptr, nullptr, "%.5g");
+    ImGui::InputScalarN(field(label).name, ImGuiDataType_Double, values, count, nullptr, nullptr, "%.5g");
     return ImGui::IsItemDeactivatedAfterEdit();
 }
 
 bool ui_integers(const char *label, int *values, int count)
 {
-    ImGui::InputScalarN(label, ImGuiDataType_S32, values, count);
+    ImGui::InputScalarN(field(label).name, ImGuiDataType_S32, values, count);
     return ImGui::IsItemDeactivatedAfterEdit();
 }
 
 bool ui_write(const char *label, char *text, size_t size)
 {
-    return ImGui::InputText(label, text, size, ImGuiInputTextFlags_EnterReturnsTrue);
+    return ImGui::InputText(field(label).name, text, size, ImGuiInputTextFlags_EnterReturnsTrue);
 }
 
 void ui_progress(double share, const char *text)
@@ -472,6 +576,27 @@ void ui_label(const double at[2], uint32_t colour, const char *text)
     const ImVec2 place = ui_pixels(at);
     list->AddText(ImVec2(place.x + 1.0f, place.y + 1.0f), IM_COL32(0, 0, 0, 200), text);
     list->AddText(place, ui_packed(colour), text);
+}
+
+void ui_stroke(const double from[2], const double to[2], uint32_t colour)
+{
+    ImGui::GetBackgroundDrawList()->AddLine(ui_pixels(from), ui_pixels(to), ui_packed(colour));
+}
+
+void ui_clip(const double at[2], const double size[2])
+{
+    const ImVec2 from = ui_pixels(at), by = ui_pixels(size);
+    ImGui::GetBackgroundDrawList()->PushClipRect(from, ImVec2(from.x + by.x, from.y + by.y));
+}
+
+void ui_unclip(void)
+{
+    ImGui::GetBackgroundDrawList()->PopClipRect();
+}
+
+double ui_text_width(const char *text)
+{
+    return (double)(ImGui::CalcTextSize(text).x / ui_scale);
 }
 
 // --- axes ---
@@ -553,11 +678,14 @@ void ui_bar(const struct ui_bar *bar, const double *at)
                             ImVec2(corner.x + width + margin.x, corner.y + height), IM_COL32(14, 15, 19, 200),
                             3.0f * ui_scale);
     }
+    const bool was_light = is_light;
+    is_light = is_light && at == nullptr; // the scene is dark in either look
+    const ImU32 text = at != nullptr ? IM_COL32(237, 240, 242, 255) : ImGui::GetColorU32(ImGuiCol_Text);
     const float top = corner.y + ImGui::CalcTextSize(bar->title, nullptr, false, width).y + 2.0f * ui_scale;
     const float bottom = top + 10.0f * ui_scale;
     struct axis axis = {{bar->low, bar->high}, {corner.x, corner.x + width}, {}};
     axis.ticks = ticks_make(axis.range, 5, false);
-    list->AddText(nullptr, 0.0f, corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title, nullptr, width);
+    list->AddText(nullptr, 0.0f, corner, text, bar->title, nullptr, width);
     for (int k = 0; k + 1 < UI_BAR_COLOURS; k++) {
         const float from = corner.x + width * (float)k / (UI_BAR_COLOURS - 1);
         const float to = corner.x + width * (float)(k + 1) / (UI_BAR_COLOURS - 1);
@@ -567,6 +695,7 @@ void ui_bar(const struct ui_bar *bar, const double *at)
     list->AddRect(ImVec2(corner.x, top), ImVec2(corner.x + width, bottom), dim_colour());
     const float room[2] = {corner.x, corner.x + width};
     write_numbers(list, &axis, bottom, room);
+    is_light = was_light;
     if (at == nullptr) ImGui::Dummy(ImVec2(width, height));
 }
 
@@ -629,7 +758,7 @@ struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 cor
         const float at = place_on(&plot.y, plot.y.ticks.values[k]);
         char text[TICKS_TEXT];
         ticks_write(&plot.y.ticks, k, text);
-        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), IM_COL32(255, 255, 255, 24));
+        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), ImGui::GetColorU32(ImGuiCol_Border));
         list->AddText(ImVec2(x[0] - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
     }
     const float room[2] = {corner.x, plot.corners[1].x};
@@ -757,7 +886,7 @@ int ui_bars(const char *label, const struct ui_bars *bars)
         const double value = y.ticks.values[k];
         const float at = place_on(&y, value);
         ticks_write(&y.ticks, k, text);
-        list->AddLine(ImVec2(left, at), ImVec2(right, at), value == 0.0 ? dim_colour() : IM_COL32(255, 255, 255, 24));
+        list->AddLine(ImVec2(left, at), ImVec2(right, at), value == 0.0 ? dim_colour() : ImGui::GetColorU32(ImGuiCol_Border));
         list->AddText(ImVec2(left - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
     }
     list->AddText(ImVec2(0.5f * (left + right - write_width(bars->x_label)), bottom + line + 1.0f * ui_scale),
@@ -784,4 +913,54 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     const struct ui_tip tip = {{corner, opposite}, {ImVec2(x, corner.y), ImVec2(x + step, opposite.y)}};
     ui_show_tip(&tip, text);
     return touched;
+}
+
+// --- histograms ---
+
+bool ui_histogram(const char *label, const struct ui_histogram *histogram, double window[2])
+{
+    const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale), height = 70.0f * ui_scale;
+    const ImVec2 corner = ImGui::GetCursorScreenPos(), opposite(corner.x + width, corner.y + height);
+    const float bottom = opposite.y - ImGui::GetTextLineHeight() - 5.0f * ui_scale;
+    ImGui::InvisibleButton(label, ImVec2(width, height));
+    struct axis axis = {{histogram->range[0], histogram->range[1]}, {corner.x + 4.0f, opposite.x - 4.0f}, {}};
+    if (!(axis.range[0] < axis.range[1])) axis.range[1] = axis.range[0] + 1.0;
+    axis.ticks = ticks_make(axis.range, 5, false);
+
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    float most = 1.0f;
+    for (int k = 0; k < histogram->count; k++) most = fmaxf(most, log1pf(histogram->counts[k]));
+    list->PushClipRect(corner, opposite, true);
+    list->AddRectFilled(corner, ImVec2(opposite.x, bottom), ImGui::GetColorU32(ImGuiCol_FrameBg));
+    const float step = (axis.ends[1] - axis.ends[0]) / (float)histogram->count;
+    for (int k = 0; k < histogram->count; k++) {
+        const float left = axis.ends[0] + step * (float)k;
+        const float top = bottom - (bottom - corner.y - 3.0f) * log1pf(histogram->counts[k]) / most;
+        list->AddRectFilled(ImVec2(left, top), ImVec2(left + step, bottom), dim_colour());
+    }
+    float ends[2];
+    for (int k = 0; k < 2; k++) ends[k] = place_on(&axis, window[k]);
+    list->AddRectFilled(ImVec2(ends[0], corner.y), ImVec2(ends[1], bottom), IM_COL32(79, 155, 232, 50));
+    for (const float end : ends) list->AddLine(ImVec2(end, corner.y), ImVec2(end, bottom), IM_COL32(79, 155, 232, 255));
+    const float room[2] = {corner.x, opposite.x};
+    write_numbers(list, &axis, bottom, room);
+    list->PopClipRect();
+
+    // The end that is nearer than 8 pixels to the press follows the mouse, or both do.
+    ImGuiStorage *held = ImGui::GetStateStorage();
+    const ImGuiID id = ImGui::GetID(label);
+    const ImGuiIO &io = ImGui::GetIO();
+    if (ImGui::IsItemActivated()) {
+        const float away[2] = {fabsf(io.MousePos.x - ends[0]), fabsf(io.MousePos.x - ends[1])};
+        const int nearer = away[1] < away[0];
+        held->SetInt(id, away[nearer] < 8.0f * ui_scale ? nearer : 2);
+    }
+    if (!ImGui::IsItemActive() || io.MouseDelta.x == 0.0f) return false;
+    const double by = (double)io.MouseDelta.x * (axis.range[1] - axis.range[0]) / (double)(axis.ends[1] - axis.ends[0]);
+    const int which = held->GetInt(id, 2);
+    const double moved[2] = {window[0] + (which != 1 ? by : 0.0), window[1] + (which != 0 ? by : 0.0)};
+    if (!(moved[0] < moved[1])) return false;
+    window[0] = moved[0];
+    window[1] = moved[1];
+    return true;
 }

@@ -43,6 +43,10 @@ void ui_take(struct ui *ui, const struct input_event *event);
 void ui_begin(struct ui *ui, double seconds);
 lr_status ui_end(struct ui *ui, struct gl_target *target);
 
+/* Light panels, or dark ones. The colour of their ground, 0xRRGGBBAA, for ui_place.has_ground. */
+void ui_set_look(bool light);
+uint32_t ui_ground(void);
+
 /* --- panels --- */
 
 struct ui_place {
@@ -90,9 +94,10 @@ void ui_table_end(void);
 /* Two cells of a table: a name and its value. */
 void ui_field(const char *name, const char *format, ...) LR_PRINTF(2, 3);
 
-/* --- widgets --- */
+/* --- widgets: the label of a field is to its left --- */
 
 bool ui_button(const char *label, bool is_enabled);
+bool ui_strip(const char *label); /* a button as large as the panel, whose label reads downwards */
 bool ui_check(const char *label, bool *value);
 bool ui_slide(const char *label, int *value, const int range[2]);
 bool ui_slide_real(const char *label, double *value, const double range[2]);
@@ -148,6 +153,15 @@ struct ui_bars {
 };
 int ui_bars(const char *label, const struct ui_bars *bars);
 
+/* A histogram over a range of values, with logarithms of the counts, and the part `window` of the range, whose ends a
+ * person drags; a drag between them moves both. Returns true if the window has changed. */
+struct ui_histogram {
+    const float *counts;
+    int count;
+    double range[2];
+};
+bool ui_histogram(const char *label, const struct ui_histogram *histogram, double window[2]);
+
 /* A picture, and the state of the mouse on it. */
 struct ui_touch {
     bool is_over, is_pressed, is_held; /* is_pressed: the left button was pressed in this frame */
@@ -174,6 +188,15 @@ void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t col
 
 /* A text over all other contents, in units of ui_place. */
 void ui_label(const double at[2], uint32_t colour, const char *text);
+
+/* A line over the scene, below all panels, and the part of the window outside of which ui_label and ui_stroke draw
+ * nothing until ui_unclip; in units of ui_place. */
+void ui_stroke(const double from[2], const double to[2], uint32_t colour);
+void ui_clip(const double at[2], const double size[2]);
+void ui_unclip(void);
+
+/* Width of a text on one line, in the units of ui_place. */
+double ui_text_width(const char *text);
 
 /* A colour bar: a title, the colours from low to high, and numbers below them. */
 enum { UI_BAR_COLOURS = 33 };

@@ -168,7 +168,12 @@ static void on_button(GLFWwindow *handle, int button, int action, int mods)
 static void on_scroll(GLFWwindow *handle, double x, double y)
 {
     struct window *window = glfwGetWindowUserPointer(handle);
-    add_event(window, &(struct input_event){.kind = INPUT_SCROLL, .at = {window->at[0], window->at[1]}, .by = {x, y}});
+    const bool has_control = glfwGetKey(handle, GLFW_KEY_LEFT_CONTROL) == GLFW_PRESS ||
+                             glfwGetKey(handle, GLFW_KEY_RIGHT_CONTROL) == GLFW_PRESS;
+    add_event(window, &(struct input_event){.kind = INPUT_SCROLL,
+                                            .at = {window->at[0], window->at[1]},
+                                            .by = {x, y},
+                                            .modifiers = has_control ? INPUT_CONTROL : 0u});
 }
 
 static void on_key(GLFWwindow *handle, int key, int scancode, int action, int mods)

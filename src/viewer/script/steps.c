@@ -67,7 +67,9 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
 
 static lr_status act_show(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"scanner", "volume", "x", "y", "z", "help", "messages", "lors", "open", NULL};
+    static const char *const names[] = {"scanner",    "volume",   "x",     "y",     "z",
+                                        "help",       "messages", "lors",  "open",  "smooth",
+                                        "projection", "light",    "study", "tools", NULL};
     static const char *const states[] = {"off", "on", NULL};
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
@@ -81,10 +83,17 @@ static lr_status act_show(struct app *app, const struct command_words *words)
                               &app->shows_help,
                               &app->shows_messages,
                               &unused,
-                              &app->shows_opener};
+                              &app->shows_opener,
+                              &app->slices.is_smooth,
+                              &app->slices.is_projected,
+                              &app->is_light,
+                              &unused,
+                              &unused};
     *switches[what] = state;
     app->hides_lors = what == 7 ? !state : app->hides_lors;
     app->hides_scanner = what == 0 ? !state : app->hides_scanner;
+    if (what >= 12) app->folds[what - 12] = !state;
+    ui_set_look(app->is_light);
     return LR_OK;
 }
 
@@ -101,7 +110,6 @@ static lr_status act_axis(struct app *app, const struct command_words *words)
 static lr_status act_colours(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {"grey", "inverse", "perceptual", "diverging", NULL};
-    double *const range = app->ranges[app->slices.image];
     double ends[2] = {app->slices.low, app->slices.high};
     int map = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &map));
@@ -109,8 +117,7 @@ static lr_status act_colours(struct app *app, const struct command_words *words)
     if (words->count == 3 || (words->count == 4 && !(ends[0] < ends[1])))
         return lr_error(&app->log, LR_BAD_INPUT, "colours go from a number to a larger one");
     app->slices.colours = (lr_colour_map)map;
-    app->slices.low = range[0] = ends[0];
-    app->slices.high = range[1] = ends[1];
+    app_set_window(app, ends[0], ends[1]);
     return LR_OK;
 }
 
@@ -136,7 +143,8 @@ static lr_status act_alone(struct app *app, const struct command_words *words)
 
 static lr_status act_image(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"image", "mu", "tube", "sensitivity", "live", "kernel", "histo", NULL};
+    static const char *const names[] = {"image",  "mu",    "tube",   "sensitivity", "live",
+                                        "kernel", "histo", "second", NULL};
     int which = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &which));
     if (app->draw->images[which] == NULL) return lr_error(&app->log, LR_FAILED, "there is no %s to show", names[which]);
@@ -157,15 +165,23 @@ static lr_status run_size(struct app *app, const struct command_words *words, in
 
 /* --- mouse and keys --- */
 
-/* Steps of the mouse and of a key; each event is handled in a separate frame. */
+/* Steps of the mouse and of a key; each event is handled in a separate frame. The word after a drag's or the wheel's
+ * numbers is a button, or a key that is held. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     const char *name = words->words[0];
     const bool is_key = strcmp(name, "key") == 0, is_drag = strcmp(name, "drag") == 0;
     double at[4] = {0};
-    int count = 0;
-    if (!is_key) LR_TRY(command_reals(&app->log, words, at));
-    const struct input_event there = {.at = {at[0], at[1]}};
+    static const char *const ways[] = {"left", "right", "middle", "shift", "control", NULL};
+    const int numbers = is_drag ? 4 : is_key || strcmp(name, "scroll") == 0 ? 1 : 2;
+    int count = 0, way = 0;
+    for (int k = 0; k < numbers && !is_key; k++) LR_TRY(command_real(&app->log, words, 1 + k, &at[k]));
+    if (words->count > 1 + numbers) LR_TRY(command_choice(&app->log, words, 1 + numbers, ways, &way));
+    const struct input_event there = {.at = {at[0], at[1]},
+                                      .button = way < INPUT_NUM_BUTTONS ? way : INPUT_LEFT,
+                                      .modifiers = way == 3   ? INPUT_SHIFT
+                                                   : way == 4 ? INPUT_CONTROL
+                                                              : 0};
     struct input_event events[5] = {there, there, there, there, there};
     if (is_key) {
         static const struct {
@@ -189,8 +205,10 @@ static lr_status run_input(struct app *app, const struct command_words *words, i
         events[0].kind = events[1].kind = INPUT_KEY;
         count = 2;
     } else if (strcmp(name, "scroll") == 0) {
-        events[count++] =
-            (struct input_event){.kind = INPUT_SCROLL, .at = {app->mouse[0], app->mouse[1]}, .by = {0.0, at[0]}};
+        events[count++] = (struct input_event){.kind = INPUT_SCROLL,
+                                               .at = {app->mouse[0], app->mouse[1]},
+                                               .by = {0.0, at[0]},
+                                               .modifiers = there.modifiers};
     } else {
         events[count++].kind = INPUT_MOVE;
     }
@@ -305,12 +323,15 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {"camera.distance_mm", app->camera.distance_mm},
         {"help", app->shows_help},
         {"lors", !app->hides_lors},
+        {"folded.study", app->folds[0]},
+        {"folded.tools", app->folds[1]},
         {"frames", (double)app->num_frames},
         {"frames_per_second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0},
         {"longest_frame_s", app->longest_frame_s},
         {"hover.module", hit->module},
         {"hover.value", probe->value},
         {"hover.tube", probe->tube},
+        {"hover.second", probe->second},
         {0},
     };
     char at[COMMAND_TEXT], slices[COMMAND_TEXT], window[64], mouse[64], crystal[64], voxel[64], point[COMMAND_TEXT];
@@ -345,8 +366,9 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 static const struct command commands[] = {
     {"wait", "[SECONDS [anyway]]", 0, 2, .run = run_wait},
     {"frames", "COUNT", 1, 1, .run = run_frames},
-    {"tool", "voxel|lor|maps|live|doctor|direct", 1, 1, .act = act_tool},
-    {"show", "scanner|volume|x|y|z|help|messages|lors|open on|off", 2, 2, .act = act_show},
+    {"tool", "voxel|lor|maps|live|doctor|direct|measure", 1, 1, .act = act_tool},
+    {"show", "scanner|volume|x|y|z|help|messages|lors|open|smooth|projection|light|study|tools on|off", 2, 2,
+     .act = act_show},
     {"slice", "x|y|z MM", 2, 2, .act = act_axis},
     {"colours", "grey|inverse|perceptual|diverging [LOW HIGH]", 1, 3, .act = act_colours},
     {"camera", "TURN_DEG HEIGHT_DEG [DISTANCE_MM [X Y Z]]", 2, 6, .act = act_camera},
@@ -356,13 +378,13 @@ static const struct command commands[] = {
      "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|whole|guesses|local "
      "NUMBER, or backend|algorithm|family|elements|kernel NAME",
      2, 2, .act = act_tool},
-    {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
+    {"image", "image|mu|tube|sensitivity|live|kernel|histo|second", 1, 1, .act = act_image},
     {"size", "WIDTH HEIGHT", 2, 2, .run = run_size},
-    {"click", "X Y", 2, 2, .run = run_input},
+    {"click", "X Y [right|middle|shift|control]", 2, 3, .run = run_input},
     {"move", "X Y", 2, 2, .run = run_input},
-    {"drag", "X Y TO_X TO_Y", 4, 4, .run = run_input},
-    {"scroll", "LINES", 1, 1, .run = run_input},
-    {"key", "NAME", 1, 1, .run = run_input},
+    {"drag", "X Y TO_X TO_Y [right|middle|shift|control]", 4, 5, .run = run_input},
+    {"scroll", "LINES [control]", 1, 2, .run = run_input},
+    {"key", "NAME [shift|control]", 1, 2, .run = run_input},
     {"type", "TEXT", 1, 1, .run = run_type},
     {"screenshot", "FILE.png", 1, 1, .run = run_frames},
     {"print", "VALUE", 1, 1, .run = run_value},

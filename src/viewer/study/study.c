@@ -160,7 +160,7 @@ static void settle_grid(struct study_content *content)
 
 /* --- reading, on the thread of a job --- */
 
-enum study_path { PATH_SCANNER = 0, PATH_IMAGE, PATH_MU, PATH_DATA, NUM_PATHS };
+enum study_path { PATH_SCANNER = 0, PATH_IMAGE, PATH_MU, PATH_SECOND, PATH_DATA, NUM_PATHS };
 
 /* A request to read files, and its result. */
 struct opening {
@@ -224,7 +224,7 @@ static void find_extremes(const lr_image *image, float *lowest, float *largest)
     }
 }
 
-/* Reads an image or a mu-map; a mu-map is converted to 1/mm. */
+/* Reads one of the images; a mu-map is converted to 1/mm. */
 static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
 {
     const char *path = opening->paths[which];
@@ -277,7 +277,9 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         opened_release(opened);
         return reason.status;
     }
-    put_part(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE, opened);
+    static const enum study_part parts[] = {
+        [PATH_IMAGE] = PART_IMAGE, [PATH_MU] = PART_MU, [PATH_SECOND] = PART_SECOND};
+    put_part(&opening->content, parts[which], opened);
     return LR_OK;
 }
 
@@ -315,7 +317,7 @@ static lr_status run_opening(void *user, const lr_log *log, const lr_progress *p
 {
     struct opening *opening = user;
     static const char *const doing[] = {"reading the scanner", "reading the image", "reading the mu-map",
-                                        "reading the data"};
+                                        "reading the second image", "reading the data"};
     struct study_content *content = &opening->content;
 
     /* A data file may describe its scanner, which is read if no other scanner is given. */
@@ -424,7 +426,7 @@ static lr_status start_next(struct study *study)
 
 lr_status study_open(struct study *study, const struct study_wish *wish)
 {
-    const char *const texts[NUM_PATHS] = {wish->scanner, wish->image, wish->mu, wish->data};
+    const char *const texts[NUM_PATHS] = {wish->scanner, wish->image, wish->mu, wish->second, wish->data};
     for (int k = 0; k < NUM_PATHS; k++) {
         char *copy = lr_copy_string(texts[k], NULL);
         if (texts[k] != NULL && copy == NULL) return fail(study, LR_FAILED, "no memory for the name of a file");
@@ -510,7 +512,7 @@ void study_cancel(struct study *study)
 struct study_wish study_awaited(const struct study *study)
 {
     struct study_view view = study_take(study);
-    const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path, view.data_path};
+    const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path, view.second_path, view.data_path};
     study_view_release(&view); /* the study still holds the parts */
     const struct opening *openings[2] = {study->is_taken ? NULL : &study->opening,
                                          study->has_next ? &study->next : NULL};
@@ -520,7 +522,11 @@ struct study_wish study_awaited(const struct study *study)
         for (int k = 0; k < NUM_PATHS; k++)
             if (openings[n]->paths[k] != NULL) paths[k] = openings[n]->paths[k];
     }
-    return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU], paths[PATH_DATA], NULL};
+    return (struct study_wish){.scanner = paths[PATH_SCANNER],
+                               .image = paths[PATH_IMAGE],
+                               .mu = paths[PATH_MU],
+                               .second = paths[PATH_SECOND],
+                               .data = paths[PATH_DATA]};
 }
 
 /* --- views --- */
@@ -531,6 +537,7 @@ struct study_view study_take(const struct study *study)
     for (int k = 0; k < NUM_PARTS; k++) view.held[k] = opened_hold(study->content.parts[k]);
     const struct opened *scanner = view.held[PART_SCANNER], *diagnosis = view.held[PART_DIAGNOSIS];
     const struct opened *image = view.held[PART_IMAGE], *mu = view.held[PART_MU], *data = view.held[PART_DATA];
+    const struct opened *second = view.held[PART_SECOND];
     if (diagnosis != NULL) view.diagnosis = diagnosis->diagnosis;
     if (scanner != NULL) {
         view.scanner = scanner->scanner;
@@ -547,6 +554,11 @@ struct study_view study_take(const struct study *study)
         view.mu = mu->image;
         view.mu_largest = (double)mu->largest;
         view.mu_path = mu->path;
+    }
+    if (second != NULL) {
+        view.second = second->image;
+        view.second_largest = (double)second->largest;
+        view.second_path = second->path;
     }
     if (data != NULL) {
         view.data = data->prompts;

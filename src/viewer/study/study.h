@@ -18,7 +18,7 @@ struct opened;
 struct opened *opened_hold(struct opened *opened); /* returns it */
 void opened_release(struct opened *opened);
 
-enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_DATA, NUM_PARTS };
+enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_SECOND, PART_DATA, NUM_PARTS };
 
 /* --- the study --- */
 
@@ -33,12 +33,14 @@ struct study_view {
     const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner and the grid */
     const lr_image *image;                                       /* activity */
     const lr_image *mu;                                          /* 1/mm */
-    double image_largest, mu_largest;                            /* largest voxels; 0 without an image or map */
+    const lr_image *second;                                      /* another image, to be compared with the first */
+    double image_largest, mu_largest, second_largest;            /* largest voxels; 0 without an image or map */
     const lr_lor_data *data;                                     /* measured or simulated prompts */
     const lr_lor_data *delayeds;                                 /* delayeds, if list mode has any */
     int num_frames;                                              /* volumes in the image's file; 0 without an image */
     bool data_are_events;                                        /* the data's file is list mode */
     const char *scanner_path, *image_path, *mu_path, *data_path; /* paths as given when opened */
+    const char *second_path;
     struct opened *held[NUM_PARTS];
 };
 
@@ -59,6 +61,7 @@ struct study_wish {
     const char *data;    /* LOR data or list mode; if no scanner is given, the scanner in an HDF5 or PETSIRD file is
                             opened too */
     const lr_grid *grid; /* used if the image does not define the grid */
+    const char *second;  /* read like an image; its grid may be any */
 };
 
 /* Begins to open files and does not wait. A running opening is cancelled if the new request replaces all of its

@@ -281,14 +281,20 @@ static void show_panel(struct app *app)
         tool->request.view = (lr_view){angles[0], angles[1]};
         has_changed = true;
     }
+    ui_hint("the direction of the view: about the axis, and out of the plane across it");
     if (ui_reals("time resolution (ps)", &resolution->tof_ps, 1)) has_changed = tool->has_tof = true;
+    ui_hint("full width at half maximum of the times of flight");
     if (ui_choose("width across", &model, models, 4)) {
         resolution->model = (lr_radial_model)model;
         has_changed = true;
     }
+    ui_hint("how the kernel's width depends on the distance from the axis, as --model of loraster direct lut");
     has_changed |= ui_check("asymmetric", &resolution->asymmetric);
-    if (!tool->is_asked && ui_button("compute##direct", app->open.grid.size[0] > 0))
-        has_changed = tool->is_asked = true;
+    ui_hint("the kernel is wider towards the outside, where photons enter crystals from the side");
+    if (!tool->is_asked) {
+        if (ui_button("compute the tables", app->open.grid.size[0] > 0)) has_changed = tool->is_asked = true;
+        ui_hint("the look-up tables of this view; later changes compute them anew");
+    }
     if (has_changed && tool->is_asked) ask(app);
     if (tool->tables.report.state == JOB_RUNNING) ui_progress(tool->tables.report.share, tool->tables.report.doing);
 
@@ -337,7 +343,8 @@ static void show_panel(struct app *app)
             ui_integers("offset", tool->offset, 3);
             ui_hint("in voxels along x, y and z");
             ui_text("value %.8g, the largest is %.8g", direct_kernel_value(result, tool->offset), result->largest);
-            if (ui_button("show##kernel", true)) app_show_image(app, DRAW_KERNEL);
+            if (ui_button("show the kernel", true)) app_show_image(app, DRAW_KERNEL);
+            ui_hint("on the slices and as a volume, about the chosen voxel");
         }
     }
 
@@ -345,16 +352,19 @@ static void show_panel(struct app *app)
     ui_text("histo-images");
     const lr_histo_images *histo = direct_tool_histo(app);
     ui_write("##histo path", tool->path, sizeof(tool->path));
+    ui_hint("path of a file of histo-images");
     ui_beside();
-    if (ui_button("open##histo", tool->path[0] != '\0')) open_histo(app, tool->path);
+    if (ui_button("open them", tool->path[0] != '\0')) open_histo(app, tool->path);
     ui_hint("histo-images (HDF5), as loraster direct deposit writes them");
     if (tool->histo.report.state == JOB_RUNNING) ui_progress(tool->histo.report.share, tool->histo.report.doing);
     if (histo == NULL) return;
     int view = tool->view;
     if (ui_slide("view", &view, (const int[2]){0, histo->num_views - 1}) && view != tool->view) show_view(app, view);
+    ui_hint("the histo-image that is shown, and whose tables are above");
     ui_text("azimuth %.4g, tilt %.4g degrees: %.6g counts", histo->views[tool->view].azimuth_deg,
             histo->views[tool->view].tilt_deg, tool->counts);
-    if (ui_button("show##histo", true)) app_show_image(app, DRAW_HISTO);
+    if (ui_button("show the histo-image", true)) app_show_image(app, DRAW_HISTO);
+    ui_hint("on the slices, in counts per voxel");
 }
 
 /* --- scripts --- */

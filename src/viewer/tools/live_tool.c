@@ -469,14 +469,20 @@ static void choose_data(struct app *app)
 
     static const char *const missing[] = {"data are", "histo-images are", "list mode is"};
     ui_toned(UI_DIM, "no %s open: counts are drawn from the image", missing[request->family]);
-    if (request->family == LIVE_LISTMODE && ui_button("open events...", true)) {
-        app->opener_kind = OPENER_DATA;
-        app->shows_opener = true;
+    if (request->family == LIVE_LISTMODE) {
+        if (ui_button("open events...", true)) {
+            app->opener_kind = OPENER_DATA;
+            app->shows_opener = true;
+        }
+        ui_hint("a list-mode file of this scanner");
     }
     ui_reals("counts", &request->counts, 1);
+    ui_hint("number of photon pairs that are drawn");
     if (ui_integers("seed", &seed, 1) && seed >= 0) request->seed = (uint64_t)seed;
+    ui_hint("the same seed draws the same counts");
     bool has_noise = !request->without_noise;
     ui_check("Poisson noise", &has_noise);
+    ui_hint("else each LOR has its expected count");
     request->without_noise = !has_noise;
 }
 
@@ -503,11 +509,14 @@ static void choose_method(struct app *app)
         static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
         int views[2] = {request->views.azimuths, request->views.tilts};
         const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
+        ui_hint("directions about the axis in which counts are drawn");
         const bool has_tilts = ui_slide("tilts", &views[1], tilts);
+        ui_hint("directions out of the plane across the axis");
         if (has_azimuths || has_tilts) (void)choose_views(app, views[0], views[1]);
     }
 
     if (ui_choose("algorithm", &algorithm, algorithms, 2)) request->algorithm = (lr_recon_algorithm)algorithm;
+    ui_hint("OSEM multiplies by the ratio of measured to estimated counts; block RAMLA relaxes that step");
     if (request->algorithm == LR_ALGORITHM_RAMLA) {
         double values[2] = {request->relaxation, request->relaxation_fall};
         if (ui_reals("relaxation, fall", values, 2)) (void)relax(app, values[0], values[1]);
@@ -519,8 +528,8 @@ static void choose_method(struct app *app)
     ui_slide("iterations", &request->iterations, iterations);
     ui_hint("0: until stopped");
     if (request->family == LIVE_CORRESPONDENCE) {
-        ui_slide("N", &request->samples, samples);
-        ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
+        ui_slide("points a voxel", &request->samples, samples);
+        ui_hint("N, points of each voxel that its elements are averaged over; 0: by the crystals' "
                 "pitch");
         ui_slide("guesses", &request->guesses, guesses);
         ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
@@ -538,9 +547,11 @@ static void show_panel(struct app *app)
     struct job_report report;
     struct live_tool_state *tool = app_state(app, &live_tool);
     choose_method(app);
-    ui_check("image stays on the device", &tool->on_device);
-    ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
-            "that is; else the backend that auto takes computes, and the image passes through the host");
+    if (tool->request.family != LIVE_LISTMODE) { /* its image always passes through the host */
+        ui_check("image stays on the device", &tool->on_device);
+        ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
+                "that is; else the backend that auto takes computes, and the image passes through the host");
+    }
 
     choose_data(app);
 
@@ -548,16 +559,17 @@ static void show_panel(struct app *app)
     const bool is_paused = tool->state == LIVE_PAUSED;
     const bool has_scanner = app->open.scanner != NULL || tool->request.family == LIVE_DIRECT;
     if (ui_button("start", !runs && !is_paused && has_scanner)) start(app);
+    ui_hint("reconstructs from a uniform image on; it is shown as it grows");
     ui_beside();
-    if (is_paused) {
-        if (ui_button("go on", true)) live_control(tool->live, LIVE_RESUME);
-    } else if (ui_button("pause", runs)) {
-        live_control(tool->live, LIVE_PAUSE);
-    }
+    if (ui_button(is_paused ? "go on" : "pause", runs || is_paused))
+        live_control(tool->live, is_paused ? LIVE_RESUME : LIVE_PAUSE);
+    ui_hint("waits after the iteration that runs, or goes on");
     ui_beside();
-    if (ui_button("step", runs || is_paused)) live_control(tool->live, LIVE_STEP);
+    if (ui_button("one step", runs || is_paused)) live_control(tool->live, LIVE_STEP);
+    ui_hint("one more iteration, then a pause");
     ui_beside();
     if (ui_button("stop##live", runs || is_paused)) live_control(tool->live, LIVE_STOP);
+    ui_hint("ends it; the image stays");
 
     live_poll(tool->live, &report);
     if (tool->state == LIVE_PREPARING || tool->state == LIVE_RUNNING)
@@ -617,7 +629,9 @@ static void show_panel(struct app *app)
                                               : "the image passes through the host");
     }
 
-    if (app->draw->images[DRAW_LIVE] != NULL && ui_button("show the image", true)) app_show_image(app, DRAW_LIVE);
+    if (app->draw->images[DRAW_LIVE] == NULL) return;
+    if (ui_button("show the reconstruction", true)) app_show_image(app, DRAW_LIVE);
+    ui_hint("on the slices and in the panes");
 }
 
 /* --- sessions --- */

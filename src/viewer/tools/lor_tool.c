@@ -113,11 +113,13 @@ static void show_panel(struct app *app)
     for (int end = 0; end < 2; end++) {
         struct tube_crystal *crystal = &request->crystals[end];
         int numbers[3] = {crystal->module, crystal->p, crystal->q};
-        changed = ui_integers(end == 0 ? "module, p, q" : "module, r, s", numbers, 3) || changed;
-        *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
-        ui_beside();
         ui_radio(end == 0 ? "##first" : "##second", &tool->next_end, end);
         ui_hint("the next click on a crystal sets this end");
+        ui_beside();
+        changed = ui_integers(end == 0 ? "module, p, q" : "module, r, s", numbers, 3) || changed;
+        ui_hint("the crystal of the LOR's %s end: its module, and its place along u and v",
+                end == 0 ? "first" : "second");
+        *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
     }
     int kernel = (int)request->kernel;
     changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
@@ -130,6 +132,7 @@ static void show_panel(struct app *app)
         ui_toned(UI_DIM, "this scanner has no time of flight");
     } else if (kernel != TUBE_LOR) {
         changed = ui_check("time of flight", &request->has_tof) || changed;
+        ui_hint("the event has a time of flight, which says where along the line it was");
         if (request->has_tof && result != NULL) {
             const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
             changed = ui_slide_real("offset (mm)", &request->tof_mm, range) || changed;
@@ -170,11 +173,13 @@ static void show_panel(struct app *app)
         curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)" : "time-of-flight kernel (1/mm)";
         app_take_reading(app, ui_curve("##kernel", &curve));
     }
-    if (ui_button("show it alone", true)) app_show_image(app, DRAW_TUBE);
+    if (ui_button("show the tube alone", true)) app_show_image(app, DRAW_TUBE);
+    ui_hint("on the slices, in place of the image");
     ui_beside();
     bool is_laid_over = app->slices.overlay_high > 0.0;
     if (ui_check("over the image", &is_laid_over))
         app->slices.overlay_high = is_laid_over ? app->ranges[DRAW_TUBE][1] : 0.0;
+    ui_hint("the tube in magenta, the more opaque the larger its elements are");
 }
 
 static bool click(struct app *app, const struct probe *probe)

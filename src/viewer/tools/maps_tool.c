@@ -132,14 +132,18 @@ static void show_panel(struct app *app)
     const struct job_report *report = &tool->sensitivities.report;
     if (report->state == JOB_RUNNING) {
         ui_progress(report->share, report->doing);
-        if (ui_button("stop##sensitivity", true)) task_runner_cancel(&tool->sensitivities);
-    } else if (ui_button("compute", app->open.scanner != NULL)) {
-        tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
+        if (ui_button("stop computing##sensitivity", true)) task_runner_cancel(&tool->sensitivities);
+        ui_hint("as Esc does");
+    } else {
+        if (ui_button("compute the sensitivity", app->open.scanner != NULL))
+            tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &usual, &app->log) == LR_OK;
+        ui_hint("sums of all columns of the matrix, on the grid");
     }
     const struct sensitivity_result *result = tool->sensitivities.result;
     if (result != NULL && app->draw->images[DRAW_SENSITIVITY] != NULL) {
         ui_text("largest %.5g, mean %.5g, in %.2f s", result->largest, result->mean, result->seconds);
-        if (ui_button("show##sensitivity", true)) app_show_image(app, DRAW_SENSITIVITY);
+        if (ui_button("show the sensitivity", true)) app_show_image(app, DRAW_SENSITIVITY);
+        ui_hint("on the slices and in the panes");
     }
 
     ui_line();
@@ -147,7 +151,9 @@ static void show_panel(struct app *app)
     const char *unit = app->open.data != NULL ? "counts" : "element (detections per emission)";
     ui_text("LORs of two modules, from %s", app->open.data != NULL ? "the data" : "the chosen voxel's row");
     if (ui_integers("modules", tool->modules, 2)) take_pair(app);
-    if (ui_button("show##pair", app->open.scanner != NULL)) take_pair(app);
+    ui_hint("numbers of the two modules");
+    if (ui_button("show the LORs of the pair", app->open.scanner != NULL)) take_pair(app);
+    ui_hint("a picture: a row for each crystal of one, a column for each of the other");
     if (tool->error[0] != '\0') {
         ui_toned(UI_BAD, "%s", tool->error);
     } else if (tool->texture != NULL) {
@@ -179,10 +185,11 @@ static void show_panel(struct app *app)
             const lr_lor lor = lr_lors_describe(app->open.lors, tool->highest[k].lor);
             snprintf(label, sizeof(label), "%g in LOR %lld (modules %d and %d)##%d", tool->highest[k].value,
                      (long long)tool->highest[k].lor, lor.module_i, lor.module_j, k);
-            if (ui_item(label, false)) {
-                lor_tool_choose(app, tool->highest[k].lor);
-                break;
-            }
+            const bool is_chosen = ui_item(label, false);
+            ui_hint("turns to this LOR");
+            if (!is_chosen) continue;
+            lor_tool_choose(app, tool->highest[k].lor);
+            break;
         }
     }
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* needed for realpath */
+#include "base/path.h"
 #include "base/vec.h"
+#include "io/files/keyed_text.h"
+#include "io/files/output.h"
 #include "model/scanner/scanner.h"
 #include "viewer/app.h"
 
@@ -11,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { OPENER_PATH = 1024, OPENER_NAME = 256, OPENER_MOST = 4096, START_MOST = 64, START_NAME = 80 };
+enum { RECENT_MOST = 6 };
 
 struct opener_entry {
     char name[OPENER_NAME];
@@ -46,12 +51,14 @@ struct start {
 struct opener_state {
     struct opener opener;
     struct start start;
+    char recent[RECENT_MOST][OPENER_PATH]; /* files that people have opened, the last one first; "" = none */
+    char notes[OPENER_PATH];               /* file in which they are kept; "" = they are not */
 };
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
 
-static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "a scanner", "an image", "a mu-map",
-                                                         "data or list mode"};
+static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "a scanner",      "an image",
+                                                         "a mu-map",           "a second image", "data or list mode"};
 
 /* --- folders --- */
 
@@ -104,6 +111,75 @@ static void list_folder(struct opener *opener, const char *folder)
     free(names);
 }
 
+/* --- recent files --- */
+
+/* Puts a file before the others. */
+static void remember(struct app *app, const char *path)
+{
+    struct opener_state *tool = app_state(app, &opener_tool);
+    char *whole = path != NULL ? realpath(path, NULL) : NULL; /* NULL also for names of presets */
+    int at = 0;
+    const bool fits = whole != NULL && strlen(whole) < OPENER_PATH && strchr(whole, '\n') == NULL;
+    while (fits && at < RECENT_MOST - 1 && strcmp(tool->recent[at], whole) != 0) at++;
+    for (; fits && at > 0; at--) memcpy(tool->recent[at], tool->recent[at - 1], OPENER_PATH);
+    if (fits) snprintf(tool->recent[0], OPENER_PATH, "%s", whole);
+    free(whole);
+}
+
+/* Notes what has been opened, where a person uses the window. A list that cannot be written is no error. */
+static lr_status take_study(struct app *app, bool is_new)
+{
+    struct opener_state *tool = app_state(app, &opener_tool);
+    const struct study_view *open = &app->open;
+    const char *const paths[] = {open->scanner_path, open->data_path, open->mu_path, open->second_path,
+                                 open->image_path};
+    struct lr_output output;
+    if (!is_new || tool->notes[0] == '\0') return LR_OK;
+    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) remember(app, paths[k]);
+    if (lr_output_open(&output, tool->notes, NULL) != LR_OK) return LR_OK;
+    for (int k = 0; k < RECENT_MOST && tool->recent[k][0] != '\0'; k++) {
+        (void)lr_output_write(&output, tool->recent[k], strlen(tool->recent[k]));
+        (void)lr_output_write(&output, "\n", 1);
+    }
+    (void)lr_output_finish(&output);
+    return LR_OK;
+}
+
+static lr_status open_opener(struct app *app)
+{
+    struct opener_state *tool = app_state(app, &opener_tool);
+    int64_t count = 0;
+    char *bytes = NULL;
+    if (!app->window->is_seen || !lr_notes_place("recent.txt", tool->notes, sizeof(tool->notes))) return LR_OK;
+    if (access(tool->notes, R_OK) != 0 ||
+        lr_file_bytes("", tool->notes, (int64_t)RECENT_MOST * OPENER_PATH, &count, &bytes, NULL) != LR_OK)
+        return LR_OK;
+    const char *line = bytes;
+    for (int k = 0; k < RECENT_MOST && *line != '\0'; k++) {
+        const size_t length = strcspn(line, "\n");
+        snprintf(tool->recent[k], OPENER_PATH, "%.*s", (int)(length < OPENER_PATH ? length : 0), line);
+        line += length + (line[length] == '\n');
+    }
+    free(bytes);
+    return LR_OK;
+}
+
+/* Lines of recent files; a click opens one as what it is. Returns true if one was opened. */
+static bool show_recent(struct app *app)
+{
+    struct opener_state *tool = app_state(app, &opener_tool);
+    char chosen[OPENER_PATH] = "";
+    for (int k = 0; k < RECENT_MOST && tool->recent[k][0] != '\0'; k++) {
+        char label[OPENER_PATH + 16];
+        snprintf(label, sizeof(label), "%s##recent %d", lr_path_name(tool->recent[k]), k);
+        if (k == 0) ui_toned(UI_DIM, "opened before:");
+        if (ui_item(label, false)) memcpy(chosen, tool->recent[k], OPENER_PATH);
+        ui_hint("%s", tool->recent[k]);
+    }
+    if (chosen[0] != '\0') app_drop(app, chosen);
+    return chosen[0] != '\0';
+}
+
 /* --- the start screen --- */
 
 static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
@@ -128,7 +204,10 @@ static void show_start(struct app *app)
         left = 0.0;
         room[0] = screen[0] - 2.0 * margin;
     }
-    const double size[2] = {fmin(room[0], most_width), fmin(room[1], most_height)};
+    int count = 0;
+    while (count < RECENT_MOST && tool->recent[count][0] != '\0') count++;
+    const double height = most_height + (count > 0 ? 18.0 * (count + 1) : 0.0);
+    const double size[2] = {fmin(room[0], most_width), fmin(room[1], height)};
     const struct ui_place place = {.at = {left + margin + 0.5 * (room[0] - size[0]),
                                           app->scene_at[1] / scale + margin + 0.3 * (room[1] - size[1])},
                                    .size = {size[0], size[1]},
@@ -191,9 +270,12 @@ static void show_start(struct app *app)
 
         ui_space(8.0);
         if (ui_button("open a file...##start", true)) app->shows_opener = true;
+        ui_hint("a dialog that opens any file, as O does");
         ui_beside();
         ui_text("or drop one on this window, or press O");
         ui_toned(UI_DIM, "Scanners as YAML or of other programs, images, LOR data, list mode, sessions.");
+        ui_space(6.0);
+        (void)show_recent(app);
     }
     ui_panel_end();
 }
@@ -228,6 +310,7 @@ void opener_tool_panels(struct app *app)
             const bool is_marked = join(opener->folder, entry->name, path) && strcmp(path, opener->path) == 0;
             if (ui_item(label, is_marked)) pressed = k;
             goes = goes || (is_marked && ui_is_double_click());
+            ui_hint(entry->is_folder ? "a click lists this folder" : "a click chooses this file, two open it");
         }
         ui_list_end();
 
@@ -241,10 +324,14 @@ void opener_tool_panels(struct app *app)
             }
         }
         goes = ui_write("path", opener->path, sizeof(opener->path)) || goes;
+        ui_hint("of a file, or of a folder to be listed; Enter opens it");
         ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
-        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
+        ui_hint("what the file is taken for: a mu-map and a second image look like any image");
+        goes = ui_button("open the file", opener->path[0] != '\0') || goes;
+        ui_hint("as Enter and a double click do");
         ui_beside();
         if (ui_button("cancel##file", true)) app->shows_opener = false;
+        ui_hint("as Esc does");
         if (goes && opener->path[0] != '\0') { /* lists a folder; begins to open a file and closes the dialog */
             struct stat about;
             if (opener->path[0] == '/' || !join(opener->folder, opener->path, path))
@@ -258,10 +345,8 @@ void opener_tool_panels(struct app *app)
                 opener->error[0] = '\0';
                 app->shows_opener = false;
                 const struct study_wish wishes[OPENER_NUM_KINDS] = {
-                    [OPENER_SCANNER] = {.scanner = path},
-                    [OPENER_IMAGE] = {.image = path},
-                    [OPENER_MU] = {.mu = path},
-                    [OPENER_DATA] = {.data = path},
+                    [OPENER_SCANNER] = {.scanner = path}, [OPENER_IMAGE] = {.image = path}, [OPENER_MU] = {.mu = path},
+                    [OPENER_SECOND] = {.second = path},   [OPENER_DATA] = {.data = path},
                 };
                 if (app->opener_kind == OPENER_ANY)
                     app_drop(app, path);
@@ -270,6 +355,8 @@ void opener_tool_panels(struct app *app)
             }
         }
         if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
+        ui_space(4.0);
+        if (show_recent(app)) app->shows_opener = false;
     }
     ui_panel_end();
 }
@@ -287,10 +374,15 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
     char folder[COMMAND_TEXT], error[COMMAND_TEXT];
     snprintf(folder, sizeof(folder), "%.255s", app->shows_opener ? opener->folder : "none");
     snprintf(error, sizeof(error), "%.255s", opener->error[0] != '\0' ? opener->error : "none");
+    char recent[COMMAND_TEXT];
+    snprintf(recent, sizeof(recent), "%.255s", tool->recent[0][0] != '\0' ? tool->recent[0] : "none");
     const struct command_number numbers[] = {{"start", shows_start(app)}, {0}};
-    const struct command_text texts[] = {{"open.folder", folder}, {"open.error", error}, {0}};
+    const struct command_text texts[] = {{"open.folder", folder}, {"open.error", error}, {"open.recent", recent}, {0}};
     return command_pick(numbers, texts, name, value);
 }
 
-const struct viewer_tool opener_tool = {
-    .state_bytes = sizeof(struct opener_state), .close = close_opener, .get_value = get_value};
+const struct viewer_tool opener_tool = {.state_bytes = sizeof(struct opener_state),
+                                        .open = open_opener,
+                                        .take_study = take_study,
+                                        .close = close_opener,
+                                        .get_value = get_value};

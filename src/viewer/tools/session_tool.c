@@ -28,6 +28,7 @@ lr_status session_tool_write(struct app *app, const char *path)
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,
+                                      .second = (char *)files.second,
                                       .data = (char *)files.data,
                                       .grid = app->open.grid,
                                       .mode = app->tool->mode};
@@ -57,6 +58,9 @@ lr_status session_tool_write(struct app *app, const char *path)
     session.has_volume = app->has_volume;
     session.hides_crystals = app->hides_scanner;
     session.hides_lors = app->hides_lors;
+    session.panes = app->alone == PANE_FOUR ? 0 : 1 + app->alone;
+    if (slices->second == DRAW_SECOND && files.second != NULL) session.mix = (int)slices->mix;
+    session.opacity = slices->opacity;
     memcpy(session.window, app->window->size, sizeof(session.window));
     LR_TRY(lr_view_session_write(path, &session, &app->log));
     app_say(app, LR_LOG_INFO, "the session is in %s", path);
@@ -88,6 +92,7 @@ static lr_status read_file(struct app *app, const char *path)
     const struct study_wish wish = {.scanner = session.scanner,
                                     .image = session.image,
                                     .mu = session.mu,
+                                    .second = session.second,
                                     .data = session.data,
                                     .grid = session.grid.size[0] > 0 ? &session.grid : NULL};
     return study_open(app->study, &wish);
@@ -128,6 +133,9 @@ static lr_status take_study(struct app *app, bool is_new)
         app->has_volume = session->has_volume;
         app->hides_scanner = session->hides_crystals;
         app->hides_lors = session->hides_lors;
+        app->alone = session->panes == 0 ? PANE_FOUR : session->panes - 1;
+        app->slices.opacity = session->opacity;
+        if (app->open.second != NULL) app_mix(app, (enum draw_mix)session->mix, DRAW_SECOND);
     }
     for (int k = 0; k < session->num_ranges; k++) {
         if (strcmp(session->ranges[k].name, "image") == 0) {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 static const char *const map_names[] = {"grey", "inverse grey", "perceptual", "diverging"};
-static const char *const slice_names[] = {"x (mm)", "y (mm)", "z (mm)"};
 
 enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
 
@@ -143,6 +142,10 @@ static lr_status take_opened(struct app *app)
             app_show_image(app, open->image != NULL ? DRAW_IMAGE : DRAW_MU);
         }
     }
+    if (status == LR_OK && open->second != before.second) {
+        begin_image(app, DRAW_SECOND, open->second, open->second_largest);
+        if (open->second != NULL && app->slices.mix == DRAW_MIX_NONE) app_mix(app, DRAW_MIX_FUSED, DRAW_SECOND);
+    }
     if (status == LR_OK) status = draw_set_grid(app->draw, &open->grid);
     study_view_release(&before);
     return status;
@@ -177,7 +180,6 @@ static void show_slices(struct app *app)
     struct study_state *tool = app_state(app, &study_tool);
     const char *images[DRAW_NUM_IMAGES];
     struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = scene_images[k].name;
     int map = (int)slices->colours, image = (int)slices->image;
     const struct frames *frames = &tool->frames;
@@ -190,21 +192,60 @@ static void show_slices(struct app *app)
                 frames->count);
     }
 
+    static const char *const layouts[] = {"sagittal", "coronal", "transaxial", "scene", "all four"};
+    static const char *const mixes[] = {"alone", "fused", "difference", "ratio", "checkerboard"};
+    int layout = app->alone == PANE_FOUR ? NUM_PANES : app->alone, mix = (int)slices->mix, second = (int)slices->second;
+    double cross_mm[3];
+    memcpy(cross_mm, slices->at_mm, sizeof(cross_mm));
+    if (ui_choose("panes", &layout, layouts, NUM_PANES + 1)) app->alone = layout == NUM_PANES ? PANE_FOUR : layout;
+    ui_hint("what the middle of the window shows; a double click or T enlarges a pane, or shows all four again");
+    if (ui_reals("cross-hair", cross_mm, 3)) panes_cross(app, cross_mm);
+    ui_hint("x, y, z in mm; a drag in a pane moves it, the wheel goes through slices");
     for (int k = 0; k < 3; k++) {
-        const double ends[2] = {grid->origin_mm[k], grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};
-        char label[40];
-        snprintf(label, sizeof(label), "##shown %d", k);
-        ui_check(label, &slices->is_shown[k]);
-        ui_beside();
-        ui_slide_real(slice_names[k], &slices->at_mm[k], ends);
-        ui_hint("the %s slice", scene_plane_names[k]);
+        if (k > 0) ui_beside();
+        ui_check(scene_plane_names[k], &slices->is_shown[k]);
+        ui_hint("the %s slice in the scene", scene_plane_names[k]);
     }
     if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) app_show_image(app, (enum draw_image)image);
+    ui_hint("which image panes and slices show");
     if (ui_choose("colours", &map, map_names, 4)) slices->colours = (lr_colour_map)map;
+    ui_hint(
+        "perceptual has equal steps of lightness, inverse grey is usual in nuclear medicine, diverging is for signed "
+        "numbers");
     double ends[2] = {slices->low, slices->high};
-    if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) {
-        slices->low = app->ranges[slices->image][0] = ends[0];
-        slices->high = app->ranges[slices->image][1] = ends[1];
+    if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) app_set_window(app, ends[0], ends[1]);
+    ui_hint("lowest and highest value shown; or drag with the right button in a pane: to the right for more contrast "
+            "steps, upwards for a higher level");
+    const struct survey *whole = measure_tool_whole(app);
+    if (whole != NULL) {
+        const struct ui_histogram histogram = {whole->bins, SURVEY_BINS, {whole->smallest, whole->largest}};
+        if (ui_histogram("##histogram", &histogram, ends)) app_set_window(app, ends[0], ends[1]);
+        ui_hint("how many voxels have which value (logarithm); drag the ends of what is shown, or both");
+    }
+    ui_check("smooth", &slices->is_smooth);
+    ui_hint("interpolates between voxels; values under the mouse stay those of voxels");
+    ui_beside();
+    ui_check("maximum projection", &slices->is_projected);
+    ui_hint("panes show the largest value along their axis");
+    if (ui_choose("combined", &mix, mixes, 5)) app_mix(app, (enum draw_mix)mix, slices->second);
+    ui_hint("with a second image: fused, their difference or ratio, or fields of each in turn");
+    if (slices->mix != DRAW_MIX_NONE) {
+        const double shares[2] = {0.0, 1.0};
+        int second_map = (int)slices->second_colours;
+        if (ui_choose("with", &second, images, DRAW_NUM_IMAGES)) app_mix(app, slices->mix, (enum draw_image)second);
+        ui_hint("the second image, which may have a grid of its own");
+        if (slices->mix == DRAW_MIX_FUSED) {
+            ui_slide_real("opacity", &slices->opacity, shares);
+            ui_hint("0: the first image alone, 1: the second alone");
+        }
+        if (slices->mix == DRAW_MIX_FUSED || slices->mix == DRAW_MIX_CHECKERED) {
+            if (ui_choose("its colours", &second_map, map_names, 4)) slices->second_colours = (lr_colour_map)second_map;
+            ui_hint("colours of the second image");
+            double second_ends[2] = {slices->second_range[0], slices->second_range[1]};
+            if (ui_reals("its from, to", second_ends, 2) && second_ends[0] < second_ends[1])
+                memcpy(slices->second_range, second_ends, sizeof(second_ends));
+            ui_hint("lowest and highest value shown of the second image");
+        }
     }
 }
 
@@ -228,10 +269,12 @@ void study_tool_panel(struct app *app)
     ui_hint("scanners that LORaster knows");
     ui_beside();
     if (ui_button("open...", true)) app->shows_opener = true;
+    ui_hint("a dialog that opens any file, as O does");
     const struct job_report *report = &app->opening;
     if (report->state == JOB_RUNNING) {
         ui_progress(report->share, report->doing);
-        if (ui_button("stop##opening", true)) study_cancel(app->study);
+        if (ui_button("stop opening", true)) study_cancel(app->study);
+        ui_hint("as Esc does");
     } else if (report->state == JOB_FAILED) {
         ui_toned(UI_BAD, "%s", report->error);
     }
@@ -261,21 +304,26 @@ void study_tool_panel(struct app *app)
     if (ui_section("Scene", true)) {
         bool shows = !app->hides_scanner;
         ui_check("crystals", &shows);
+        ui_hint("the modules and their crystals");
         app->hides_scanner = !shows;
         ui_beside();
         ui_check("volume", &app->has_volume);
+        ui_hint("the image glows in the haze of the mu-map");
         ui_beside();
         bool has_lors = !app->hides_lors;
         ui_check("LORs", &has_lors);
         app->hides_lors = !has_lors;
         ui_hint("lines of the voxel's LORs, spread over its row, the brightest with the largest "
                 "element; or the line of the LOR tool");
+        if (ui_button("fit the scanner", true)) app_fit(app);
+        ui_hint("moves the camera so that the whole scanner is seen, as F does; X, Y and Z look along an axis");
         ui_beside();
-        if (ui_button("fit", true)) app_fit(app);
-        ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
+        if (ui_check("light panels", &app->is_light)) ui_set_look(app->is_light);
+        ui_hint("dark text on a light ground; the scene and the panes stay dark");
     }
 
     if (app->draw->images[app->slices.image] != NULL && ui_section("Slices", true)) show_slices(app);
+    if (app->draw->images[app->slices.image] != NULL && ui_section("Save", false)) export_tool_panel(app);
     ui_space(6.0);
     ui_toned(UI_DIM, "%.0f frames a second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0);
 }
@@ -284,7 +332,7 @@ void study_tool_panel(struct app *app)
 
 static lr_status act_open(struct app *app, const struct command_words *words)
 {
-    static const char *const kinds[] = {"scanner", "image", "mu", "data", "session", "histo", "file", NULL};
+    static const char *const kinds[] = {"scanner", "image", "mu", "data", "session", "histo", "file", "second", NULL};
     const char *path = words->words[2];
     int kind = 0;
     LR_TRY(command_choice(&app->log, words, 1, kinds, &kind));
@@ -295,6 +343,7 @@ static lr_status act_open(struct app *app, const struct command_words *words)
     case 3: return study_open(app->study, &(struct study_wish){.data = path});
     case 4: return app_open_file(app, LR_FILE_SESSION, path);
     case 5: return app_open_file(app, LR_FILE_HISTO, path);
+    case 7: return study_open(app->study, &(struct study_wish){.second = path});
     default: app_drop(app, path); return LR_OK;
     }
 }
@@ -326,7 +375,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {
-    {"open", "scanner|image|mu|data|session|histo|file PATH", 2, 2, .act = act_open},
+    {"open", "scanner|image|mu|second|data|session|histo|file PATH", 2, 2, .act = act_open},
     {0},
 };
 static const struct command_setting settings[] = {{"frame", set_frame}, {0}};

@@ -290,10 +290,13 @@ static void show_result(struct app *app, const struct voxel_result *result)
     if (gap->why[0] != '\0') {
         ui_toned(UI_WARNING, "%s", gap->why);
         snprintf(label, sizeof(label), "show module %d##better", gap->better);
-        if (gap->better >= 0 && gap->better != tool->request.primary && ui_button(label, true)) {
-            tool->request.primary = gap->better;
-            tool->request.all_primaries = false;
-            ask(app);
+        if (gap->better >= 0 && gap->better != tool->request.primary) {
+            if (ui_button(label, true)) {
+                tool->request.primary = gap->better;
+                tool->request.all_primaries = false;
+                ask(app);
+            }
+            ui_hint("a module that has a window of this point");
         }
     }
 
@@ -378,10 +381,11 @@ static void show_result(struct app *app, const struct voxel_result *result)
             ask(app);
             request->wants_whole = always;
         }
+        ui_hint("takes minutes where they are many; Esc stops it");
     }
 
-    ui_toned(UI_DIM, "R = %d, N = %d x %d x %d, K = %d%s", result->request.rays, result->samples[0], result->samples[1],
-             result->samples[2], result->request.mu_steps,
+    ui_toned(UI_DIM, "%d lines a crystal and axis, %d x %d x %d points a voxel, %d steps in the mu-map%s",
+             result->request.rays, result->samples[0], result->samples[1], result->samples[2], result->request.mu_steps,
              result->voxel_row < 0 ? "; the point lies beside the grid" : "");
 }
 
@@ -394,6 +398,7 @@ static void show_panel(struct app *app)
     bool changed = ui_reals("point (mm)", app->point_mm, 3);
     ui_hint("x, y, z in the scanner's frame; or click on a slice");
     changed = ui_check("all modules", &request->all_primaries) || changed;
+    ui_hint("the windows of all modules side by side");
     if (!request->all_primaries && app->open.scanner != NULL) {
         const int range[2] = {0, app->open.scanner->num_modules - 1};
         ui_beside();
@@ -403,26 +408,29 @@ static void show_panel(struct app *app)
 
     static const int rays[2] = {1, 16}, samples[2] = {0, 64}, steps[2] = {0, 256};
     bool with_exact = request->mode != LR_MODE_SAMPLED;
-    changed = ui_slide("R", &request->rays, rays) || changed;
-    ui_hint("R x R lines over each crystal's face");
-    changed = ui_slide("N", &request->samples, samples) || changed;
-    ui_hint("points of the voxel; 0: by the crystals' pitch");
+    changed = ui_slide("lines a crystal", &request->rays, rays) || changed;
+    ui_hint("R: R x R lines over each crystal's face");
+    changed = ui_slide("points a voxel", &request->samples, samples) || changed;
+    ui_hint("N: points of the voxel that its elements are averaged over; 0: by the crystals' pitch");
     if (ui_check("exact elements", &with_exact)) {
         request->mode = with_exact ? LR_MODE_AUTO : LR_MODE_SAMPLED;
         changed = true;
     }
+    ui_hint("solid angles beside the sampled elements; they take longer");
     if (app->open.mu != NULL) {
         bool absorbs = !request->without_mu;
-        changed = ui_slide("K", &request->mu_steps, steps) || changed;
-        ui_hint("steps through the mu-map along a line; 0: of one voxel");
+        changed = ui_slide("steps in the mu-map", &request->mu_steps, steps) || changed;
+        ui_hint("K: steps through the mu-map along a line; 0: of one voxel");
         if (ui_check("absorption", &absorbs)) {
             request->without_mu = !absorbs;
             changed = true;
         }
+        ui_hint("elements are lower by what the mu-map absorbs");
     }
 
     changed =
-        ui_choose("by##backend", &tool->backend, backends, (int)(sizeof(backends) / sizeof(backends[0]))) || changed;
+        ui_choose("computed by##backend", &tool->backend, backends, (int)(sizeof(backends) / sizeof(backends[0]))) ||
+        changed;
     ui_hint("what draws windows and samples elements; compute has them drawn by raster");
     int kind = tool->is_side_by_side ? SHEET_NUM_KINDS : (int)tool->kind;
     static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
@@ -431,6 +439,7 @@ static void show_panel(struct app *app)
         tool->is_side_by_side = kind == SHEET_NUM_KINDS;
         tool->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : tool->kind;
     }
+    ui_hint("what the picture shows of each line");
 
     if (changed) ask(app);
     const struct voxel_result *result = voxel_result(tool->voxel, NULL);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a person has changed of the view, to be undone and done again: the camera, the panes, the slices and what is
+ * hidden. Files, regions and settings of tools are no part of it. */
+#include "viewer/app.h"
+
+#include <string.h>
+
+enum { HISTORY_MOST = 100 };
+
+struct viewed {
+    struct camera camera;
+    struct draw_slices slices;
+    double ranges[DRAW_NUM_IMAGES][2], pane_zoom, pane_offset_mm[3];
+    int32_t alone, hides_scanner, hides_lors, has_volume;
+};
+
+struct history_state {
+    struct viewed states[HISTORY_MOST];
+    int count, at;  /* states, of which states[at] is seen */
+    bool had_input; /* a person has used mouse or keys since the last state */
+};
+
+static void look(const struct app *app, struct viewed *viewed)
+{
+    memset(viewed, 0, sizeof(*viewed)); /* states are compared byte by byte */
+    viewed->camera = app->camera;
+    memcpy(&viewed->slices, &app->slices, sizeof(viewed->slices));
+    memset(&viewed->slices.region, 0, sizeof(viewed->slices.region));
+    memcpy(viewed->ranges, app->ranges, sizeof(viewed->ranges));
+    viewed->pane_zoom = app->pane_zoom;
+    memcpy(viewed->pane_offset_mm, app->pane_offset_mm, sizeof(viewed->pane_offset_mm));
+    viewed->alone = app->alone;
+    viewed->hides_scanner = app->hides_scanner;
+    viewed->hides_lors = app->hides_lors;
+    viewed->has_volume = app->has_volume;
+}
+
+/* A state replaces the last one if a program made the change, and follows it if a person did. */
+static lr_status update(struct app *app)
+{
+    struct history_state *tool = app_state(app, &history_tool);
+    struct viewed now;
+    look(app, &now);
+    if (app->held_button >= 0 || app->holds_pane) return LR_OK; /* a drag is one change */
+    if (tool->count > 0 && memcmp(&now, &tool->states[tool->at], sizeof(now)) == 0) {
+        tool->had_input = tool->had_input && app->ui->wants_mouse;
+        return LR_OK;
+    }
+    if (tool->count == 0 || tool->had_input) tool->count = tool->count == 0 ? 1 : tool->at + 2;
+    tool->had_input = false;
+    if (tool->count > HISTORY_MOST) {
+        memmove(&tool->states[0], &tool->states[1], sizeof(tool->states) - sizeof(tool->states[0]));
+        tool->count = HISTORY_MOST;
+    }
+    tool->at = tool->count - 1;
+    tool->states[tool->at] = now;
+    return LR_OK;
+}
+
+/* Goes back or forth; an image that is not there any more is not shown again. */
+static void go(struct app *app, int by)
+{
+    struct history_state *tool = app_state(app, &history_tool);
+    if (tool->at + by < 0 || tool->at + by >= tool->count) return;
+    tool->at += by;
+    const struct viewed *viewed = &tool->states[tool->at];
+    const struct draw_region region = app->slices.region;
+    const enum draw_image image = app->slices.image;
+    memcpy(&app->slices, &viewed->slices, sizeof(app->slices));
+    memcpy(&app->slices.region, &region, sizeof(region));
+    app->camera = viewed->camera;
+    memcpy(app->ranges, viewed->ranges, sizeof(app->ranges));
+    if (app->draw->images[app->slices.image] == NULL && app->draw->images[image] != NULL) app_show_image(app, image);
+    app->pane_zoom = viewed->pane_zoom;
+    memcpy(app->pane_offset_mm, viewed->pane_offset_mm, sizeof(app->pane_offset_mm));
+    app->alone = viewed->alone;
+    app->hides_scanner = viewed->hides_scanner;
+    app->hides_lors = viewed->hides_lors;
+    app->has_volume = viewed->has_volume;
+    look(app, &tool->states[tool->at]);
+}
+
+static bool take(struct app *app, const struct input_event *event)
+{
+    struct history_state *tool = app_state(app, &history_tool);
+    const bool is_key = event->kind == INPUT_KEY && event->is_down && !app->ui->wants_keys;
+    if (is_key && (event->modifiers & INPUT_CONTROL) != 0 && (event->key == 'Z' || event->key == 'Y')) {
+        go(app, event->key == 'Z' && (event->modifiers & INPUT_SHIFT) == 0 ? -1 : 1);
+        return true;
+    }
+    tool->had_input = tool->had_input || is_key || event->kind == INPUT_BUTTON || event->kind == INPUT_SCROLL;
+    return false;
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct history_state *tool = app_state(app, &history_tool);
+    const struct command_number numbers[] = {
+        {"undo", tool->at}, {"redo", tool->count > 0 ? tool->count - 1 - tool->at : 0}, {0}};
+    return command_pick(numbers, (const struct command_text[]){{0}}, name, value);
+}
+
+const struct viewer_tool history_tool = {
+    .state_bytes = sizeof(struct history_state), .update = update, .take = take, .get_value = get_value};
