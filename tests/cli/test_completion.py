@@ -34,7 +34,7 @@ class Completion(TableTest):
         self.assertEqual(set(self.offered("")), {verb.split()[0] for verb in verbs})
         self.assertEqual(len(self.offered("")), len(set(self.offered(""))))
         self.assertEqual(self.offered("re"), ["render", "recon"])
-        self.assertEqual(set(self.offered("scanner", "")), {"list", "show", "check", "convert"})
+        self.assertEqual(set(self.offered("scanner", "")), {"list", "show", "check", "convert", "compare"})
         self.assertEqual(set(self.offered("bench", "")), {verb.split()[1] for verb in BENCH})
         self.assertEqual(self.offered("matrix", "j"), ["join"])
         self.assertTrue({"join", "verify", "--by"} <= set(self.offered("matrix", "")))
@@ -95,7 +95,7 @@ class Completion(TableTest):
             complete_words loraster recon --algorithm = o
             complete_words loraster recon -o x""")
         self.assertEqual(done.splitlines(), ["complete -o default -F _loraster loraster", "scanner",
-                                             "list show check convert", "mlem osem ramla bsrem", "osem", ""])
+                                             "list show check convert compare", "mlem osem ramla bsrem", "osem", ""])
 
     def test_zsh(self):
         """Its own functions are stood in for: what they are given."""
