@@ -562,7 +562,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
 {
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
 
-    /* Lines are stored if they have all that the kernel needs (make_line, exact_line), and budget and free memory
+    /* Lines are stored if they have all that the kernel needs (make_line, find_path), and budget and free memory
      * suffice. */
     const struct lr_listmode_model *model = cuda->params.model;
     const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
