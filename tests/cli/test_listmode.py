@@ -136,7 +136,7 @@ class Listmode(ProgramTest):
                                ("give lengths in seconds", [f"{listmode} --frames 10,-3"]),
                                ("give lengths in seconds", [f"{listmode} --frames 99999x1"]),
                                ("--png draws one image", [f"{listmode} --frames 9 --png x.png"]),
-                               ("--frames-from, --frames-in-one and --part belong to --frames", [f"{listmode} --frames-from 3"])):
+                               ("--frames-in-one and --part belong to --frames", [f"{listmode} --frames-from 3"])):
             with self.subTest(words):
                 self.refuse(2, words, f"recon {VISTA}", *options)
         self.refuse(3, "frame 2, from 60 s to 120 s, holds no prompts", f"recon {VISTA}", f"{listmode} --frames 2x60")
