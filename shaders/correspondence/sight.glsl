@@ -56,7 +56,7 @@ Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 othe
     return sight;
 }
 
-// Returns a positive number if a line meets the plane of a module before it meets the primary's plane.
+// Returns a positive number if a line reaches the plane of a module before it reaches the primary's plane.
 float sight_before(Sight sight, vec2 at)
 {
     return along(sight.denominator, at) + sight.denominator.w;

@@ -55,8 +55,8 @@ vec3 shadow_line(Shadow shadow, int line)
     return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
 }
 
-// The size up to which a half-plane's value counts as 0, for each edge. A point counts as on a line if its distance is
-// at most 1e-6 of the face's diagonal.
+// The size up to which the value of a half-plane counts as 0, for each edge. A point whose distance from a line is at
+// most 1e-6 of the face's diagonal counts as on the line.
 vec4 edges_noise(View view, Shadow shadow)
 {
     return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);

@@ -112,8 +112,8 @@ float left_before(vec3 ray, float length_mm)
     return exp(-part * length_mm);
 }
 
-// The next module beyond the point: the first module that the line enters at or after `entry`. If the line enters
-// several modules at the same position, it is the one after target `last`. -1 = none.
+// Finds the next module beyond the point: the first module that the line enters at or after `entry`. If the line enters
+// several modules at the same position, the result is the first of them after target `last`. -1 = none.
 int next_target(vec3 ray, int last, inout float entry)
 {
     int next = -1;

@@ -58,8 +58,8 @@ bool is_past(int border, dvec2 across)
     return left >= 0.0;
 }
 
-// Finds the last border that a direction has passed, among borders first .. first + count - 1. The direction must have
-// passed the first of these borders.
+// Finds the last border that a direction has passed, among the borders first .. first + count - 1. Border `first` must
+// be one that the direction has passed.
 int find_interval(int first, int count, dvec2 direction)
 {
     int low = 0, high = count;

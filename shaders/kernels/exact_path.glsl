@@ -16,15 +16,15 @@ struct placed_face {
     double centre[3], across[3], along[3], normal[3], half_mm[2];
 };
 
-// The line between two faces, from the one at the lower end of the frame's axis to the other.
+// The line between two faces. It runs from the face at the lower end of the frame's axis to the face at the upper end.
 struct face_line {
     double direction[3], per_along, length_mm; // unit direction; 1 / its component along the axis; length
     double slopes[2];
 };
 
-// Planes that the line crosses: first, and one after the last; equal if there are none. Its crossing of plane `first`,
-// in points, and the increase from plane to plane; the same for the distance from the crossing up to which points may
-// have elements.
+// Planes that the line crosses: the first plane, and one after the last plane; both are equal if there are none. `at`
+// is the line's crossing of the first plane, in points, and `step` is its increase from plane to plane. `reach` is the
+// distance from the crossing up to which points may have elements, and `widening` is its increase from plane to plane.
 struct path_planes {
     int first, last;
     double at[2], step[2], reach[2], widening[2];
@@ -86,9 +86,10 @@ LR_KERNEL face_lean lean_of(placed_face face, face_line line, double sign)
     return of;
 }
 
-// tof: centre, standard deviation and bin of time of flight, mm; a deviation of 0 = none. reach_mm: the reach of
-// lr_listmode_model. Any line through both faces is at most `reach` beside the line between their centres. The reach
-// changes linearly from one face to the other. The position of a plane between the faces is known up to `slack`.
+// tof: centre, standard deviation and bin of time of flight, mm; a standard deviation of 0 means no time of flight.
+// reach_mm: the reach of lr_listmode_model. Any line through both faces is at most `reach` away from the line between
+// their centres. The reach changes linearly from one face to the other. The position of a plane between the faces is
+// uncertain by up to `slack`.
 LR_KERNEL path_planes planes_of(placed_face low, placed_face high, face_line line, const double tof[3],
                                 path_points grid, double reach_mm)
 {

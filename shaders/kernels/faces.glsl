@@ -65,9 +65,9 @@ struct angle_range {
     float from, to;
 };
 
-// The largest x with a + b x >= 0 and the least one, for each of two pairs of a and b. b is 0 for planes that are
-// parallel to the ray. A tiny number is added to b, so that the range is then either everything or empty. There are no
-// branches, so that the code before and after can run at the same time.
+// The range of x in which both a + b x >= 0 and other_a + other_b x >= 0. b is 0 for planes that are parallel to the
+// ray. A tiny number is added to b, so that the range is then either everything or empty. There are no branches, so
+// that the code before and after can run at the same time.
 LR_KERNEL angle_range cut_range(float a, float b, float other_a, float other_b)
 {
     float per_x = b + 1e-30f, at = -a * per_number(per_x);
@@ -219,7 +219,7 @@ LR_KERNEL angle_strip column_strip(angle_column column, float along)
     return strip;
 }
 
-// Solid angle of the column's point at this offset along the axis. steep: is_steep, or true.
+// Solid angle that the column's point at this offset along the axis sees. steep: the result of is_steep, or true.
 LR_KERNEL float column_angle(angle_column column, float along, float limit, bool steep)
 {
     float middle = column.centre + along * column.centre_per, rise = column.rise + along * column.rise_per;

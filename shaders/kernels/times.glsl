@@ -99,8 +99,9 @@ LR_KERNEL float normal_around_bin(float middle, float half_width, float half_bin
     return 2.0f * float(LR_TIMES_DENSITY) * half_width * gaussian_of(y) * sum;
 }
 
-// The share of an event's time of flight that lies within half_width of a middle. The event's bin reaches half_bin to
-// either side of 0. Interval and bin can be exchanged, so the difference is taken over the longer one.
+// The share of an event's time of flight that lies within half_width of a middle. The event's bin extends by half_bin
+// to either side of 0. The formula is symmetric in the interval and the bin, so the difference is taken between the two
+// ends of the longer one.
 LR_KERNEL float held_of_bin(float middle, float half_width, float half_bin)
 {
     float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);

@@ -72,8 +72,8 @@ struct Slice {
 
 // --- to the group's cells ---
 
-// A half with the sign of a line's terms, for rounding: a term plus this half, truncated, is the nearest integer. The
-// addition costs nothing, because it is fused with the term's multiplication.
+// 0.5 with the sign of a line's terms, for rounding: if this number is added to a term and the sum is truncated, the
+// result is the nearest integer. The addition takes no extra time, because it is fused with the term's multiplication.
 float half_of(float factor)
 {
     return factor < 0.0 ? -0.5 : 0.5;
@@ -166,8 +166,8 @@ void carry_four(Added a)
     }
 }
 #else
-// Carries the overflows of four rows. One loop serves all rows, because software renderers run a
-// loop's body at least once.
+// Carries the overflows of four rows. A single loop handles all rows, because software renderers run the body of each
+// loop at least once.
 void carry_rows(Added a, Added b, Added c, Added d)
 {
     while ((changed(a) | changed(b) | changed(c) | changed(d)) < 0) {

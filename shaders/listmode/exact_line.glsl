@@ -85,9 +85,9 @@ void open_plane(inout Walk walk, inout angle_view view, Line line, vec4 reach)
     }
 }
 
-// Moves to the next `step` by `step` points of a plane; walk.at is the lowest of them. Returns false if there are none.
-// The loop must have only one exit. With a second exit, compilers would let threads of a warp that leave early run
-// alone up to the last plane, and the warp would execute each plane several times.
+// Moves to the next `step` by `step` points of a plane, of which walk.at is the lowest point. Returns false if there
+// are none. The loop must have only one exit. If there were a second exit, compilers would let threads of a warp that
+// leave early continue alone up to the last plane, and the warp would execute each plane several times.
 bool walk_on(inout Walk walk, inout angle_view view, Line line, vec4 reach, int step)
 {
     walk.at.x += step;

@@ -45,9 +45,9 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// Returns the number of bits of a value of 1 in a group's sums. all_sizes: sum of the sizes of the group's values;
-// voxels: number of voxels of a slice over which they are spread. Sums up to 16 times their mean do not overflow, and
-// terms are below 2^30. The unit is never smaller than that of the image.
+// Returns the number of bits that a value of 1 has in a group's sums. all_sizes: sum of the sizes of the group's
+// values; voxels: number of voxels of a slice over which these values are spread. Sums of up to 16 times the mean do
+// not overflow, and terms are below 2^30. The unit is never smaller than the unit of the image.
 int bits_of_cells(uint all_sizes, int voxels)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18 + max(floor_log2(float(voxels)) - 4, 0);

@@ -23,8 +23,8 @@ uint exponent_of(float value)
     return floatBitsToUint(value) >> 23 & 255u;
 }
 
-// The usual exponent of values, the exponent of the largest term, and true if the sums are floats. Each thread reads
-// the buffer only once, because devices would read it again after every addition to memory.
+// The usual exponent of values, the exponent of the largest term, and a flag that is true if the sums are floats. Each
+// thread reads the buffer only once, because devices would read it again after every addition to memory.
 uint known_usual;
 int known_exponent;
 bool has_float_sums;

@@ -34,14 +34,15 @@ struct cli_group {
 
 enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
-/* An output: the option that names the file, and the endings that the file may have. NULL ends the list; "" allows
- * names without an ending, such as devices and pipes. All other words that name files are inputs. */
+/* An output: the option that names the file, and the endings that the file's name may have. In a list of outputs, NULL
+ * ends the list. The ending "" allows names without an ending, such as devices and pipes. All other words of the
+ * command line that name files are inputs. */
 struct cli_output {
     const char *name;
     const char *const *endings;
 };
 
-/* The name of an output without an option, which is the second word after the verb. */
+/* The option of an output that has no option: the output is then named by the second word after the verb. */
 #define CLI_SECOND_WORD "OUT"
 
 struct cli_args;
@@ -96,7 +97,7 @@ void args_print_title(FILE *stream, const char *name, const char *summary);
 void args_print_manual(FILE *stream, const struct cli_verb *verb);
 
 /* Prints the completions of the last of `words`, which may be typed only in part. Each line has a word, a tab and a
- * sentence. Names of files are completed by the shell. */
+ * sentence. The shell itself completes the names of files. */
 void args_complete(const struct cli_verb *verb, char *const *words);
 
 /* Prints one line of completion if `word` begins with the text `typed`. */
@@ -126,7 +127,8 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
 /* A finite number; it must be above 0 if `positive` is true. */
 double args_number(struct cli_args *args, const char *name, double fallback, bool positive);
 
-/* The time resolution --tof-ps, FWHM; 0 if it is not given. Less than any scanner has is refused: 0.4 means 400. */
+/* The time resolution --tof-ps, FWHM; 0 if the option is not given. A value that is smaller than any scanner's is
+ * refused, because a person who types 0.4 means 400. */
 double args_tof_ps(struct cli_args *args);
 
 /* Exactly three finite numbers "1,2,3". If `spread` is true, a single number is used for all three. Returns true if
@@ -147,11 +149,11 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
 
 /* Index of the option's text in `words`, ignoring case; the fallback if the option is not given. words: NULL = the
- * words in the option's declaration. */
+ * words with which the option is declared. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
 
-/* The word that the option has, in the spelling of its declaration; the first declared word if the option is not given;
- * NULL if the verb has no such option. */
+/* The word that was given for the option, in the spelling of the option's declaration. If the option is not given, the
+ * first declared word. NULL if the verb has no such option. */
 const char *args_chosen(struct cli_args *args, const char *name);
 
 /* Reports an error of the command line and sets `status` to LR_USAGE. */

@@ -274,7 +274,7 @@ double common_sum(const float *values, int64_t count)
 {
     const lr_vector all = lr_vector_of_floats(values, count);
     lr_vector_sums sums;
-    (void)lr_vector_add_up(&all, NULL, &sums); /* this cannot fail on the host */
+    (void)lr_vector_add_up(&all, NULL, &sums); /* this cannot fail for values on the host */
     return sums.sum;
 }
 

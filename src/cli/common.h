@@ -22,17 +22,18 @@ struct lor_factors {
     lr_lor_source source;
 };
 
-/* The two uses of a mu-map: MU_LINES samples it along the lines of each element, MU_FACTORS makes one factor per
- * LOR. */
+/* The two uses of a mu-map: with MU_LINES, the mu-map is sampled along the lines of each element; with MU_FACTORS, the
+ * mu-map gives one factor per LOR. */
 enum mu_way { MU_LINES, MU_FACTORS };
 
-/* Names of the two uses; they are the words of --mu-as. */
+/* Names of the two uses, which are also the words of --mu-as. */
 extern const char *const common_mu_ways[];
 
 #define LOR_FACTORS_MU_AS(usual)                                                                                       \
     "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, common_mu_ways
 
-/* Reads --mu-as, by default `usual`. It is an error without --mu, or if --mu-steps is given with factors. */
+/* Reads --mu-as; the default is `usual`. It is an error if --mu-as is given without --mu, or if --mu-steps is given
+ * with factors. */
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
 
 /* Reads one efficiency per crystal. The setup must have its scanner already. */
@@ -41,7 +42,7 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
 /* Makes one attenuation factor for each LOR from the setup's mu-map. The operator then does not sample the mu-map. */
 lr_status lor_factors_attenuate(struct setup *setup);
 
-/* Applies the setup's mu-map, if there is one, in the way `way`, and passes all factors to setup->params. */
+/* Applies the setup's mu-map, if there is one, in the given way, and passes all factors to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
 /* Options that several verbs share. */
@@ -57,8 +58,8 @@ extern const struct cli_option common_operator_options[];
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
     COMMON_UNTIL_DAMAGE, NULL, "of list mode that is truncated or damaged take the events before that", NULL
 
-/* The list mode `path` with --crystal-map, --header (a map or a header says which format it is) and
- * --events-until-damage. Both --crystal-map and --header are an error (args_complain). */
+/* The source of the list mode `path`, with the options --crystal-map, --header and --events-until-damage. A crystal map
+ * or a header determines the format. It is an error if both --crystal-map and --header are given (args_complain). */
 lr_events_source common_events_source(struct cli_args *args, const char *path);
 
 /* Returns the call's status from the surrounding function if the call fails. */
@@ -84,8 +85,8 @@ struct setup {
 };
 
 /* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs. store: default of
- * --store. fallback: the scanner to use if --scanner is not given, owned by the setup from here on; NULL = --scanner is
- * required. Errors of values read earlier from args are reported here too. */
+ * --store. fallback: the scanner to use if --scanner is not given, which the setup owns from now on; NULL = --scanner
+ * is required. Errors in values that were read from args earlier are also reported here. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
 /* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If there are an option and an
@@ -122,7 +123,8 @@ extern const char *const common_mu_units[];
 /* Indexed by lr_listmode_variant less 1, because LR_LISTMODE_FASTEST is the default; NULL at the end. */
 extern const char *const common_listmode_variants[];
 
-/* A text that is collected in memory and written to its file when complete. stream is NULL if memory runs out. */
+/* A text that is first collected in memory, and is written to its file when the text is complete. stream is NULL if
+ * memory runs out. */
 struct common_text {
     FILE *stream;
     char *chars;

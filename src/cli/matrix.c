@@ -326,8 +326,8 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
     CLI_TRY(lor_factors_give(setup, way));
     if (factors->words[0] == '\0') strcpy(factors->words, "none");
 
-    /* The values are added to the names of files: when a matrix is resumed, a file may have other values than
-     * before. */
+    /* The factors' values are added to the names of their files, because a file may have other values when a matrix is
+     * resumed. */
     const float *efficiencies = setup->factors.efficiencies;
     if (efficiencies != NULL)
         add_input(factors, "efficiencies", efficiencies, (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));

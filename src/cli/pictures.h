@@ -18,8 +18,8 @@ struct picture_sheet {
     int64_t room;
 };
 
-/* Adds a picture, which the sheet owns from here on. picture: NULL if the function that should have made it failed; its
- * error is then returned. The caption is formatted. */
+/* Adds a picture, which the sheet owns from now on. picture: NULL if the function that makes the picture has failed;
+ * the error of that function is then returned. The caption is formatted. */
 lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Writes the pictures from number `first` on as one PNG, with their captions and the note. title may be NULL. */

@@ -37,7 +37,7 @@ struct report {
     double start_s, phase_start_s, drawn_s, last_done;
     char phase[96];
     bool line_drawn;
-    double next_word_s; /* seconds after the start at which a log hears next how long the work will take */
+    double next_word_s; /* seconds after the start at which the log next gets a message about the remaining time */
     struct report_ranks ranks;
     const struct cli_args *args; /* the command line of the running verb; NULL = none yet */
 };
@@ -52,18 +52,18 @@ void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3)
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 lr_status report_error(struct report *report, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
-/* The status to return if a constructor gave NULL: the status of the last error, or LR_FAILED. */
+/* The status to return if a constructor has returned NULL: the status of the last error, or LR_FAILED. */
 lr_status report_reason(const struct report *report);
 
 /* The exit code for a status; prints "stopped" if Ctrl-C ended the verb. */
 int report_exit_code(struct report *report, lr_status status);
 
-/* Makes rank 0 the only rank that prints messages other than errors. Each rank keeps its first error. When the verb has
- * ended (report_exit_code), the speaker prints its first error. Rank 0 is the speaker unless report_speak names another
- * rank. */
+/* From this call on, only rank 0 prints messages other than errors. Each rank stores its first error. When the verb has
+ * ended (report_exit_code), one rank, the speaker, prints its first error. The speaker is rank 0 unless report_speak
+ * names another rank. */
 void report_join_ranks(struct report *report, int rank, int size);
 
-/* Makes the rank `speaker` print its first error now: when a rank ends, mpirun ends all other ranks. */
+/* Makes the rank `speaker` print its first error now, because mpirun ends all other ranks when a rank ends. */
 void report_speak(struct report *report, int speaker, lr_status status);
 
 /* Removes the progress line. */

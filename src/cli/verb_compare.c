@@ -14,17 +14,19 @@
 enum {
     MOST_DESIGNS = 16,
     NUM_RADII = 3,
-    USUAL_SIDE = 24 /* even: no point lies on the axis, where gaps face each other */,
+    USUAL_SIDE = 24 /* an even number, so that no point lies on the axis, where gaps face each other */,
     MAP_PIXELS = 240
 };
 
-/* One design. Shares are of 1. */
+/* One design. All shares are fractions of 1. */
 struct design {
     const char *path;
     lr_scanner *scanner;
     lr_lors *lors;
-    double coverage, stopped, centre, mean; /* solid angle at the centre; photons stopped; sensitivities */
-    double volume_mm3, inner_mm, axial_mm;  /* of crystals; smallest distance from the axis; length */
+    double coverage, stopped, centre, mean; /* solid angle at the centre; fraction of photons that are stopped;
+                                             * sensitivity in the centre and its mean */
+    double volume_mm3, inner_mm, axial_mm;  /* volume of the crystals; smallest distance of crystals from the axis;
+                                             * axial length */
     double fwhm_mm[NUM_RADII][3];
     lr_image *map; /* sensitivity on the common grid */
     double *axial, *radial;
@@ -33,7 +35,7 @@ struct design {
 /* All data of the verb; zero is valid. */
 struct comparison {
     struct report *report;
-    lr_log errors; /* of operators, whose warnings are of one grid or one design */
+    lr_log errors; /* a log for the errors of operators only, because their warnings concern one grid or one design */
     lr_operator_params params;
     lr_grid grid;
     double radii_mm[NUM_RADII], source_mm;
@@ -70,7 +72,8 @@ static lr_status open_design(struct comparison *all, struct design *design)
     return LR_OK;
 }
 
-/* The common grid, if none is given: the smallest field of view across, and the longest design along the axis. */
+/* Chooses the common grid if none is given. Its width is the smallest field of view of all designs, and its length is
+ * that of the longest design. */
 static void choose_grid(struct comparison *all)
 {
     double across_mm = INFINITY, axial_mm = 0;
@@ -110,7 +113,8 @@ static lr_status measure_sensitivity(struct comparison *all, struct design *desi
     return LR_OK;
 }
 
-/* FWHMs of small sources on the x axis, where crystals stop photons along their depth if it is known how. */
+/* Measures the FWHMs of small sources on the x axis. Crystals stop photons along their depth if their attenuation is
+ * known. */
 static lr_status measure_resolution(struct comparison *all, struct design *design)
 {
     lr_operator_params params = all->params;

@@ -124,8 +124,8 @@ static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup 
     return setup->op != NULL ? LR_OK : report_reason(setup->report);
 }
 
-/* Draws the crystals, the weights, and the weights with absorption by water for three voxels, and writes all pictures
- * on one sheet. */
+/* Draws three pictures of three voxels: the crystals, the weights, and the weights with absorption by water. Writes all
+ * pictures on one sheet. */
 static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, struct setup setups[2],
                              const lr_image *water)
 {

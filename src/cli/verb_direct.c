@@ -242,7 +242,7 @@ struct source {
     lr_events_source events;
     lr_events_info info;
     lr_photon_params photons;
-    lr_resolution blur; /* `photons` may point to it, so it must not move */
+    lr_resolution blur; /* must not move, because `photons` may point to it */
 };
 
 static double blur_width(const void *user, double distance_mm)
@@ -260,7 +260,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     CLI_TRY(args->status);
     source->scanner = lr_scanner_read(name, log);
     if (source->scanner == NULL) return report_reason(args->report);
-    if (path != NULL) { /* the file states before its events whether they have time of flight */
+    if (path != NULL) { /* the beginning of the file states if its events have time of flight */
         source->events.scanner = source->scanner;
         return lr_events_read(&source->events, NULL, &source->info);
     }

@@ -289,7 +289,7 @@ finish:
 /* Lists that are written one after the other. */
 struct merge {
     lr_event_sink to;
-    uint64_t from_ms, last_ms; /* the end of the lists before; the last time so far */
+    uint64_t from_ms, last_ms; /* end of the previous lists, and latest time so far */
 };
 
 static lr_status take_later(void *user, const lr_event *events, int64_t count)
@@ -312,7 +312,7 @@ static lr_status take_later(void *user, const lr_event *events, int64_t count)
     return status;
 }
 
-/* Refuses lists whose times of flight cannot stand in one file. */
+/* Refuses lists whose times of flight are so different that one file cannot contain both. */
 static lr_status compare_tof(struct report *report, const char *const paths[2], const lr_events_info *first,
                              const lr_events_info *info)
 {
@@ -347,7 +347,8 @@ static lr_status run_merge(struct cli_args *args)
     opened.lors = status == LR_OK ? lr_lors_create_watched(opened.scanner, &args->report->progress, log) : NULL;
     if (status == LR_OK && opened.lors == NULL) status = report_reason(args->report);
 
-    /* All lists are opened before any event is read: what they say of times of flight must agree. */
+    /* The headers of all lists are read before any event, because their descriptions of time of flight must be the
+     * same. */
     for (int k = 0; status == LR_OK && k < count; k++) {
         lr_events_info own;
         opened.source.path = paths[k];
@@ -357,7 +358,7 @@ static lr_status run_merge(struct cli_args *args)
         if (status == LR_OK) status = compare_tof(args->report, (const char *const[]){paths[0], paths[k]}, &info, &own);
         lr_events_info_finish(&own);
     }
-    info.duration_s = 0; /* it is known when all lists have been read */
+    info.duration_s = 0; /* the duration is known only after all lists have been read */
     if (status == LR_OK) {
         writer = lr_events_writer_create(
             &(lr_events_writer_params){.path = output, .lors = opened.lors, .info = &info, .log = log});

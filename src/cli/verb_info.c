@@ -38,13 +38,13 @@ struct findings {
     struct trial backends[NUM_BACKENDS];
     struct trial direct_cuda, direct_automatic; /* family direct */
     struct trial listmode[NUM_LISTMODE];
-    struct trial mpi; /* mpi.device is the name of the library */
+    struct trial mpi; /* for MPI, the member `device` contains the name of the library */
     struct trial viewer;
     lr_comm_support comm;
     struct started {
         const char *name, *purpose;
         bool is_there;
-        char path[PATH_MAX]; /* path of the program; if not found, the reason */
+        char path[PATH_MAX]; /* path of the program, or the reason why the program was not found */
     } programs[2];           /* programs that are started on demand */
 };
 

@@ -289,7 +289,7 @@ static lr_matrix_writer_params writer_params(const struct setup *setup, const st
     };
 }
 
-/* A sink that skips the first rows, because an earlier run has written them. */
+/* A sink that skips the first rows, because an earlier run has already written them. */
 struct gate {
     lr_row_sink next;
     int64_t skipped, to_skip;
@@ -317,8 +317,8 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
         return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm, request->num_points, &sink);
     }
     if (choice->by_lor && choice->part_lors == NULL) {
-        /* The operator computes the LORs of whole module pairs. Pairs that are complete are left out, and the gate
-         * skips the rows of the first pair that are done. */
+        /* The operator computes the LORs of whole module pairs. Pairs that are already in the file are left out. If the
+         * first remaining pair is partly in the file, the gate skips the rows that the file has. */
         const lr_lors *lors = setup->lors;
         const bool is_all = choice->part_pairs == NULL;
         const int64_t num = is_all ? lors->num_pairs : choice->part.num_pairs;
@@ -382,7 +382,8 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     *written = lr_matrix_writer_get_written(writer);
     const bool all_empty = written->rows > 0 && written->empty_rows == written->rows;
     if (status == LR_OK && all_empty && request->num_points > 0) {
-        /* Points are chosen by the user, so that empty rows are an error. Part of a grid's rows may be empty. */
+        /* The user has chosen the points, so that it is an error if all rows are empty. On a grid, some or all rows may
+         * be empty. */
         status = report_error(setup->report, LR_BAD_INPUT,
                               "%s would hold no element: no line through %s joins two modules in "
                               "coincidence: --at is in mm from the scanner's centre",
@@ -398,7 +399,8 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
                     (long long)written->empty_rows, (long long)written->rows);
     }
     if (status != LR_OK) {
-        /* Ctrl-C keeps the rows so far, for --resume. Another error keeps only the rows saved before. */
+        /* After Ctrl-C, the rows computed so far are kept for --resume. After another error, only rows that were saved
+         * earlier are kept. */
         const int64_t rows = lr_matrix_writer_get_written(writer).rows;
         if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
             lr_matrix_writer_abandon(writer);
@@ -462,7 +464,7 @@ static void report_result(const struct setup *setup, const struct request *reque
 static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
-    /* The ending of the name must fit the format; text may also have a name without an ending. */
+    /* The ending of the file's name must fit the format. In the format text, the name may also have no ending. */
     static const char *const endings[][4] = {[LR_MATRIX_TSV] = {".tsv", ""},
                                              [LR_MATRIX_HDF5] = {".h5", ".hdf5", ""},
                                              [LR_MATRIX_NPZ] = {".npz", ""},

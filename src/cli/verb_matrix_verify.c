@@ -150,15 +150,15 @@ static lr_status take(void *user, const lr_row *row)
 
 /* --- sums --- */
 
-/* The voxel of the sum with this index. */
+/* The voxel to which the sum with this index belongs. */
 static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
     return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
 }
 
-/* Compares the sums of elements to the voxels' sensitivities. The sum of dropped elements is known only for the whole
- * file, so that a voxel's sum may be too small. */
+/* Compares the sums of elements with the voxels' sensitivities. The sum of dropped elements is known only for the whole
+ * file; the sum of a voxel may therefore be too small. */
 static lr_status compare_sums(struct verify *verify, const float *sensitivity)
 {
     const bool exact = verify->given.mode == LR_MODE_EXACT;
@@ -396,7 +396,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     if (verify->file == NULL) return report_reason(args->report);
     verify->info = lr_matrix_file_get_info(verify->file);
     CLI_TRY(open_model(verify, args));
-    /* Elements that were multiplied by factors not given here cannot be compared. */
+    /* Elements cannot be compared if they were multiplied by factors that are not given here. */
     CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
     const bool has = strcmp(verify->given.factors, "none") != 0;
     const bool gives = strcmp(verify->factors.words, "none") != 0;
@@ -412,7 +412,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* The positions are random and depend only on the seed. If there are few, all are compared. */
+    /* The positions are random and depend only on the seed. If the file has few rows, all rows are compared. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));

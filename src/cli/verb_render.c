@@ -246,8 +246,8 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    /* The backend that draws the correspondence image also computes the sampled elements, unless another one is asked
-     * for. */
+    /* The backend that draws the correspondence image also computes the sampled elements, unless an option names
+     * another backend for them. */
     const char *asked = compare->setup.params.backend;
     params.backend = strcmp(asked, "auto") == 0 ? bitmap_backends : asked;
 
@@ -380,8 +380,8 @@ static void put_images(const struct work *work, struct json *json)
     json_close(json, ']');
 }
 
-/* Writes each bitmap as numbers and as two pictures, then render.json, then all pictures on one sheet. render.json
- * describes the pictures and the backend; it is the same in every run. */
+/* Writes each bitmap as numbers and as two pictures. Then writes render.json, and then all pictures on one sheet.
+ * render.json describes the pictures and the backend, and is the same in every run. */
 static lr_status write_files(struct work *work)
 {
     static const char *const names[] = {"colour", "weight"};

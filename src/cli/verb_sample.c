@@ -183,7 +183,8 @@ static lr_status get(struct cli_args *args)
     if (status == LR_OK && (here < 0 || chdir(folder.part) != 0))
         status = report_error(args->report, LR_FAILED, "%s cannot be entered: %s", folder.part, strerror(errno));
     if (status == LR_OK) status = lr_text_write("scanner.yaml", sample->scanner, &args->report->log);
-    /* Standard output has one object with --json, and it is this verb's: the steps print to standard error. */
+    /* Standard output contains a single object with --json, which this verb prints. The steps therefore print to
+     * standard error. */
     const bool json = args->report->json;
     const int output = json ? dup(STDOUT_FILENO) : -1;
     if (status == LR_OK && json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))

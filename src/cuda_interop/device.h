@@ -21,8 +21,8 @@ lr_status lr_cuda_leave(int device, int before, lr_status status);
  * iteration of the family `direct`. */
 enum { LR_CUDA_MOST_LAPS = 256 };
 
-/* Adds up the device's time for the work that a stream gets in some intervals. It is the gl_stopwatch (gl/timer.h)
- * of CUDA. Set the first three members, and zero the rest. */
+/* Adds up the time that the device takes for a stream's work in some intervals. It does for CUDA what gl_stopwatch
+ * (gl/timer.h) does for OpenGL. Set the first three members, and zero the rest. */
 struct lr_cuda_watch {
     const char *what; /* for messages: "a clock" */
     const lr_log *log;
@@ -30,7 +30,8 @@ struct lr_cuda_watch {
     cudaEvent_t laps[LR_CUDA_MOST_LAPS][2]; /* owned; made when an interval first needs them */
     bool is_begun;                          /* an interval has a begin, and no end yet */
     int64_t ended, read;                    /* intervals that have an end; intervals that are read */
-    double last_s, all_s;                   /* time of the last interval that was read, and of all */
+    double last_s, all_s;                   /* time of the last interval that was read, and total time of all
+                                             * intervals that were read */
 };
 
 /* Marks the begin (end = 0) or the end (1) of an interval on a stream. Intervals do not overlap. A begin without an
@@ -38,8 +39,8 @@ struct lr_cuda_watch {
  * only if most_laps intervals are unread. errors, here and below: LR_FAILED or LR_NO_DEVICE. */
 lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t stream);
 
-/* Reads the intervals that have not been read. waits: waits until the device has finished them; false: reads only
- * those that are finished. An interval that cannot be read counts as zero. */
+/* Reads the intervals that have not been read. waits: true = waits until the device has finished these intervals; false
+ * = reads only the finished intervals. An interval that cannot be read counts as zero. */
 lr_status lr_cuda_watch_read(struct lr_cuda_watch *watch, bool waits);
 void lr_cuda_watch_finish(struct lr_cuda_watch *watch);
 

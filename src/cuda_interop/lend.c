@@ -108,7 +108,7 @@ static const char *label_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->label : object->buffer->label;
 }
 
-/* Waits first: kernels that use the handles may still be queued. */
+/* The function first waits, because kernels that use the handles may still be queued. */
 static void close_handles(struct cuda_loan *loan)
 {
     if (loan->texture != 0 || loan->surface != 0) cudaStreamSynchronize(NULL);

@@ -39,8 +39,8 @@ uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log)
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
 
-/* The number of an object's current loan, unique in the object's context; 0 if the object is not lent. What is known
- * about its content stays true until CUDA writes the object, or it is given back or destroyed. */
+/* The number of an object's current loan, unique in the object's context; 0 if the object is not lent. A copy of the
+ * object's content stays valid until CUDA writes to the object, or until the object is given back or destroyed. */
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* Returns LR_OK for cudaSuccess. Otherwise logs "WHAT: CUDA says REASON" and returns LR_FAILED. */

@@ -37,8 +37,8 @@ typedef struct lr_nccl_id {
     char bytes[LR_NCCL_ID_BYTES];
 } lr_nccl_id;
 
-/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read the first `size` bytes. Some of them copy a longer
- * structure of their own; they then find zeros in `later`. */
+/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read the first `size` bytes. Some later versions copy a longer
+ * structure, whose additional bytes are the zeros in `later`. */
 enum { LR_NCCL_VERSION = 21400, LR_NCCL_CONFIG_BYTES = 24 };
 typedef struct lr_nccl_config {
     size_t size;

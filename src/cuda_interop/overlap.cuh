@@ -25,8 +25,9 @@ template <class Pass> int launch_threads(void (*kernel)(Pass), const Pass &pass,
     return cudaGetLastError();
 }
 
-/* True if the running version of a kernel was compiled for compute capability 9.0 or more: only then can it wait.
- * One answer holds for all kernels: they are compiled for the same devices, and all devices of a machine are equal. */
+/* True if the version of a kernel that runs was compiled for compute capability 9.0 or more, because only such a
+ * version can wait. One answer is valid for all kernels, because they are compiled for the same devices, and all
+ * devices of a machine are of the same kind. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
     const auto ask = [](Kernel *of) {
@@ -74,8 +75,8 @@ struct overlapping_launch {
         config.stream = static_cast<cudaStream_t>(stream);
         config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
     }
-    /* Launches a short kernel, for which other work waits, on a stream that runs next to others. Its blocks start
-     * before blocks of the other streams. */
+    /* Launches a short kernel on a stream that runs next to other streams. Other work waits for this kernel, so its
+     * blocks start before blocks of the other streams. */
     void go_ahead_of(void *stream)
     {
         static const int first = [] {

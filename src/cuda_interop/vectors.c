@@ -29,7 +29,7 @@ struct lr_cuda_place {
     bool owns_stream;
     cudaEvent_t event;                       /* orders this stream and another one */
     cudaEvent_t sent[LR_LATER_TURNS];        /* recorded after the sums of each turn */
-    bool is_sent[LR_NUM_TURNS];              /* the turn's event comes after all sums of the turn */
+    bool is_sent[LR_NUM_TURNS];              /* an event was recorded for the turn after all sums of the turn */
     double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + LR_NUM_SLOTS] on the device */
     double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [LR_NUM_SLOTS], page-locked */
     bool is_under_way[LR_NUM_SLOTS];         /* the copy to the slot's host_sums may not have ended yet */
@@ -358,8 +358,8 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
-/* Adds up the groups on the device and copies all their sums to the host. If an event was already recorded for the
- * slot's turn, it does not cover these sums. */
+/* Adds up the groups on the device and copies the total sums to the host. An event that was recorded earlier for the
+ * slot's turn does not cover these sums, and is therefore no longer used. */
 static lr_status send_sums(lr_place *place, enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
@@ -399,7 +399,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
         const lr_status status = is_sent ? check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place)
                                          : wait(place, "sums of vectors");
         if (status != LR_OK) return leave(place, status);
-        /* The stream has copied the sums of all slots if there was no event. */
+        /* If there was no event, the function has waited for the whole stream, and the sums of all slots are copied. */
         for (int k = 0; k < LR_NUM_SLOTS; k++) cuda->is_under_way[k] &= is_sent && k / LR_LATER_SLOTS != turn;
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
@@ -454,7 +454,7 @@ static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
     if (from->place->kind == to->place->kind) {
-        /* Both are in CUDA memory: the copy runs after the earlier work of both streams, and before their later
+        /* Both vectors are in CUDA memory. The copy runs after the earlier work of both streams, and before their later
          * work. */
         const cudaStream_t source = from->place->cuda->stream, target = to->place->cuda->stream;
         *is_done = true;

@@ -118,7 +118,7 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
-/* Adds up a thread's part of the groups: every n-th group, with n threads. */
+/* Adds up a thread's part of the groups. With n threads, a thread takes every n-th group. */
 __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const vector_thread &thread)
 {
     vector_sums sums = {};

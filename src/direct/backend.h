@@ -19,7 +19,7 @@ struct lr_direct_backend_params {
     int threads, device;
     const lr_shared_context *shared; /* NULL = none */
     lr_direct_storage storage;
-    lr_direct_variant variant; /* LR_DIRECT_FASTEST = the backend chooses */
+    lr_direct_variant variant; /* LR_DIRECT_FASTEST = the backend chooses the variant */
     bool may_change_variant;   /* true if the caller named no variant */
     int64_t max_memory_bytes;  /* limit for stored tables; 0 = the backend chooses */
     const lr_log *log;
@@ -67,8 +67,8 @@ struct lr_deposit_backend {
 lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 
-/* The angles at which the intervals of lr_view_set_find begin: azimuth in 0 .. azimuths - 1, tilt in 0 .. tilts. Tilt
- * number `tilts` is the end of the last interval. */
+/* The angles at which the intervals of azimuth and of tilt begin, as lr_view_set_find uses them. azimuth: 0 .. azimuths
+ * - 1. tilt: 0 .. tilts, where tilt number `tilts` is the end of the last interval. */
 double lr_view_set_azimuth_border_deg(const lr_view_set *set, int azimuth);
 double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt);
 

@@ -43,7 +43,7 @@ struct factor_scene {
 };
 
 struct factor_direction {
-    double axes[3][3]; /* tof, radial, axial, as of a view */
+    double axes[3][3]; /* unit vectors tof, radial and axial, defined as for a view */
     double weight;     /* solid angle of the direction's patch, divided by the mean solid angle of a view */
     double shift[2];   /* shift of the lattice of lines, 0 .. 1, in steps of the lattice */
     int view;          /* view of the direction; -1 = beyond the acceptance */
@@ -67,8 +67,8 @@ struct factor_worker {
     double *integrals; /* owned: line integrals of mu on a lattice with step mu_step_mm; NaN = not computed yet */
 };
 
-/* The width of the zone along a view's border, relative to the view's range of angles. For a direction in this zone,
- * lr_view_set_find decides which view it belongs to. */
+/* The width of the zone along a view's border, relative to the view's range of angles. lr_view_set_find decides which
+ * view a direction in this zone belongs to. */
 static const double near_border = 1e-6;
 
 /* --- views of LORs --- */

@@ -19,8 +19,8 @@ struct columns {
 
 /* --- steps --- */
 
-/* Returns the class of a step: 8 shape + 2 shift + 1 if all outputs have an offset, else 8 shape + 2 shift. Shapes 0, 1
- * and 2 have 1, 3 and 4 taps. */
+/* Returns the class of a step: 8 shape + 2 shift, plus 1 if all outputs have an offset. Shapes 0, 1 and 2 have 1, 3 and
+ * 4 taps. */
 static int lattice_class(const struct lr_lattice_step *step)
 {
     const int shape = step->taps == 1 ? 0 : step->taps - 2;
@@ -79,8 +79,9 @@ struct walked {
  * their places. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
-    /* SLICES: approximate number of instructions of a thread for one tap of one output. Outputs are taken in twos: both
-     * run a tap if one of them has it. BESIDES: instructions for the rest of a step. */
+    /* SLICES: approximate number of instructions of a thread for one tap of one output. Outputs are computed in pairs:
+     * both outputs of a pair execute a tap if at least one of them needs it. BESIDES: instructions for the rest of a
+     * step. */
     enum { SLICES = 24, BESIDES = 45 };
     static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;

@@ -12,8 +12,8 @@
 
 static const double usual_width_mm = 5.8, usual_edge_mm = 288.0;
 
-/* Tolerance at the end of a profile, as a fraction of a step. A point beyond the end by at most this much counts as on
- * the end. Rounding, on the host or on a device, must not decide if a voxel at the end counts. */
+/* Tolerance at the end of a profile, as a fraction of a step. A point that is beyond the end by at most this tolerance
+ * counts as on the end. Rounding errors, on the host or on a device, must not decide if a voxel at the end counts. */
 static const double profile_tie = 1e-4;
 
 /* Paper 1, section 6.1 and table III. */

@@ -297,7 +297,7 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
         return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive", info->epsilon_mm);
     LR_TRY(lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log));
 
-    /* The largest distance from the axis is that of a corner of the slice. */
+    /* In a slice, a corner has the largest distance from the axis. */
     const lr_grid *grid = params->grid;
     double most_mm = 0;
     for (int corner = 0; corner < 4; corner++) {

@@ -76,8 +76,9 @@ double lr_resolution_profile(const lr_resolution *resolution, double distance_mm
 /* True if every profile is mirror-symmetric. */
 bool lr_resolution_is_symmetric(const lr_resolution *resolution);
 
-/* A standard deviation that bounds the widest profile up to this distance from the axis. k times the result reaches k
- * standard deviations of every Gaussian profile, or the end of a measured profile. */
+/* A standard deviation that is at least as large as that of the widest profile up to this distance from the axis. If
+ * the result is multiplied by k, it reaches k standard deviations of every Gaussian profile, or the end of a measured
+ * profile. */
 double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k);
 
 /* The value of a measured profile, linearly interpolated; 0 beyond its offsets. */

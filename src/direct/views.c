@@ -75,8 +75,8 @@ lr_status lr_direct_views_project(void *self, bool is_forward, const lr_selectio
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(lr_progress_report(views->params->progress, what, view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
-        /* If the caller's values are those of the whole view, they are used without a copy. Otherwise they are copied
-         * from an array, or into an array of zeros. */
+        /* If the caller's values are exactly the values of the whole view, they are used without a copy. Otherwise the
+         * values are copied from an array, or into an array of zeros. */
         const lr_vector *values = is_forward ? out : in;
         const bool is_given = values != NULL && is_whole(views, &walk);
         void *const histo = is_given ? value_at(views, values->values, walk.position) : views->one;

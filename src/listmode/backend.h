@@ -34,7 +34,7 @@ struct lr_listmode_backend_params {
     int threads, device;
     int64_t max_memory_bytes;
     lr_listmode_variant variant;    /* for the backend cuda */
-    int block_threads, blocks_each; /* for the backend cuda; 0 = its own choice */
+    int block_threads, blocks_each; /* for the backend cuda; 0 = the backend chooses */
     bool shares_events;             /* for arranging: true if several backends use the same events */
     /* The place (device) at which the backend computes. It outlives the backend. NULL = the backend opens one. */
     lr_place *place;
@@ -44,8 +44,8 @@ struct lr_listmode_backend_params {
     const lr_progress *progress;
 };
 
-/* One constructor per backend. If it fails, it logs the reason and leaves *backend unchanged. The backends compute
- * rows of voxels, and refuse rows of points between voxels. */
+/* There is one constructor per backend. If a constructor fails, it logs the reason and leaves *backend unchanged. The
+ * backends compute rows of voxels, and refuse rows of points between voxels. */
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);

@@ -17,26 +17,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- radix sort of tickets --- */
+/* --- radix sort of event numbers by their keys --- */
 
-/* Each thread takes a contiguous part of the tickets. The index of each ticket follows from the digit counts of all
- * parts. */
+/* Each entry to be sorted has a key and an event's number. Each thread takes a contiguous part of the entries. The new
+ * index of each entry follows from the digit counts of all parts. */
 
 enum {
     DIGIT_BITS = 11,
     NUM_DIGITS = 1 << DIGIT_BITS,
     NUM_PASSES = 3,
     MOST_PARTS = 16,
-    LEAST_PART = 1 << 14 /* least tickets of a part, because a thread for fewer tickets saves no time */
+    LEAST_PART = 1 << 14 /* least number of entries in a part, because a thread for fewer entries saves no time */
 };
 
 struct pass {
     const struct lr_listmode_ticket *from;
     struct lr_listmode_ticket *to;
-    int64_t count, part; /* part: tickets of a part; the last part may have fewer */
+    int64_t count, part; /* part: number of entries in a part; the last part may have fewer */
     int shift, threads, num_parts;
-    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's tickets with each digit; later the index of the
-                                             * next one */
+    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's entries with each digit; later the index for the
+                                             * next entry with this digit */
 };
 
 static void count_part(void *user, int64_t begin, int64_t end, int worker)
@@ -63,7 +63,7 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
     const int64_t most = count / LEAST_PART < MOST_PARTS ? count / LEAST_PART : MOST_PARTS;
     const int64_t parts = threads < most ? threads : most;
     struct lr_listmode_ticket *from = tickets, *to = spare;
-    struct pass pass; /* too large to be cleared as a whole */
+    struct pass pass; /* the struct is too large to be cleared as a whole */
     pass.count = count;
     pass.num_parts = parts > 1 ? (int)parts : 1;
     pass.part = (count + pass.num_parts - 1) / pass.num_parts;
@@ -74,7 +74,7 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
         pass.shift = k * DIGIT_BITS;
         lr_parallel_for(pass.threads, count, pass.part, count_part, &pass);
         int64_t sum = 0;
-        bool is_sorted = false; /* all tickets have one digit */
+        bool is_sorted = false; /* true if all entries have the same digit */
         for (int digit = 0; digit < NUM_DIGITS && !is_sorted; digit++) {
             const int64_t before = sum;
             for (int part = 0; part < pass.num_parts; part++) {
@@ -483,21 +483,22 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
 
 /* --- arranging: events of a range are grouped and sorted --- */
 
-/* Each thread takes a contiguous part of a range. The resulting order does not depend on the number of threads. */
+/* Each thread takes a contiguous part of a range. The resulting order is the same for any number of threads. */
 
 enum {
     ARRANGED_MOST_PARTS = 64,
-    ARRANGED_LEAST_PART = 1 << 14, /* least events of a part, because a thread for fewer events saves no time */
+    ARRANGED_LEAST_PART = 1 << 14, /* least number of events in a part, because a thread for fewer events saves no
+                                    * time */
     COPIED_AT_ONCE = 1 << 16
 };
 
 /* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
-    int64_t first, part; /* part: events of a part; the last part may have fewer */
+    int64_t first, part; /* part: number of events in a part; the last part may have fewer */
     struct lr_listmode_ticket *tickets[2];
     int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of a part's events in each group; later the
-                                                              * index of the next one */
+                                                              * index for the next event of this group */
 };
 
 /* --- partition --- */
@@ -523,8 +524,8 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
             const double tof_mm = (double)lr_listmode_input_tof(&events->from, arranging->first + k);
             centre = (float)(0.5 * (a[axis] + b[axis]) + tof_mm * along[axis] / vec_length(along));
         }
-        /* The key is an integer that sorts like the centre: the bits of positive floats sort like the floats, and
-         * those of negative floats in reverse. */
+        /* The key is an integer with the same order as the centre. The bits of positive floats have the order of the
+         * floats; the bits of negative floats have the reverse order. */
         uint32_t bits;
         memcpy(&bits, &centre, sizeof(bits));
         const uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -576,7 +577,7 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
 
     LR_TRY(lr_listmode_events_check(events, threads, params->log));
     LR_TRY(lr_listmode_events_make_arrays(events, params->log));
-    struct arranging arranging; /* too large to be cleared as a whole */
+    struct arranging arranging; /* the struct is too large to be cleared as a whole */
     struct lr_listmode_ticket **tickets = arranging.tickets;
     arranging.events = events;
     for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);

@@ -39,7 +39,7 @@ struct lr_listmode_sample {
     int64_t first, step, count;
 };
 
-/* The LOR of line k, which may be out of coincidence. It depends only on seed and line. */
+/* The LOR of line k, which may be a LOR that is not in coincidence. The result depends only on seed and line. */
 int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k);
 
 /* Groups of a range, for each axis of the grid: first events without time of flight, in the caller's order; then
@@ -82,8 +82,8 @@ static inline float lr_listmode_input_tof(const struct lr_listmode_input *input,
 
 struct lr_listmode_events;
 
-/* Arranged arrays on a device, kept as long as the events exist. One backend uses them and may reorder the events
- * within each group. */
+/* Arranged arrays on a device, which are kept as long as the events exist. A single backend uses the arrays, and may
+ * reorder the events within each group. */
 struct lr_listmode_held {
     void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
     /* Copies the arranged events into the host's arrays of `events` (lr_listmode_events_make_arrays). errors:

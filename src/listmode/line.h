@@ -100,9 +100,9 @@ static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int s
 
 /* --- tubes of response, and the sizes of elements (model.c) --- */
 
-/* Beyond half of the tube's width, shares fall to 0, linearly in the square of the distance. This number is the
- * length of the fall, as a fraction of half the width. Rounding then hardly changes the shares of voxels whose
- * centres are on the tube's surface. */
+/* Beyond half of the tube's width, the shares fall to 0, as a linear function of the squared distance. They are 0 when
+ * the squared distance exceeds the square of half the width by this fraction. Because of this fall, rounding hardly
+ * changes the shares of voxels whose centres are on the tube's surface. */
 #define LR_LISTMODE_RIM 1e-3
 
 /* The square of the largest distance at which there are shares. */
@@ -123,7 +123,8 @@ float *lr_listmode_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
-/* The slice across `axis` in which time of flight puts the event at place k of the arrays; it may be beyond the grid. */
+/* The slice across `axis` in which, according to its time of flight, the event at place k of the arrays lies. The slice
+ * may be beyond the grid. */
 double lr_listmode_centre_slice(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                 int64_t k, int axis);
 
@@ -142,8 +143,8 @@ double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 /* Approximate largest density of time of flight of all events, per mm; 0 if no event has time of flight. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* Approximate largest element of a slice across an axis, for tubes and thin lines. It is a tenth larger than the
- * value for lines along the axis, because oblique lines give a voxel a larger share. */
+/* Approximate largest element of a slice across an axis, for tubes and thin lines. The result is a tenth larger than
+ * for lines along the axis, because an oblique line gives a voxel a larger share. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
 

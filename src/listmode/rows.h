@@ -12,7 +12,7 @@
 
 /* --- values of a selection --- */
 
-/* Indices of a range's selected events in the vector of values. A zero struct: no event is selected. */
+/* Indices of a range's selected events in the vector of values. In a zero struct, no event is selected. */
 struct lr_listmode_places {
     int64_t count;      /* selected events of the range */
     int64_t position;   /* position of the first selected event */
@@ -29,7 +29,8 @@ lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struc
                                   const lr_selection *selection, int64_t r, const lr_log *log);
 void lr_listmode_places_finish(struct lr_listmode_places *places);
 
-/* Index of the value of the event with this number, counted from the range's begin; -1: the event is not selected. */
+/* Index of the value of an event; -1: the event is not selected. The event's number is counted from the begin of the
+ * range. */
 static inline int64_t lr_listmode_place(const struct lr_listmode_places *places, int32_t number)
 {
     const int64_t k = places->map != NULL ? places->map[number] : number - places->first;
@@ -45,7 +46,7 @@ struct lr_listmode_visitor {
 struct lr_listmode_row_source {
     const struct lr_listmode_events *events;
     const uint32_t *order; /* for each position k to visit: index into the events' arrays; NULL = the index is k */
-    /* Visits the elements of the event at index k of the events' arrays. axis: that of the event's group. */
+    /* Visits the elements of the event at index k of the events' arrays. axis: the axis of the event's group. */
     void (*visit)(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor);
     const void *self;
     const lr_log *log;

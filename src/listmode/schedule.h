@@ -31,13 +31,13 @@ lr_status lr_listmode_pieces_init(struct lr_listmode_pieces *pieces, const struc
                                   const lr_log *log);
 void lr_listmode_pieces_finish(struct lr_listmode_pieces *pieces);
 
-/* Sorts the events of each group on the host, by the size of their windows (up to four voxels, up to five, larger),
- * then by their slices. order: [count] index of each event in the arrays. Fills the pieces, whose number of events
- * divides 8192. There must be fewer than 2^32 events. errors: LR_FAILED if memory runs out. */
+/* Sorts the events of each group on the host: first by the size class of their windows (up to four voxels, up to five,
+ * larger), then by their slices. order: [count] index of each event in the arrays. Fills the pieces; the number of
+ * events in a piece divides 8192. There must be fewer than 2^32 events. errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_order(const struct lr_listmode_backend_params *params, uint32_t *order,
                             struct lr_listmode_pieces *pieces);
 
-/* A key of this order can hold this many slices across an axis. */
+/* Largest number of slices across an axis for which the keys of this order have enough bits. */
 enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 
 /* --- portions --- */
@@ -58,8 +58,8 @@ struct lr_listmode_cut {
     int64_t job_work;    /* approximate work of a slab of a portion */
 };
 
-/* Work of a portion in some slices: the number of slices that its lines cross, or the number of their steps, plus the
- * work of beginning the lines. */
+/* Work of a portion in some slices: the number of slices that its lines cross, or the number of steps of exact
+ * elements, plus the work of beginning the lines. */
 int64_t lr_listmode_work(const struct lr_listmode_cut *cut, const struct lr_listmode_portion *portion,
                          const int32_t slices[2]);
 
@@ -82,8 +82,9 @@ static inline void lr_listmode_slab(const struct lr_listmode_portion *portion, i
     slices[1] = (int32_t)(first + length * (k + 1) / slabs);
 }
 
-/* The next events of a group as a portion, so many that each of its slabs has about the work of a job, with few more
- * slabs than needed. pieces: of the events from ends[0] on; ends: the next event, and the group's end. */
+/* Takes the next events of a group as a portion. The portion has so many events that the work of each of its slabs is
+ * about that of a job, with few more slabs than necessary. pieces: the pieces of the events from ends[0] on; ends: the
+ * next event, and the group's end. */
 struct lr_listmode_portion lr_listmode_next_portion(const struct lr_listmode_cut *cut,
                                                     const struct lr_listmode_extent *pieces, const int64_t ends[2]);
 

@@ -243,8 +243,8 @@ static void probe_scene(const struct app *app, struct probe *probe)
     if (probe->axis >= 0) (void)pick_voxel(grid, probe->point_mm, probe->voxel);
 }
 
-/* The voxel of an image that a pane shows at a point: of the slice, or the largest one along the axis. Returns false if
- * there is none. */
+/* Finds the voxel of an image that a pane shows at a point: the voxel in the slice, or the voxel with the largest value
+ * along the axis. Returns false if there is none. */
 static bool find_shown(const struct app *app, enum draw_image which, int axis, const double point_mm[3], int voxel[3])
 {
     const struct gl_texture *texture = app->draw->images[which];

@@ -32,7 +32,7 @@ struct probe {
     int voxel[3];        /* voxel at the point, in the image that the slices show */
     double value;        /* the voxel's value on the device */
     double tube;         /* value of the overlaid tube; NaN: no tube */
-    double second;       /* value of the image that is combined with the first; NaN: none there */
+    double second;       /* value of the second image, which is combined with the first; NaN: no value there */
 };
 
 /* A tool of the viewer. Some tools have a tab in the panel Tools. All functions may be NULL. */
@@ -58,8 +58,8 @@ struct viewer_tool {
 
     bool (*click)(struct app *app, const struct probe *probe);          /* true: the tool uses the click */
     bool (*describe)(const struct app *app, char *text, size_t length); /* numbers under the mouse; false: none */
-    bool (*is_busy)(const struct app *app);                             /* does not include its task runners */
-    void (*cancel)(struct app *app);                                    /* does not include its task runners */
+    bool (*is_busy)(const struct app *app);                             /* does not cover the tool's task runners */
+    void (*cancel)(struct app *app);                                    /* does not cover the tool's task runners */
 
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
@@ -109,12 +109,12 @@ struct app {
     struct app_pane {
         double at[2], size[2]; /* pixels; the size is 0 while it is not shown */
     } panes[NUM_PANES];
-    int alone;                         /* the pane that has the whole area; PANE_FOUR: each has a quarter */
-    double pane_zoom;                  /* of all panes; 1: the image fits */
+    int alone;                         /* the only pane that is shown; PANE_FOUR: all four are shown */
+    double pane_zoom;                  /* zoom of all panes; 1: the image fits */
     double pane_offset_mm[3];          /* from the image's middle to the middle of the panes */
-    double scene_at[2], scene_size[2]; /* that of the scene, at least one pixel */
+    double scene_at[2], scene_size[2]; /* the area of the scene in pixels, at least one pixel */
     bool folds[2];                     /* the panels Study and Tools are strips at their sides */
-    bool is_narrow;                    /* the window has room for one of them at a time */
+    bool is_narrow;                    /* the window has room for only one of the two panels at a time */
     bool is_light;                     /* light panels */
     bool has_room;                     /* panels fit next to each other, on a background that the scene has painted */
     struct camera camera;
@@ -144,7 +144,7 @@ struct app {
     bool wants_quit;
     double start_s, first_frame_s; /* seconds on base/clock.h; the first frame is counted from start_s */
     double now_s, frame_s;         /* time on base/clock.h; smoothed duration of a frame */
-    double longest_frame_s;        /* longest frame since a script last asked */
+    double longest_frame_s;        /* longest duration of a frame since a script last read this value */
     int64_t num_frames;
 };
 
@@ -167,7 +167,7 @@ void app_click(struct app *app);
 lr_status app_open_file(struct app *app, enum lr_file_kind kind, const char *path);
 void app_drop(struct app *app, const char *path);
 
-/* --- the tools, one file each, and the functions that they provide to each other --- */
+/* --- the tools, each in its own file, and the functions that tools provide to each other --- */
 
 /* All tools, in the order in which they are opened and updated; ends with NULL. */
 extern const struct viewer_tool *const viewer_tools[];
@@ -182,7 +182,7 @@ extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kern
 extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
 extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
 extern const struct viewer_tool export_tool;  /* saves slices, profiles and the turning scene */
-extern const struct viewer_tool history_tool; /* undoes changes of the view */
+extern const struct viewer_tool history_tool; /* undoes and redoes changes of the view */
 extern const struct viewer_tool measure_tool; /* regions, lines and histograms of the image on the slices */
 extern const struct viewer_tool panes_tool;   /* transaxial, coronal and sagittal slices beside the scene */
 extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene (script/steps.c) */
@@ -195,16 +195,18 @@ void lor_tool_choose(struct app *app, int64_t lor);
 
 const lr_histo_images *direct_tool_histo(const struct app *app); /* the open histo-images; NULL = none */
 
-/* The kernel that a person has set. Its time resolution is that of the scanner if a person has not set it. */
+/* The kernel that a person has set. If the person has not set its time resolution, the scanner's time resolution is
+ * used. */
 const lr_direct_kernel *direct_tool_kernel(struct app *app);
 
 /* Writes a session. */
 lr_status session_tool_write(struct app *app, const char *path);
 
-/* The values along the line of the tool Measure, and the line's length. Returns their number; 0: there is no line. */
+/* Lists the values along the line of the tool Measure, and sets the line's length. Returns the number of values; 0:
+ * there is no line. */
 int measure_tool_profile(const struct app *app, const float **values, double *length_mm);
 
-/* Numbers of the whole image on the slices; NULL: none, or not complete yet. */
+/* Statistics of the whole image on the slices; NULL: there is no image, or the statistics are not complete yet. */
 const struct survey *measure_tool_whole(const struct app *app);
 
 /* A panel without a tab. */
@@ -267,7 +269,7 @@ void app_put_image(struct app *app, enum draw_image which, const lr_image *image
 /* Shows an image on the slices, with its range. */
 void app_show_image(struct app *app, enum draw_image which);
 
-/* Combines a second image with that of the slices. */
+/* Combines a second image with the image that the slices show. */
 void app_mix(struct app *app, enum draw_mix mix, enum draw_image second);
 
 /* Sets the lowest and the highest value that the slices show. */
@@ -283,7 +285,7 @@ const char *app_choose_path(struct app *app, const char *ending);
 /* Refuses a path at which a file is open. errors: LR_USAGE, logged. */
 lr_status app_check_output(const struct app *app, const char *path);
 
-/* How the scene is drawn, but for its view and viewport. */
+/* The settings for drawing the scene, without its view and viewport. */
 struct draw_params scene_draw_params(const struct app *app);
 
 extern const struct probe scene_no_probe; /* nothing is under the mouse */

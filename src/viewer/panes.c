@@ -42,7 +42,7 @@ struct flat_view panes_flat(const struct app *app, int axis)
 {
     struct flat_view flat = {.axis = axis, .pixel_mm = 1.0, .size = {1.0, 1.0}};
     const lr_grid *grid = panes_grid(app);
-    double largest = 0.0; /* of all panes, which have the same scale */
+    double largest = 0.0; /* over all panes, which have the same scale */
     for (int k = 0; k < 3 && grid != NULL; k++) {
         const double *size = app->panes[k].size;
         flat.middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k] + app->pane_offset_mm[k];

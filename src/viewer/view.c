@@ -24,8 +24,9 @@ const struct viewer_tool *const viewer_tools[] = {
     &session_tool, &export_tool, &history_tool, &measure_tool, &panes_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last
- * pause is longer, because a software renderer's drawing takes processor time from the computation. */
+/* Pauses between frames if nothing happens, during a computation, and during a computation with a software renderer.
+ * The last pause is longer than the second one, because drawing by a software renderer takes processor time away from
+ * the computation. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
 /* Nominal duration of an invisible frame. Dear ImGui gets it instead of the real duration, so that two clicks of a
@@ -131,8 +132,8 @@ static void press_key(struct app *app, int key)
     case 'P': app->saves_view = true; break;
     case 'S': session_tool_write(app, app_choose_path(app, ".yaml")); break;
     case 'K': {
-        /* Copies the numbers under the mouse to the clipboard: those of a tool's panel, or otherwise those of the
-         * scene. */
+        /* Copies the numbers under the mouse to the clipboard: the numbers in a tool's panel, or otherwise the numbers
+         * in the scene. */
         const struct pick_hit *hit = &app->probe.hit;
         char text[512] = "";
         bool is_described = false;
@@ -347,7 +348,7 @@ static lr_status run_frame(struct app *app)
     const double scale = app->window->scale;
     const int *window = app->window->size;
     const bool is_narrow = window[0] / scale < narrow_width;
-    if (is_narrow != app->is_narrow) { /* the scene and the panes need the room more than Study does */
+    if (is_narrow != app->is_narrow) { /* the scene and the panes need this space more than the panel Study */
         app->folds[0] = is_narrow;
         app->folds[1] = app->folds[1] && is_narrow;
     }
@@ -360,8 +361,8 @@ static lr_status run_frame(struct app *app)
     panes_arrange(app);
     app->has_room = window[0] >= left + right && window[1] >= bar_height * scale;
 
-    /* Events are handled up to and including the next press or release of a button or key, because panels see only
-     * one press or release in each frame. */
+    /* In each frame, events are handled up to and including the next press or release of a button or key, because
+     * panels can notice only one press or release per frame. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
@@ -485,8 +486,8 @@ lr_status view_run(const struct view_params *params)
             status = app->failure != LR_OK ? app->failure : bench(app);
             break;
         }
-        /* Jobs that use OpenGL share the threads of a software renderer with the window. Frames without a pause
-         * would take these threads away from the jobs. */
+        /* The threads of a software renderer are shared by the window and by jobs that use OpenGL. If the window drew
+         * frames without a pause, it would take these threads away from the jobs. */
         const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
         if (app->script == NULL) window_wait(app->window, app_is_busy(app) || is_bench ? busy : idle_seconds);
     }

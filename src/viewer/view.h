@@ -7,9 +7,11 @@
 
 #include <lr/log.h>
 
-/* Result of a frame benchmark. Times are wall-clock seconds from the program's start, except those of frames. */
+/* Result of a frame benchmark. All times except the durations of frames are wall-clock seconds since the program's
+ * start. */
 struct view_speed {
-    double first_frame_s, opened_s; /* times at which the first frame was shown, and all requested files were open */
+    double first_frame_s, opened_s; /* time at which the first frame was shown, and time at which all requested files
+                                     * were open */
     double frames_per_second, frame_ms;
     double processor_ms; /* processor time of all threads in one frame, including a software renderer's threads */
     int size[2];         /* pixels */

@@ -81,7 +81,7 @@ Task make_task(int stretch, int columns)
     bool has_other = other < half_way;
 #endif
     task.mine = ivec2(works ? task.slot : -1, works && has_other ? other : -1);
-    // A thread without a point gets a position far outside, from which it sees nothing.
+    // A thread without a point gets a position so far outside that it sees nothing from there.
     task.along = vec2(task.mine.x >= 0 ? way_along(task.begin + task.mine.x) : 1e6,
                       task.mine.y >= 0 ? way_along(task.begin + task.mine.y) : 1e6);
     return task;
@@ -180,7 +180,7 @@ struct PointSums {
     vec4 own, image;
 };
 
-// The LOR values of cells q, s of strip n, of the cells' mirror image, and of both after half a turn.
+// The LOR values of cells q, s of strip n, of the mirror image of these cells, and of both after half a turn.
 vec4 values_of(int n, StackPair pair, ivec2 qs)
 {
     uint first = strip_places[n].x;

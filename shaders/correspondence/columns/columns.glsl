@@ -30,8 +30,8 @@ float cross_of(vec2 a, vec2 b)
     return a.x * b.y - a.y * b.x;
 }
 
-// The cross product of vectors, each given as floats and their rounding errors. Products that nearly cancel keep their
-// last bits.
+// The cross product of two vectors. Each vector is given as floats and their rounding errors. If products nearly
+// cancel, their last bits are not lost.
 float fine_cross(vec2 a, vec2 a_rest, vec2 b, vec2 b_rest)
 {
     precise vec2 product = a * b.yx;
@@ -101,9 +101,10 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     return crossing;
 }
 
-// The part of the primary from which lines reach the secondary between w0 and w1: from, to. It is empty (from > to) if
-// the lines at w0 and w1 both come from behind. If only one of the two comes from behind, the end on its side is +-1e9:
-// as lines approach the last place that they reach on the secondary, they come from ever farther away.
+// The part of the primary from which lines reach the secondary between w0 and w1: from, to. The part is empty (from >
+// to) if the lines at w0 and w1 both come from behind. If only one of the two lines comes from behind, the end of the
+// part on the side of this line is +-1e9, because lines come from an ever larger distance as they approach the last
+// place on the secondary that they can reach.
 vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
@@ -183,9 +184,9 @@ const float MOST_PIECES = 1024.0;
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
 // Number of pieces of a strip. Within a piece, the line of an edge never crosses a whole cell of the primary, and never
-// the whole part of it that a cell of the secondary covers. A walk along the cells of both modules then leaves out no
-// pair. Lines that pass beyond the primary's ends over the whole strip are not counted. For a point close to the
-// secondary, nearly all lines are of this kind.
+// crosses the whole area of the primary that a cell of the secondary covers. A walk along the cells of both modules
+// then leaves out no pair. Lines that stay beyond the ends of the primary over the whole strip are not counted; for a
+// point close to the secondary, nearly all lines are of this kind.
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
@@ -350,8 +351,8 @@ int cell_at(Axial axial, float place)
     return int(floor((place - axial.start) / axial.pitch));
 }
 
-// The lower end of the interval that an edge b of the secondary covers on the primary over the strip;
-// upper_end is the interval's upper end.
+// The lower end of the interval that an edge b of the secondary covers on the primary over the strip. The function
+// upper_end returns the upper end of this interval.
 float lower_end(Strip strip, float b)
 {
     return fma(-strip.tau, b, -0.5 * abs(strip.dtau * b));
@@ -362,8 +363,8 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
-// Two cells are visited even if they miss each other by this fraction of a face. Rounding then leaves out no cell with
-// a positive weight.
+// Two cells are visited even if they miss each other by this fraction of a face. In spite of rounding errors, no cell
+// with a positive weight is then left out.
 const float SLACK = 1e-3;
 
 // A walk over the pairs of cells that see each other, in order: q moves upwards; s moves downwards, because lines

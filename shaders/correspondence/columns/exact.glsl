@@ -45,8 +45,8 @@ float angle_below(vec3 corner, vec2 size, vec2 line, int which)
     return triangle_angle(a, b, d, width * (second ? heights.x : heights.y));
 }
 
-// The weight of an overlap that looks large from the point, in closed form. The loop's bound is
-// hidden from compilers, because they would take seconds for eight unrolled triangles.
+// The weight of an overlap that looks large from the point, in closed form. Compilers must not know the loop's bound,
+// because unrolling eight triangles would take them seconds.
 float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
 {
     float height = strip.share * 6.283185307179586 / strip.width;
@@ -81,9 +81,9 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
     return strip.share * inverse * root * height * fma(bend, inverse, 1.0);
 }
 
-// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the secondary: the overlap,
-// times the density at its middle, with the terms of second order. at: middles of the two faces. A change of the sign
-// of `at` changes no bit of the result.
+// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the secondary. It is the
+// area of the overlap multiplied by the density at the overlap's middle, with the terms of second order. at: middles of
+// the two faces. If the sign of `at` is changed, the result has the same bits.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float half_cell = 0.5 * a.face, middle = at.x;

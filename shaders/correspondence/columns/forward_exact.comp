@@ -116,8 +116,8 @@ bool is_present(uint present, ivec2 place, ivec2 modules)
 }
 
 // True if the window has any of the LORs that the thread computes for cells Q, S of the stacks: the LOR itself, its
-// mirror image, and both after half a turn. The window may have the module pairs of the images without having the pair
-// of the LOR itself.
+// mirror image, and both of these after half a turn. The window may have the module pairs of the images even if it does
+// not have the pair of the LOR itself.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
     ivec2 cells = ivec2(column_modules[stacks.a].counts.y, column_modules[stacks.b].counts.y);

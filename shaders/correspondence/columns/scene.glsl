@@ -45,7 +45,7 @@ struct ColumnPair {
     uint i, j;    // i < j
     uint first;   // first value in the window
     uint mask;    // index of its mask; LR_NONE = all LORs are in coincidence
-    uint swapped; // exact mode: 1 if j is the primary, so that every pass has the same elements
+    uint swapped; // exact mode: 1 if j is the primary; with this choice, every pass computes the same elements
     uint unused[3];
     dvec4 closer; // squared distance of a point to i minus its squared distance to j: w + xyz . (across, along)
 };

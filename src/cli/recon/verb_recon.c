@@ -21,8 +21,9 @@ struct recon {
     struct run_bar bar;
 };
 
-/* Counts projections of all LORs: one for the sensitivity, and two (forward and back) in each iteration, which need
- * only LORs with data. Single LORs take up to five times as long as LORs of whole module pairs (backend native). */
+/* Counts the projections of all LORs: one projection for the sensitivity, and two projections (forward and back) in
+ * each iteration, which need only LORs with data. Projections of single LORs take up to five times as long as
+ * projections of whole module pairs (backend native). */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;
@@ -120,7 +121,7 @@ static lr_status keep_frame(const struct recon *recon, struct recon_frame *frame
     return LR_OK;
 }
 
-/* Writes the frames that were kept, which are the first ones. */
+/* Writes the frames that were kept. If the run stopped early, these are the first frames. */
 static lr_status write_frames(const struct recon *recon)
 {
     const struct recon_request *request = &recon->request;
@@ -212,7 +213,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         status = written != LR_OK ? written : status;
     }
     if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
-        measured->setup.op = measured->first_op; /* the operator for the JSON output */
+        measured->setup.op = measured->first_op; /* the JSON output describes this operator */
         recon_report_frames(run, frames, status == LR_CANCELLED);
         measured->setup.op = NULL;
     }

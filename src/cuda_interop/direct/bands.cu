@@ -20,7 +20,7 @@ __device__ inline int same_in_warp(int number)
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/* True for one lane of a warp, in a form from which the compiler knows that it is only one. */
+/* True for exactly one lane of a warp, in a form that shows the compiler that only one lane is chosen. */
 __device__ inline bool is_elected()
 {
     uint32_t elected;
@@ -33,7 +33,8 @@ __device__ inline bool is_elected()
     return elected != 0;
 }
 
-/* round: number of completions of the barrier so far. The waiting thread must have seen every one of them. */
+/* round: number of times that the barrier has completed so far. The waiting thread must have waited for each of these
+ * completions. */
 __device__ inline void wait_for(uint64_t *barrier, int round)
 {
     while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
@@ -68,7 +69,7 @@ enum {
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
     band_slab *lists;             /* [warps][num_lists + 1]; the last entry begins with the step after all lists */
-    int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
+    int2 *begins;                 /* [num_slabs]: first octet and row of each slab */
     unsigned char *slabs;
 };
 

@@ -96,8 +96,8 @@ struct band_weights_of_row {
  * two sources in each half: 2 (lane % 4) and the next one. A lane has sums of two outputs, 2 (lane % 4) and the next
  * one. The sums are for slices lane / 4 and lane / 4 + 8. */
 template <int Height, bool Held> struct band_products {
-    /* Number of steps after which sums are moved out of the tensor cores, which truncate instead of rounding. The
-     * number is checked only between slabs. */
+    /* Number of steps after which sums are moved out of the tensor cores, because tensor cores truncate sums instead of
+     * rounding them. This number is checked only between slabs. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;

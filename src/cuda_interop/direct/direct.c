@@ -19,9 +19,9 @@
 
 enum { MOST_STREAMS = 8 };
 
-/* Streams for the passes of a task that need not wait for each other. The passes are assigned to the streams in
- * turn. The streams start after the default stream's earlier work; the default stream's later work starts after
- * theirs. */
+/* Streams for the passes of a task that need not wait for each other. Each pass is assigned to the next stream, and
+ * after the last stream to the first one again. The streams start after the default stream's earlier work; the default
+ * stream's later work starts after the work of the streams. */
 
 /* Zero is valid: no streams. */
 struct streams {
@@ -32,8 +32,9 @@ struct streams {
 
 /* --- the device's clock --- */
 
-/* Returns the seconds of all intervals since the last call of this function. Waits until the device has finished
- * them. A failure is logged, and its interval counts as zero, here and where intervals are marked. */
+/* Returns the seconds of all intervals since the last call of this function. Waits until the device has finished these
+ * intervals. A failure is logged, and the interval that failed counts as zero; the same holds where intervals are
+ * marked. */
 static double take_seconds(struct lr_cuda_watch *watch)
 {
     (void)lr_cuda_watch_read(watch, true);
@@ -86,8 +87,8 @@ struct room {
     bool is_clear; /* numbers beyond the grid's columns are zero; false = never sorted */
 };
 
-/* An image that is projected to view after view. It is sorted once for all views along a lattice, until it changes.
- * Zero is valid: no image. */
+/* An image that is projected forward, one view after the other. For each lattice, the image is sorted once for all
+ * views along this lattice; the copy is used until the image changes. Zero is valid: no image. */
 struct sorted_image {
     uint64_t number; /* number of the image, as lr_cuda_taking returns it; 0 = no image */
     struct sorted_copy {
@@ -124,8 +125,8 @@ static bool is_along(const struct sorted_lattice *lattice, const lr_cuda_bands *
            memcmp(lattice->across, pass->across, sizeof(pass->across)) == 0;
 }
 
-/* Sorts images->source into a room, on images->stream, and sets images->sorted. All views along a lattice skip the
- * same places of a room, which stay zero. */
+/* Sorts images->source into a room, on images->stream, and sets images->sorted. All views along the same lattice leave
+ * out the same places of a room, and these places stay zero. */
 static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda_images *images, const lr_log *log)
 {
     LR_TRY(room_make(room, lr_cuda_band_source_bytes(pass), log));
@@ -189,7 +190,7 @@ static bool has_bands(const struct lr_cuda_tables *tables)
     return tables->bands[0][0].num_tiles > 0;
 }
 
-/* Call it whenever an image changes. */
+/* Call this function whenever an image changes. */
 static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
 {
     const struct lr_cuda_object object = {.buffer = image->buffer};
@@ -198,10 +199,10 @@ static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image
 
 enum { DEFAULT_STREAM = SORTING_STREAMS };
 
-/* Sorts the source of a view that has bands, and sets images->sorted. image: an image that is projected forward view
- * by view, and sorted once per lattice; NULL = a view's own source for a back projection. stream: number of the
- * memory for a view's own source; unused with an image. images->stream must wait for the stream on which the image
- * was sorted. */
+/* Sorts the source of a view that has bands, and sets images->sorted. image: an image that is projected forward view by
+ * view, which is sorted once per lattice. image = NULL: a back projection, whose views each have their own source.
+ * stream: number of the memory for a view's own source; not used if there is an image. images->stream must wait for the
+ * stream on which the image was sorted. */
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                              const struct lr_direct_image *image, int stream, lr_cuda_images *images)
 {
@@ -234,7 +235,7 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
     const bool is_shared = params->variant == LR_DIRECT_SHARED_MEMORY;
     const int64_t bytes = is_shared ? lr_cuda_shared_bytes(&tables->cloud) : 0;
     const int64_t most = is_shared ? lr_cuda_shared_room() : 0;
-    /* The texture cache gathers over the same tables as shared memory. */
+    /* The variant for the texture cache reads the same tables as the variant for shared memory. */
     const lr_direct_variant variant =
         bytes > most && params->may_change_variant ? LR_DIRECT_TEXTURE_CACHE : params->variant;
     int error = 0;
@@ -300,11 +301,12 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     return launch(cuda, tables, forward, &images);
 }
 
-/* The tables of a task's k-th view. If they must be made, the tables of the task's next views are made too. */
+/* The tables of a task's k-th view. If these tables do not exist yet, the tables of the task's next views are made
+ * together with them. */
 static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
     const int *views = task->views + k, left = task->num_views - k;
-    const bool is_one = task->num_views == 1; /* an algorithm may ask for one view now and for the next views later */
+    const bool is_one = task->num_views == 1; /* an algorithm may request the views one at a time */
     return is_one || lr_cuda_make_tables(&cuda->tables, views, left) == LR_OK
                ? lr_cuda_open_tables(&cuda->tables, views[0])
                : NULL;
@@ -333,8 +335,9 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
     lr_status status = lr_cuda_check((int)error, "streams", cuda->log);
 
     for (int n = 0; status == LR_OK && n < task->num_views; n++) {
-        /* Each stream of a back projection takes consecutive views: most of them lie along the same lattice, along
-         * which the stream's memory was last sorted. Views keep their own order if making some tables drops others. */
+        /* Each stream of a back projection takes consecutive views. Most of them lie along the same lattice, so the
+         * stream's memory was last sorted along this lattice. If making some tables drops others, the views keep their
+         * order in the task. */
         int k = n;
         if (is_beside && !cuda->tables.is_tight && !forward) {
             const int stream = n % num_streams;
@@ -384,7 +387,7 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
         for (int stream = first; task->work != LR_DIRECT_WORK_FORWARD && stream < end; stream++)
             LR_TRY(room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), cuda->log));
     }
-    if (cuda->compute->is_unordered) /* a measurement counts the sorting each time */
+    if (cuda->compute->is_unordered) /* when projections are timed, each time must include the sorting */
         forget_sorted(cuda, source);
     (void)lr_cuda_watch_mark(&cuda->projections, 0, NULL);
     const lr_status status = launch_task(cuda, task, source, &images, is_beside);
@@ -394,8 +397,8 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     return status;
 }
 
-/* Measures from the device's first command. Preparation by the host is included, except if the device was busy
- * during it. */
+/* Measures the time from the device's first command. The host's preparation is included, except for the part during
+ * which the device was busy. */
 static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);

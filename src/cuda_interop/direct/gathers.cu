@@ -76,7 +76,7 @@ cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, co
                     blocks(pass.num_lists, LR_CUDA_TILE_LISTS));
         threads = tile_threads;
         bytes = (int)lr_cuda_shared_bytes(&pass);
-        /* set to the most that is possible, because other threads launch the same kernel with other sizes */
+        /* set to the largest possible size, because other threads launch the same kernel with other sizes */
         const cudaError_t error =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lr_cuda_shared_room());
         if (error != cudaSuccess) return error;

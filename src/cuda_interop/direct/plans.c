@@ -406,10 +406,10 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
     pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin at this address */
 
-    /* A block holds three slabs: one on which slow warps still work, one on which the other warps work, and the next
-     * one. On a crowded multiprocessor, another block works while one waits. Two slabs are then enough if there is
-     * one kernel, or if a third slab would leave space for fewer blocks. Blocks of the greatest height always hold
-     * three. */
+    /* A block holds three slabs: the slab on which slow warps still work, the slab on which the other warps work, and
+     * the next slab. On a crowded multiprocessor, another block works while one block waits. Two slabs are then enough
+     * if there is one kernel, or if a third slab would leave space for fewer blocks. Blocks of the greatest height
+     * always hold three slabs. */
     const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
     const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
     pass->depth = is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
@@ -1002,7 +1002,7 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES])
 {
     lr_cuda_bands lists = plan->passes[LR_CUDA_BANDS_ALONE];
-    /* Lists that blocks of all shapes read, forward and back. */
+    /* Lists that are read by blocks of all shapes, in forward and in back projections. */
     const int64_t steps = plan->num_steps + 2;
     lists.steps = lr_cuda_place(memory, (steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps);
     lists.spots = lr_cuda_place(memory, steps * (int64_t)sizeof(*plan->spots), plan->spots);
@@ -1012,7 +1012,7 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
     lists.bases = lr_cuda_place(memory, lists.num_lattice_rows * 4 * NUMBER, plan->bases);
     LR_TRY(lists.steps && lists.spots && lists.lists && lists.cuts && lists.tiles && lists.bases ? LR_OK : LR_FAILED);
 
-    /* Lists that the device fills, forward and back, and their sources. */
+    /* Lists that the device fills in, for forward and for back projections, and the sources of these lists. */
     const int64_t kernels = (int64_t)lists.num_kernel_rows * lists.kernel_pitch;
     lr_cuda_band_fill both = {.values = fill->values.values,
                               .map = fill->map.map,
@@ -1026,7 +1026,7 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
     LR_TRY(both.places && both.ranges && both.offsets && both.kernels ? LR_OK : LR_FAILED);
 
     for (int forward = 0; forward < 2; forward++) {
-        /* Weights of one direction: blocks for the case of one kernel, or spans. */
+        /* The weights of one direction are stored as blocks if num_rows is 1, otherwise as spans. */
         const int64_t blocks = (int64_t)(plan->num_steps + 1) * LR_CUDA_BAND_ROWS;
         const int64_t entries = (int64_t)lists.num_spans * lists.num_rows * lists.span_pitch;
         void *const weights =
@@ -1037,7 +1037,7 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
         own->spans = weights;
         LR_TRY(weights != NULL ? LR_OK : LR_FAILED);
 
-        const int32_t *tiles = (const int32_t *)lists.tiles; /* tiles of all shapes are consecutive */
+        const int32_t *tiles = (const int32_t *)lists.tiles; /* the tiles of all shapes follow each other */
         for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
             lr_cuda_bands *pass = &bands[forward][which];
             *pass = plan->passes[which];

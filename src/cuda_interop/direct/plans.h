@@ -21,9 +21,10 @@ struct lr_cuda_band_plan {
     lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
     lr_cuda_band_step *steps;         /* owned [num_steps + 3] */
     int32_t (*lists)[4], (*cuts)[2];  /* owned, as are all members down to `offsets`; contents as in lr_cuda_bands */
-    int32_t (*tiles)[2], (*bases)[4]; /* tiles: of all shapes, one after the other */
+    int32_t (*tiles)[2], (*bases)[4]; /* tiles: the tiles of all shapes, shape by shape */
     int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
-    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* contents as in lr_cuda_band_fill, also of `ranges` and `offsets` */
+    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* contents as described in lr_cuda_band_fill; the same for `ranges` and
+                                              * `offsets` */
     int32_t (*ranges)[2], *offsets;
     int32_t num_tiles, num_steps, num_places; /* num_places: length of the list of offsets */
 };

@@ -272,8 +272,9 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    /* Makes tables of the view and of the next views. If tables cannot stay, it makes the view's alone: an algorithm
-     * that takes views in another order would otherwise have the next tables made in vain each time. */
+    /* Makes tables of the view and of the next views. If memory is too small to keep the tables of all views, only the
+     * tables of this view are made. Otherwise, for an algorithm that takes views in another order, the tables of the
+     * next views would be made each time without being used. */
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
     const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;

@@ -22,7 +22,7 @@ struct lr_cuda_block {
     int64_t bytes;
 };
 
-/* Frees device memory. The block is then none. */
+/* Frees device memory. The block is empty afterwards. */
 void lr_cuda_block_free(struct lr_cuda_block *block);
 
 /* Zero is valid: no blocks. */
@@ -64,9 +64,9 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
  * lr_direct_shape_init; no tables are made then. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 
-/* The tables of a view. They stay valid at least until another view's tables are requested. If they must be made,
- * the tables of the next views are made too, one view per thread, because an algorithm will soon need them. errors:
- * NULL, logged. */
+/* The tables of a view. They stay valid at least until another view's tables are requested. If the tables do not exist
+ * yet, those of the next views are made at the same time, one view per thread, because an algorithm will soon need
+ * them. errors: NULL, logged. */
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view);
 
 /* Forgets the tables of a view. */
@@ -78,7 +78,7 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view);
  * copy transfers all of them. Lists that the device fills come after them. Two passes visit the same lists: the
  * first counts their bytes, the second assigns addresses. These functions use no CUDA (plans.c). */
 
-/* Zero is valid: bytes are only counted. */
+/* Zero is valid; bytes are then only counted. */
 struct lr_cuda_memory {
     char *device;        /* borrowed, [copied_room + filled_room]; aligned as lists are */
     char *host;          /* borrowed, [copied_room]: the bytes to copy to the device */
@@ -88,7 +88,7 @@ struct lr_cuda_memory {
     int64_t filled_bytes;
 };
 
-/* The address of a list on the device; NULL if the lists differ from the counted ones. data: the list's content;
+/* The address of a list on the device; NULL if the lists are not those that were counted. data: the list's content;
  * NULL = the device fills it. While bytes are counted, the address may only be compared with NULL. */
 void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *data);
 

@@ -104,7 +104,7 @@ __device__ inline float normalise_values(const lr_cuda_value_fill &fill, const v
 
 #include <cuda_runtime.h>
 
-/* The y index of a block is the view. The first blocks compute mSRval, which takes longest. */
+/* The y index of a block is the view. The first blocks compute mSRval, because this work takes longest. */
 static __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
     values_and_maps(const lr_cuda_view_fill *views, int value_blocks)
 {

@@ -70,8 +70,8 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
 
 enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
-/* Batches of events are copied from the host, one after the other, into two slots in turn. The copies have a stream
- * of their own; meanwhile the place's stream works on the previous batch. */
+/* Batches of events are copied from the host, alternately into one of two slots. A separate stream makes the copies;
+ * meanwhile the place's stream works on the previous batch. */
 
 /* Zero is valid: no stream. */
 struct stream {
@@ -95,7 +95,7 @@ enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
     MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
-    STEP_BYTES = 47 << 10 /* bytes of shared memory: the paper's device has 1 KiB more */
+    STEP_BYTES = 47 << 10 /* bytes of shared memory; the device in the paper has 1 KiB more */
 };
 
 /* Number of projections whose times may be unread at once. It is large enough that the host does not wait. */
@@ -112,10 +112,11 @@ struct listmode_cuda {
     bool are_streamed;
     struct lr_cuda_list_steps steps; /* used instead of plan and order, except for the plan's frames */
     lr_cuda_list_exact exact;        /* the host's tables of exact elements */
-    lr_cuda_list_pass pass;          /* parameters common to all passes; its events, chunks and jobs are those of all
-                                        batches */
+    lr_cuda_list_pass pass;          /* parameters common to all passes; the events, chunks and jobs in it are those
+                                      * of all batches */
     struct lr_cuda_watch projections;
-    struct lr_cuda_list_memory image, values, map; /* a block each, which grows: copies of the host's vectors */
+    struct lr_cuda_list_memory image, values, map; /* device memory for copies of the host's vectors: one block for
+                                                    * each vector, enlarged when necessary */
     struct lr_cuda_list_pieces pieces;
 };
 
@@ -242,8 +243,8 @@ struct project {
     double done, total; /* selected events */
 };
 
-/* Projects a batch. A streamed batch is first copied into a slot, if it is not still there. The host waits until the
- * slot's previous batch is done, so that the host is never more than two batches ahead of the device. */
+/* Projects a batch. A streamed batch is first copied into a slot, unless the slot still contains it. The host waits
+ * until the previous batch of this slot is done; the host is therefore at most two batches ahead of the device. */
 static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
 {
     static const char on_the_way[] = "events on their way";

@@ -14,8 +14,8 @@ namespace
  * five. Blocks of one or two warps are 1 % slower. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
-/* The event of a thread. The last events of a group have the largest windows and take longest. They are processed
- * first, so that no processor waits for them at the end. */
+/* The event of a thread. The last events of a group have the largest windows and take longest. These events are
+ * processed first, so that at the end no processor has to wait for them. */
 struct thread_event {
     bool is_there, has_tof;
     int axis;

@@ -107,8 +107,8 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* exact_half: limit of the ratio of half a face's edge to the distance of a point that is nearer to the other face.
- * A face with a larger ratio is divided into pieces. exact_pieces: most pieces along each axis. */
+/* exact_half: limit for half of a face's edge, divided by the distance of a point that is nearer to the other face. A
+ * face with a larger ratio is divided into pieces. exact_pieces: largest number of pieces along each axis. */
 constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
@@ -418,8 +418,8 @@ template <bool Leaning, list_times Times> struct exact_event {
     }
 
     /* Passes the elements of 2 x 2 points at once. Similar lines have about equally many planes with elements, and
-     * their planes have one or two points along either axis, so the lanes of a warp have equal work. If a second
-     * point is missing, its number is that of any voxel or of the margin. */
+     * these planes have one or two points along either axis, so that the lanes of a warp have equal work. If a second
+     * point is missing, its number is the number of any voxel or of the margin. */
     template <bool AreSmall, class Taker>
     __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -547,8 +547,9 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- back, in slabs --- */
 
-/* Approximate upper bound of the number that an event adds to a voxel. A point sees one of the faces from at least
- * half of the line's length, less the face's width. If the faces are next to each other, there is no bound. */
+/* Approximate upper bound of the number that an event adds to a voxel. Every point sees at least one of the two faces
+ * from a distance of at least half of the line's length, less the face's width. If the faces are next to each other,
+ * there is no bound. */
 struct exact_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {

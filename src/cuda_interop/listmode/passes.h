@@ -283,7 +283,7 @@ typedef struct lr_cuda_list_record {
 
 /* The paper's steps, for the events of a range, or of one of its groups. */
 typedef struct lr_cuda_list_step {
-    lr_cuda_list_pass pass;             /* its events are those of the range or group */
+    lr_cuda_list_pass pass;             /* its events are the events of the range or group */
     const lr_cuda_list_record *records; /* the events, if they are records; NULL = they are in the pass's arrays */
     int32_t count;
     int32_t axis;       /* axis of all events, whose footprints then have one size; -1 = events have different axes */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 4,       /* usual number, so that no processor waits long for another */
+    JOBS_PER_PROCESSOR = 4,       /* usual number of jobs; so many that no processor waits long for another processor */
     EXACT_JOBS_PER_PROCESSOR = 8, /* usual number for exact elements, whose jobs have more work */
     JOBS_OF_REST = 2,             /* jobs per processor of the remaining work, if the device has reordered the events */
     LEAST_JOBS = 16,              /* a job has at least this part of a launch's work: 1 / (this number times the
@@ -68,7 +68,8 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     }
     points->share = (float)(0.15915494309189535 / all);
 
-    /* Tiling pays for finding each line anew if a slab has enough slices, or if it has the whole image. */
+    /* Each line must be found anew in each slab of a tiled frame. Tiling is worth this work if a slab has enough
+     * slices, or if a slab has the whole image. */
     const int samples = model->samples[frame->axis];
     const int32_t least =
         model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + samples - 1) / samples : (int32_t)LEAST_SLICES;
@@ -208,9 +209,9 @@ static struct lr_listmode_portion next_ordered(struct planning *planning, int64_
     const struct lr_listmode_pieces *order = planning->params->order;
     const int64_t *ends = &planning->params->events->groups[r][group];
 
-    /* If the caller sets the number of jobs, all have equal work. By default, jobs become shorter: the first jobs
-     * are long, because each slab takes a while to begin and end; the last jobs are short, so that no processor
-     * waits. */
+    /* If the caller sets the number of jobs, all jobs have equal work. By default, later jobs are shorter. The first
+     * jobs are long, because beginning and ending a slab takes a while. The last jobs are short, so that no processor
+     * has to wait. */
     const struct lr_cuda_list_plan_params *params = planning->params;
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);

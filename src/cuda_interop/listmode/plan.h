@@ -10,8 +10,9 @@
 #include "listmode/backend.h"
 #include "listmode/schedule.h"
 
-/* The device sorts the events of each group by these keys in turn: size of their windows; first slice that their
- * lines cross; last slice; number of steps. Its pieces have LR_CUDA_LIST_PIECE events. */
+/* The device sorts the events of each group by four keys: first by the size of their windows, then by the first slice
+ * and by the last slice that their lines cross, then by their number of steps. Pieces of this order have
+ * LR_CUDA_LIST_PIECE events. */
 
 struct lr_cuda_list_plan_params {
     const struct lr_listmode_model *model;

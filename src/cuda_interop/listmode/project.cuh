@@ -144,8 +144,8 @@ __host__ __device__ inline list_taking take_all()
     return {0.0f, INFINITY, 1.0f};
 }
 
-/* Most events outside this range that a block adds to the image one by one. If there are more, the block adds all
- * events in floats. */
+/* Largest number of events outside this range that a block adds to the image one by one. If there are more such events,
+ * the block adds all its events as floats. */
 constexpr int most_others = 160;
 
 /* --- images and frames --- */

@@ -258,8 +258,8 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const l
     line.peak = has_tof ? walk.half_bin : (float)walk.chord;
 }
 
-/* The factor of a stored line's slice. number: the slice, counted from the line's first slice. The values are those
- * of slice_factors, with one formula for whole slices and for cut ones. */
+/* The factor of a stored line's slice. number: the slice, counted from the line's first slice. The result is the same
+ * as that of slice_factors, but one formula is used for both whole slices and cut slices. */
 template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
 {
     const float middle = line.place + (float)number * line.step_along;

@@ -19,7 +19,7 @@ struct lr_cuda_list_memory {
     void *blocks[LR_CUDA_LIST_BLOCKS]; /* owned */
     int count;
     int64_t bytes; /* bytes of all blocks */
-    bool failed;   /* a block could not be made: no further blocks are */
+    bool failed;   /* a block could not be allocated, so that no further blocks are allocated */
 };
 
 /* The address of a new block; NULL if device memory runs out or CUDA reports an error, logged, here or for an earlier
@@ -41,7 +41,8 @@ lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, 
  * given by their ends, the bytes of the ends are subtracted; a scanner's crystals are too few to count. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
-/* Divides the budget that an image of this many numbers in slices leaves: sums of a launch, and bytes for events. */
+/* Divides the part of the budget that remains beside an image with this many numbers in slices: bytes for the sums of a
+ * launch, and bytes for events. */
 struct lr_cuda_list_shares {
     int64_t most_sums, for_events;
 };

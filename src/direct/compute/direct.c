@@ -67,7 +67,7 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
     return image->texture != NULL || image->buffer != NULL;
 }
 
-/* Takes an image back from the functions, if they have it, for use by OpenGL. */
+/* If the functions have the image, gives it back to OpenGL. */
 static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
 {
     return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
@@ -196,8 +196,8 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 /* --- the clock of projections, which waits for the device only when it is read --- */
 
-/* Marks the begin or the end of a timed interval. The functions time it if they replace the passes, else the
- * stopwatch. */
+/* Marks the begin or the end of a timed interval. If the functions replace the passes, they measure the interval;
+ * otherwise the stopwatch measures it. */
 static void mark_lap(struct lr_direct_compute *compute, struct gl_stopwatch *watch, bool ends)
 {
     if (compute->functions != NULL)
@@ -237,8 +237,8 @@ static lr_status run_view(struct lr_direct_compute *compute, bool forward, int v
 
 enum direction { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
 
-/* A copy between an image and a vector. The direction TO_SUM adds the image to the vector if `adds` is set, else sets
- * the vector to the image. */
+/* A copy between an image and a vector. The direction TO_SUM adds the image to the vector if `adds` is set; otherwise
+ * it sets the vector to the image. */
 struct copy {
     enum direction direction;
     bool adds;
@@ -299,7 +299,7 @@ lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_dire
 {
     struct copy copy = {to_image ? TO_IMAGE : TO_VECTOR, false, image, vector};
     if (!lr_vector_is_on_host(vector)) return exchange(compute, &copy);
-    /* Numbers of the host pass through a vector at the place. */
+    /* The numbers of a vector on the host are copied through a vector at the place. */
     lr_vector *there = &compute->exchange.there;
     copy.vector = there;
     LR_TRY(open_vector(compute, "numbers of the host", LR_FLOAT32, there));
@@ -544,8 +544,8 @@ static lr_status set_image(void *self, const lr_vector *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
     if (status == LR_OK && compute->functions == NULL) {
-        /* The driver builds both programs in parallel. The function waits for them here, so that no clock measures the
-         * wait. */
+        /* The driver builds both programs in parallel. The function waits for both programs here, so that this wait is
+         * not part of any measured time. */
         struct gl_program *forward = open_program(compute, true);
         struct gl_program *back = open_program(compute, false);
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;

@@ -82,7 +82,8 @@ struct lr_direct_functions {
     /* Computes target = K source, or target = K^T source. */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
-    /* Replaces lr_direct_run_task. Images are prepared before the clock starts. Tables are, too, if memory allows. */
+    /* Replaces lr_direct_run_task. Images are prepared before the clock starts. If memory allows, tables are also
+     * prepared before the clock starts. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
     /* Drops the tables of a task's views and builds them again. Waits for the device. */
@@ -94,7 +95,7 @@ struct lr_direct_functions {
     lr_status (*change)(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image);
     /* Gives an image back to OpenGL, which is going to use it. */
     lr_status (*give_back)(void *self, const struct lr_direct_image *image);
-    /* Starts or stops the clock of an update, without waiting for the device. Timed intervals must not overlap. */
+    /* Starts or stops the clock, without waiting for the device. Timed intervals must not overlap. */
     void (*mark_lap)(void *self, bool ends);
     /* Implements lr_direct_device_attributes; NULL = not known. */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
@@ -144,8 +145,8 @@ void lr_direct_close_tables(struct lr_direct_compute *compute);
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_backend *backend);
 
-/* Copies between a vector, on the host or at the place, and an image. The functions may have the image. vector:
- * [num_voxels], in float32. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Copies between an image and a vector on the host or at the place. If compute->functions own the image, they give it
+ * back to OpenGL first. vector: [num_voxels], in float32. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                          const lr_vector *vector, bool to_image);
 

@@ -15,7 +15,7 @@
 enum {
     LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because adding its sums takes time
                            * too */
-    MOST_JOBS = 2048,     /* one side of a range has about this many jobs */
+    MOST_JOBS = 2048,     /* a side of a range is divided into about this many jobs */
     LINE_WORK = 1         /* work of beginning a line in a slab, in slices */
 };
 
@@ -87,8 +87,8 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
     return LR_OK;
 }
 
-/* Adds the forward projection's jobs of one side of a range, `lines` lines each. Their slices are those of all pieces
- * that have some of their lines. */
+/* Adds the forward projection's jobs of one side of a range. Each job has `lines` lines. Its slices are the slices of
+ * all pieces that contain some of these lines. */
 static lr_status add_forward_jobs(struct job_builder *builder, int64_t r, int side, int lines)
 {
     const struct lr_listmode_pieces *pieces = &builder->compute->events.pieces;
@@ -111,8 +111,8 @@ static lr_status add_forward_jobs(struct job_builder *builder, int64_t r, int si
     return LR_OK;
 }
 
-/* Makes the jobs of forward projections, `lines` lines each, or those of back-projections if `lines` is 0. errors:
- * LR_FAILED. */
+/* Makes the jobs of forward projections, with `lines` lines each. If `lines` is 0, makes the jobs of back-projections
+ * instead. errors: LR_FAILED. */
 static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
     const int64_t sides = 2 * compute->params.events->layout.num_pairs;

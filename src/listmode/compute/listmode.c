@@ -107,7 +107,7 @@ static void exact_init(struct lr_listmode_compute *compute)
         edges = fmax(edges, face[0] + face[1]);
     }
 
-    /* Every point is away from one of the two faces by at least half of the line's length, less the width of the
+    /* Every point has a distance from one of the two faces of at least half of the line's length, less the width of the
      * faces. The solid angle is at most that of a half-space. */
     const double distance = fmax(0.5 * shortest_mm - edges, 0.0);
     const double angle = fmin(area / (2.0 * LR_PI * fmax(distance * distance, 1e-30)), 1.0);
@@ -128,7 +128,8 @@ static void exact_init(struct lr_listmode_compute *compute)
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached; only rows then use these lines, and they need few */
+    MOST_NEXT_TO_CACHE = 1 << 16, /* limits if lines are cached: only rows then need these lines, and rows need few
+                                   * lines */
     MOST_EXACT_LINES = 1 << 19,   /* exact elements: 120 MiB */
     SMALL_LINES = 1 << 14         /* renderers in software */
 };

@@ -14,7 +14,8 @@
 #include "listmode/rows.h"
 #include "listmode/schedule.h"
 
-/* Programs. With the exact kernel, those that have a version for exact elements stand for it. */
+/* The programs of the backend. With the exact kernel, a program is replaced by its version for exact elements if there
+ * is such a version. */
 enum lr_listmode_program {
     LR_LISTMODE_PREPARE,
     LR_LISTMODE_EXPONENTS,
@@ -65,7 +66,7 @@ struct lr_listmode_device_events {
     int64_t segment_events;
     /* Owned [count]: each device event's index in the arrays. NULL = the device has the order of the arrays. */
     uint32_t *order;
-    struct lr_listmode_pieces pieces; /* of this order, until jobs are made */
+    struct lr_listmode_pieces pieces; /* the pieces in this order; used until the jobs have been made */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* streamed events on the device */
     struct gl_buffer *crystals, *sigmas, *kinds;
@@ -111,7 +112,7 @@ struct lr_listmode_compute {
     lr_place *place;                                               /* a reference is kept */
     bool owns_place;                                               /* the place was opened for this backend */
     struct gl_context *ctx;                                        /* context of the place */
-    struct gl_program *own_programs[2 * LR_LISTMODE_NUM_PROGRAMS]; /* each is created when it is first used */
+    struct gl_program *own_programs[2 * LR_LISTMODE_NUM_PROGRAMS]; /* each program is created when it is first used */
     struct gl_program **programs; /* own_programs, or the programs of the backend whose sensitivity this one computes */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
@@ -210,8 +211,9 @@ struct lr_listmode_selected {
 lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                               const struct lr_listmode_selected *selected, bool are_cached);
 
-/* The first function returns the number of slices across an axis. The second one returns the number of slices that a
- * thread can handle in one pass; 0 = not even one. With the exact kernel, planes of sample points replace slices. */
+/* lr_listmode_all_slices returns the number of slices across an axis. lr_listmode_slices_at_once returns the number of
+ * slices that a thread can handle in one pass; 0 = not even one slice. With the exact kernel, planes of sample points
+ * replace slices. */
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
@@ -230,8 +232,8 @@ lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute);
 /* True if each projection computes its lines anew. */
 bool lr_listmode_finds_lines(void);
 
-/* The first function returns the number of threads of a workgroup, for forward or back. The second one returns the
- * largest number of jobs of a back-projection, by default `most`. */
+/* lr_listmode_job_threads returns the number of threads of a workgroup, for forward or back projections.
+ * lr_listmode_most_jobs returns the largest number of jobs of a back-projection, by default `most`. */
 int lr_listmode_job_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
@@ -280,8 +282,8 @@ void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_lis
  * values: NULL = all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
-/* Calls `take` for each range that has selected events. If its values do not fit into one binding, `take` is called
- * once for each stretch of values that does. errors: also those of `take`. */
+/* Calls `take` for each range that has selected events. If the values of a range do not fit into one binding, they are
+ * divided into parts that fit, and `take` is called once for each part. errors: also those of `take`. */
 typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t r);
 lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
 

@@ -20,7 +20,7 @@
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
-    const char *shader, *exact, *label; /* exact: the shader for exact elements; NULL = the same */
+    const char *shader, *exact, *label; /* exact: the shader for exact elements; NULL = `shader` is used */
     bool slabs, to_grid, usual, cached, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
     [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "listmode/exact_prepare.comp", "lines of events"},

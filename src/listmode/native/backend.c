@@ -43,7 +43,8 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
     frame->plane = length[0] * length[1];
 }
 
-/* Either copies an image of the grid to the numbers of a frame, or adds the sums of a frame to an image. */
+/* A copy in one of two directions: an image in the grid's order is copied to the numbers of a frame, or the sums of a
+ * frame are added to an image. */
 struct transfer {
     const struct lr_native_frame *frame;
     const lr_grid *grid;
@@ -86,9 +87,9 @@ enum { GAUSSIAN_ENTRIES = 4096 };
 
 /* --- chunks of events --- */
 
-/* LINES, TUBES, EXACT: number of events of a chunk, between two reports of progress. Chunks of thin lines are long,
- * so that their events with time of flight are spread over many slabs. GRAIN, EXACT_GRAIN: number of events that a
- * thread takes at once in forward projection. */
+/* LINES, TUBES, EXACT: number of events of a chunk; progress is reported after each chunk. Chunks of thin lines are
+ * long, so that their events with time of flight are spread over many slabs. GRAIN, EXACT_GRAIN: number of events that
+ * a thread takes at once in forward projection. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
 /* A chunk of the arranged events of one group. */
@@ -198,7 +199,7 @@ static lr_status forward(const struct lr_native_listmode *native, const lr_selec
 
 /* --- back --- */
 
-/* There are more slabs than threads, so that no thread waits long for another thread. */
+/* There are more slabs than threads, so that no thread has to wait long for the others. */
 enum { SLABS_PER_THREAD = 2 };
 
 struct slabs {

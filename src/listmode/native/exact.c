@@ -9,7 +9,7 @@
 #include "listmode/hull.h"
 #include "listmode/native/kernels.h"
 
-/* Fraction of the face below which an overlap is a rounding error. */
+/* An overlap below this fraction of the face counts as a rounding error. */
 #define NOTHING 1e-13
 
 /* Largest ratio (diagonal of a face / distance)^2 up to which the face is treated as a density to second order. The
@@ -262,7 +262,7 @@ static void take_event(struct taker *taker, int64_t event, const int slab[2])
     const int u_axis = frame->across[0], v_axis = frame->across[1];
     const int num_planes = num[frame->axis] <= MOST_PLANES ? num[frame->axis] : 0;
     for (int s = begin; s < end; s++) {
-        /* Sample points that may have elements: those of the slice, and those of each plane. */
+        /* Sample points that may have elements, in the whole slice and in each plane. */
         int samples[3][2], planes[MOST_PLANES][3][2], voxel[3];
         lr_listmode_hull_samples(&pair.hull, s, samples);
         for (int k = 0; k < num_planes; k++) lr_listmode_hull_plane(&pair.hull, s * num[frame->axis] + k, planes[k]);

@@ -46,9 +46,10 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
 
 /* --- panes --- */
 
-/* A slice seen without perspective, as radiologists see it: transaxial ones from the feet, coronal ones from the front,
- * with the right of a patient who lies head first on the back at the picture's left; sagittal ones with the front at
- * the left. Places are in pixels from the pane's upper left corner. */
+/* A slice seen without perspective, in the view that radiologists use. Transaxial slices are seen from the feet and
+ * coronal slices from the front: the right side of a patient who lies on the back, head first, is on the left of the
+ * picture. Sagittal slices have the patient's front on the left. Places are in pixels from the pane's upper left
+ * corner. */
 struct flat_view {
     int axis;            /* the slice is across this axis */
     double middle_mm[3]; /* the point in the middle of the pane */
@@ -58,10 +59,11 @@ struct flat_view {
 
 extern const int flat_axes[3][2]; /* for each axis of flat_view: the axes that grow to the left and upwards */
 
-/* The matrix for the shaders. The other fields of a camera's view are zero. */
+/* Sets the view's matrix for the shaders. The other fields are set to zero. */
 void flat_camera(const struct flat_view *flat, struct camera_view *view);
 
-/* The point at a place, in the plane at `depth_mm`; the place at which a point is seen. */
+/* flat_point finds the point that is shown at a place, in the plane at `depth_mm`. flat_place finds the place at which
+ * a point is shown. */
 void flat_point(const struct flat_view *flat, const double place[2], double depth_mm, double point_mm[3]);
 void flat_place(const struct flat_view *flat, const double point_mm[3], double place[2]);
 

@@ -441,7 +441,7 @@ static void find_box(const lr_grid *grid, float low_mm[3], float high_mm[3])
     }
 }
 
-/* Clears the viewport and gives what all passes of a picture share. */
+/* Clears the viewport and returns the parameters that all passes of a picture share. */
 static struct frame begin_frame(struct draw *draw, struct gl_target *target, const struct draw_params *params)
 {
     struct gl_clear clear = {.colours = {{.f = {0.055f, 0.06f, 0.075f, 1.0f}}}, .depth = 1.0f};

@@ -41,7 +41,8 @@ struct draw {
     /* the members below are private */
     struct gl_context *ctx;
     struct gl_program *programs[DRAW_NUM_PROGRAMS];
-    struct gl_texture *maps[DRAW_NUM_MAPS + 1]; /* indexed by lr_colour_map, then that of the tube; 256 x 1 */
+    struct gl_texture *maps[DRAW_NUM_MAPS + 1]; /* one for each lr_colour_map, and a last one for the tube overlay;
+                                                 * 256 x 1 */
     struct gl_texture *empty;                   /* 1 x 1 x 1, used if there is no image */
     int num_modules, num_crystals;
     struct gl_buffer *modules, *colours, *values;

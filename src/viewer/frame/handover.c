@@ -34,7 +34,7 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
             return NULL;
         }
     }
-    glFlush(); /* submits the commands, because the other context needs them to use the fences */
+    glFlush(); /* the other context can only use fences of submitted commands */
     return handover;
 }
 

@@ -23,8 +23,8 @@ struct handover {
     bool has_shown;    /* true after the first image */
 
     /* private */
-    pthread_mutex_t mutex; /* protects `largest`, `shown`, `has_shown` and the fences; the window's thread alone changes
-                              `shown`, and may read it without the mutex */
+    pthread_mutex_t mutex; /* protects `largest`, `shown`, `has_shown` and the fences; only the window's thread
+                            * changes `shown`, so this thread may read it without the mutex */
     /* Fences of the hidden texture; at most one of them exists. */
     GLsync written; /* signalled when the texture can be shown */
     GLsync read;    /* signalled when the device has finished the window's last drawing of the texture */

@@ -48,7 +48,7 @@ static void *run_job(void *user)
     const lr_progress progress = {note_progress, job};
     const lr_status status = job->params.run(job->params.user, &log, &progress);
     pthread_mutex_lock(&job->mutex);
-    /* A constructor returns only NULL. The log has the status, which tells the reason. */
+    /* A constructor that fails returns only NULL. The status of its last error is in the log. */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
     /* Work that was asked to stop counts as done if it completed before it noticed the request. */
     job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;

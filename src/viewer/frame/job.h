@@ -43,12 +43,12 @@ struct job {
 /* Must not move in memory until job_finish. */
 void job_init(struct job *job);
 
-/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED if no thread can be created;
- * the report then says so too. */
+/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED if no thread can be created, which
+ * the report also states. */
 lr_status job_start(struct job *job, const struct job_params *params);
 
-/* job_poll returns the state; the second function returns a full report. Neither waits for the work. The results of
- * the work may be read once the state is not JOB_RUNNING. */
+/* job_poll returns the job's state, and job_get_report copies the full report. Neither function waits for the work. The
+ * results of the work may be read once the state is not JOB_RUNNING. */
 enum job_state job_poll(struct job *job);
 void job_get_report(struct job *job, struct job_report *report);
 
@@ -71,7 +71,8 @@ struct task_kind {
 struct task_runner {
     const struct task_kind *kind;
     struct job job;
-    struct job_report report;         /* report of the running task, or else of the last one, at the last ask or poll */
+    struct job_report report;         /* report of the running task, otherwise of the last task; updated when a task
+                                       * is requested and at each poll */
     void *running, *waiting, *result; /* owned tasks; result: the newest one, valid until the next poll; NULL = none */
     int64_t serial, taken;            /* number of results so far, and how many of them task_runner_take has reported */
     bool has_failed;                  /* the last task failed, and task_runner_take_failure has not reported it yet */
@@ -93,7 +94,8 @@ enum job_state task_runner_poll(struct task_runner *runner);
 /* Stops the running task and drops the waiting one. */
 void task_runner_cancel(struct task_runner *runner);
 
-/* The first function returns true once for each new result, the second one once for each failure. */
+/* task_runner_take returns true once for each new result. task_runner_take_failure returns true once for each
+ * failure. */
 bool task_runner_take(struct task_runner *runner);
 bool task_runner_take_failure(struct task_runner *runner);
 

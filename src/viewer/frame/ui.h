@@ -38,12 +38,13 @@ void ui_destroy(struct ui *ui); /* NULL is allowed */
 /* Handles an event; call it before ui_begin. */
 void ui_take(struct ui *ui, const struct input_event *event);
 
-/* Begins and ends a frame. seconds: the time since the last frame. ui_end draws over the target's contents. If the
- * target is NULL, the frame is not visible, and ui_end draws nothing. */
+/* ui_begin begins a frame; seconds: the time since the last frame. ui_end ends the frame and draws it over the target's
+ * contents. If the target is NULL, the frame is not visible, and ui_end draws nothing. */
 void ui_begin(struct ui *ui, double seconds);
 lr_status ui_end(struct ui *ui, struct gl_target *target);
 
-/* Light panels, or dark ones. The colour of their ground, 0xRRGGBBAA, for ui_place.has_ground. */
+/* ui_set_look chooses light or dark panels. ui_ground returns the colour of their background, 0xRRGGBBAA, for panels
+ * with ui_place.has_ground. */
 void ui_set_look(bool light);
 uint32_t ui_ground(void);
 
@@ -56,8 +57,8 @@ struct ui_place {
     bool has_ground;       /* the background is already painted; this saves most of a frame's pixels */
 };
 
-/* Widgets between ui_panel and ui_panel_end belong to the panel. ui_panel returns false if the panel is closed. Call
- * ui_panel_end in either case. */
+/* The widgets that are added between ui_panel and ui_panel_end belong to the panel. ui_panel returns false if the panel
+ * is closed. ui_panel_end must be called in both cases. */
 bool ui_panel(const char *label, const struct ui_place *place, bool *is_open);
 void ui_panel_end(void);
 
@@ -110,7 +111,7 @@ bool ui_is_double_click(void);                   /* true if the last widget was 
 void ui_list(const char *label, double height);
 void ui_list_end(void);
 
-/* Fields for typing numbers. They return true when a person has finished typing one. */
+/* Fields in which a person types numbers. They return true when the person has finished typing a number. */
 bool ui_reals(const char *label, double *values, int count);
 bool ui_integers(const char *label, int *values, int count);
 bool ui_write(const char *label, char *text, size_t size);
@@ -135,7 +136,8 @@ struct ui_curve {
     const char *title, *x_label;
 };
 
-/* The value nearest to the mouse, which a tooltip also shows. index: -1 if the mouse is not on the curve. */
+/* Finds the value nearest to the mouse, which is also shown in a tooltip. index: -1 if the mouse is not on the
+ * curve. */
 struct ui_reading {
     int index;
     double x, value;
@@ -153,8 +155,9 @@ struct ui_bars {
 };
 int ui_bars(const char *label, const struct ui_bars *bars);
 
-/* A histogram over a range of values, with logarithms of the counts, and the part `window` of the range, whose ends a
- * person drags; a drag between them moves both. Returns true if the window has changed. */
+/* A histogram of a range of values, with a logarithmic scale for the counts. It shows the part `window` of the range. A
+ * person can drag either end of this part, or move both ends by a drag between them. Returns true if the window has
+ * changed. */
 struct ui_histogram {
     const float *counts;
     int count;
@@ -176,8 +179,8 @@ struct ui_image {
 };
 struct ui_touch ui_image(const char *label, const struct ui_image *image);
 
-/* A tooltip at the mouse for this frame. It never covers the given part of the last picture. If the window is large
- * enough, it lies outside the whole picture. Coordinates are those of ui_touch.at. */
+/* Shows a tooltip at the mouse in this frame. The tooltip never covers the given part of the last picture. If the
+ * window is large enough, the tooltip lies outside the whole picture. Coordinates are those of ui_touch.at. */
 struct ui_part {
     double from[2], to[2]; /* two opposite corners */
 };
@@ -186,16 +189,16 @@ void ui_tooltip(const struct ui_part *part, const char *format, ...) LR_PRINTF(2
 /* Draws a line or a box over the last picture, in the coordinates of ui_touch.at. colour: 0xRRGGBBAA. */
 void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t colour);
 
-/* A text over all other contents, in units of ui_place. */
+/* Draws a text over all other contents, in units of ui_place. */
 void ui_label(const double at[2], uint32_t colour, const char *text);
 
-/* A line over the scene, below all panels, and the part of the window outside of which ui_label and ui_stroke draw
- * nothing until ui_unclip; in units of ui_place. */
+/* Draws a line over the scene and below all panels, in units of ui_place. */
 void ui_stroke(const double from[2], const double to[2], uint32_t colour);
+/* ui_clip limits ui_label and ui_stroke to a part of the window, in units of ui_place. ui_unclip ends this limit. */
 void ui_clip(const double at[2], const double size[2]);
 void ui_unclip(void);
 
-/* Width of a text on one line, in the units of ui_place. */
+/* Width of a text that is drawn on one line, in the units of ui_place. */
 double ui_text_width(const char *text);
 
 /* A colour bar: a title, the colours from low to high, and numbers below them. */
@@ -239,7 +242,7 @@ struct ticks {
  * .. TICKS_MOST). are_whole: steps are at least 1. */
 struct ticks ticks_make(const double range[2], int most, bool are_whole);
 
-/* Writes a tick's number: "0.25", "2e-05", "-2447340" */
+/* Writes the number of a tick, such as "0.25", "2e-05" or "-2447340". */
 void ticks_write(const struct ticks *ticks, int k, char text[TICKS_TEXT]);
 
 #ifdef __cplusplus

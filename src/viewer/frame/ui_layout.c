@@ -11,7 +11,7 @@ static const double gap = 8.0;
 
 bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2])
 {
-    /* The first side on which the box fits, or if there is none, the side with the most space. */
+    /* The first side on which the box fits. If it fits on no side, the side with the most space. */
     int chosen = RIGHT;
     double most = -HUGE_VAL;
     bool fits = false;

@@ -68,8 +68,9 @@ struct input_event {
 
 /* --- the screen --- */
 
-/* Ends the program when the window's display server has disappeared. Xlib ends it only when it is asked for events.
- * After the connection has broken, the software renderer's driver can hang in the call that shows a frame. */
+/* Ends the program when the window's display server has disappeared. Xlib itself ends the program only when the program
+ * asks for events. After the connection has broken, the software renderer's driver can hang in the call that shows a
+ * frame, so that the program never asks. */
 struct screen_watch {
     pthread_t thread;
     int screen;  /* descriptor of the connection; the caller owns it */

@@ -31,7 +31,7 @@ struct command {
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
 };
 
-/* A name that can follow the command `set`. */
+/* A name that can follow the word `set` in a script. */
 struct command_setting {
     const char *name;
     lr_status (*set)(struct app *app, const struct command_words *words); /* the words are "set", name, value */
@@ -43,8 +43,8 @@ struct command_value {
     char text[COMMAND_TEXT]; /* "" = the value is a number */
 };
 
-/* Tables of values, each of which ends with a NULL name. command_pick sets the value of the given name. It returns
- * false if no table has this name. */
+/* Tables of values; each table ends with a NULL name. command_pick sets the value that belongs to the given name. The
+ * function returns false if no table contains this name. */
 struct command_number {
     const char *name;
     double number;
@@ -74,7 +74,7 @@ const struct command *command_find(const struct viewer_tool *const *tools, const
 struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log);
 void script_destroy(struct script *script); /* NULL is allowed */
 
-/* Runs the steps that are due before a frame. A waiting step is called again before the next frame. The viewer ends
+/* Runs the steps that come before the next frame. A waiting step is called again before each frame. The viewer ends
  * after the last step, or after a step that failed. */
 lr_status script_run(struct script *script, struct app *app);
 

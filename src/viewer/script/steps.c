@@ -74,7 +74,7 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
     LR_TRY(command_choice(&app->log, words, 2, states, &state));
-    bool unused; /* for scanner and lors; their switches hide instead of show, and are set below */
+    bool unused; /* for scanner, lors, study and tools, which are set below */
     bool *const switches[] = {&unused,
                               &app->has_volume,
                               &app->slices.is_shown[0],
@@ -165,8 +165,8 @@ static lr_status run_size(struct app *app, const struct command_words *words, in
 
 /* --- mouse and keys --- */
 
-/* Steps of the mouse and of a key; each event is handled in a separate frame. The word after a drag's or the wheel's
- * numbers is a button, or a key that is held. */
+/* Steps that move the mouse or press a key. Each event is handled in a frame of its own. The word after the numbers of
+ * a drag or of the wheel is a button, or a key that is held down. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     const char *name = words->words[0];
@@ -291,7 +291,7 @@ static lr_status run_value(struct app *app, const struct command_words *words, i
     return LR_OK;
 }
 
-/* Lets a person use the window, and prints values whenever they change. */
+/* Lets a person use the window, and prints the values whenever they change. */
 static lr_status run_stay(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     *is_waiting = true;

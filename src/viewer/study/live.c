@@ -13,7 +13,7 @@
 
 /* --- family direct: views, and counts from the open histo-images --- */
 
-/* Copies of the request's views and counts, because the request may be freed before the job ends. */
+/* The views and counts of the request are copied, because the request may be freed before the job ends. */
 struct live_direct {
     lr_view *views; /* owned [num_views] */
     int num_views;
@@ -28,7 +28,8 @@ struct live_listmode {
     lr_lor_data *weights, *additive; /* owned [events]; additive: NULL = none */
 };
 
-/* --- guesses, which one process makes and composes as ranks of a cluster do: docs/method/cluster.md, "paper" --- */
+/* --- guesses, which one process computes and composes in the same way as the ranks of a cluster:
+ * docs/method/cluster.md, "paper" --- */
 
 struct live;
 struct live_work;
@@ -107,8 +108,8 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* Called after each iteration of a guess, whose image is the one that a single rank would have. Stores the image for
- * display. */
+/* Called after each iteration of a guess. The image is the one that a single rank of a cluster would have; it is stored
+ * for display. */
 static lr_status after_guess(void *user, const lr_iteration *done)
 {
     const struct live_guess *guess = user;
@@ -122,7 +123,8 @@ static lr_status after_guess(void *user, const lr_iteration *done)
     return stops ? LR_CANCELLED : LR_OK;
 }
 
-/* Shows the result of an iteration, then pauses or stops if requested. composed: NULL = guesses are not composed. */
+/* Stores the result of an iteration for display, then pauses or stops if the window has requested it. composed: NULL =
+ * guesses are not composed. */
 static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
                                const lr_operator *op, const lr_composition *composed)
 {
@@ -132,7 +134,8 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
     lr_status status = LR_OK;
     lr_vector_sums own, other, sums;
 
-    /* The distance to the reference is computed at the image's place. NaN: there is no reference, or it is zero. */
+    /* The relative difference from the reference image is computed where the image is stored. NaN: there is no
+     * reference image, or it is zero everywhere. */
     iteration->difference = NAN;
     const bool is_shown = work->is_on_device && image->values == NULL;
     if (work->reference != NULL) {
@@ -150,7 +153,7 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
         iteration->difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
     }
 
-    /* The image goes to the window's texture, or otherwise to the host. */
+    /* The image is copied to the window's texture if it is on the device, otherwise to the host. */
     if (is_shown) {
         LR_TRY(lr_vector_add_up(image, NULL, &sums));
         LR_TRY(handover_write(work->request.handover, image, sums.largest));
@@ -276,7 +279,8 @@ static void live_work_finish(struct live_work *work)
 
 /* --- family direct --- */
 
-/* Copies views and counts. errors: LR_USAGE for an invalid set of views; LR_FAILED. */
+/* Copies the views and counts of the request's histo-images. Without histo-images, it lists the views of the requested
+ * set, and the counts are drawn later. errors: LR_USAGE for an invalid set of views; LR_FAILED if memory runs out. */
 static lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log)
 {
     const lr_histo_images *histo = request->simulates ? NULL : request->histo;
@@ -345,8 +349,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
         return operator_create(&params, op);
     }
 
-    /* The events are read from the study's data, or drawn as photon pairs from its image. Only prompts in
-     * coincidence are kept, because the sensitivity includes no others. */
+    /* The events are read from the study's data, or drawn as photon pairs from its image. Only prompts in coincidence
+     * are kept, because the sensitivity covers only LORs in coincidence. */
     if (request->family == LIVE_LISTMODE) {
         const struct study_view *study = &work->study;
         finish_listmode(listmode);

@@ -51,7 +51,7 @@ enum live_state {
     LIVE_PREPARING, /* projector, data and sensitivity are being made */
     LIVE_RUNNING,
     LIVE_PAUSED, /* paused after an iteration */
-    LIVE_DONE,   /* all iterations are done, or it was stopped */
+    LIVE_DONE,   /* all iterations are done, or the reconstruction was stopped */
     LIVE_FAILED
 };
 

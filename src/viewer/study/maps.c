@@ -104,7 +104,7 @@ lr_status pair_image_make(const struct study_view *study, const int modules[2], 
     image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
     if (image->values == NULL) return LR_FAILED;
 
-    /* Finds the list's first LOR that is not below the pair's first LOR. */
+    /* Finds the first LOR in the list whose number is at least that of the pair's first LOR. */
     const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
     for (int64_t k = lors != NULL ? lr_first_at_least(lors, count, first) : first;
          k < count && (lors != NULL ? lors[k] : k) < end; k++) {

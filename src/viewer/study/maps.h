@@ -45,9 +45,9 @@ struct pair_image {
 
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
-/* Makes the image either from data or from a row of the matrix; the other argument is NULL. modules: in any order.
- * `image` is overwritten; call pair_image_finish afterwards. errors: LR_USAGE without a scanner, or if the modules
- * have no LOR; LR_FAILED if memory runs out. */
+/* Makes the image either from data or from a row of the matrix; one of these two arguments must be NULL. modules: in
+ * any order. The previous content of `image` is overwritten; call pair_image_finish in the end. errors: LR_USAGE
+ * without a scanner, or if the modules have no LOR; LR_FAILED if memory runs out. */
 lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
                           const lr_row *row, struct pair_image *image, const lr_log *log);
 
@@ -60,8 +60,8 @@ struct lor_value {
     double value;
 };
 
-/* The largest values above 0, in descending order; among equal values, the lowest LOR comes first. Fills at most
- * `capacity` entries and returns their number. */
+/* Lists the largest values above 0, in descending order; among equal values, the lowest LOR comes first. At most
+ * `capacity` entries are filled in. Returns the number of entries. */
 int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capacity);
 
 #endif

@@ -10,11 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* lr_operator_create for a job. errors: LR_CANCELLED if the job was stopped; LR_FAILED, logged. */
+/* Calls lr_operator_create for a job. errors: LR_CANCELLED if the job was stopped; LR_FAILED, logged. */
 lr_status operator_create(const lr_operator_params *params, lr_operator **op);
 
-/* The name of the backend to use, a static string: `wished` if it is a backend; otherwise, or if it is NULL,
- * `usual`. */
+/* Returns the name of the backend to use, a static string: `wished` if this is the name of a backend, otherwise
+ * `usual`. wished: NULL is allowed. */
 const char *backend_name(const char *wished, const char *usual);
 
 /* One operator or none. An operator stays open with its context and shaders until work needs other settings. Backend
@@ -35,7 +35,7 @@ struct cached_operator {
 
 /* Must not move in memory until cached_operator_finish. */
 void cached_operator_init(struct cached_operator *cached);
-void cached_operator_finish(struct cached_operator *cached); /* call it when no thread uses it */
+void cached_operator_finish(struct cached_operator *cached); /* call it only when no thread uses the operator */
 
 /* Work, and the operator that it needs. */
 struct operator_work {

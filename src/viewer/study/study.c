@@ -145,7 +145,8 @@ static void put_part(struct study_content *content, enum study_part part, struct
     content->parts[part] = opened;
 }
 
-/* Sets the grid to that of the image, or else to the requested one, or else to the scanner's default. */
+/* Sets the grid to the image's grid. Without an image, uses the requested grid; without a requested grid, the scanner's
+ * default grid. */
 static void settle_grid(struct study_content *content)
 {
     const struct opened *image = content->parts[PART_IMAGE], *scanner = content->parts[PART_SCANNER];
@@ -239,7 +240,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         return reason.status;
     }
 
-    /* "pet.nii:3" means frame 3 of a file, except if a file has this full name. */
+    /* "pet.nii:3" means frame 3 of the file "pet.nii", unless a file with the name "pet.nii:3" exists. */
     char *end = NULL;
     const char *colon = strrchr(path, ':');
     long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;

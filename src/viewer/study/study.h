@@ -22,8 +22,8 @@ enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_SE
 
 /* --- the study --- */
 
-/* A snapshot of the open content. It never changes, and lives until it is released, even if the study changes. NULL
- * and 0 mean that a part is not open. All fields may be read except `held`, which is only for the functions below. */
+/* A snapshot of the open content. A snapshot never changes, and exists until it is released, even if the study changes.
+ * NULL and 0 mean that a part is not open. All fields may be read except `held`, which only the functions below use. */
 struct study_view {
     int64_t serial;  /* grows with every change of the study; 0 = no file has been opened */
     int64_t endings; /* number of openings that have ended, with or without success */
@@ -57,7 +57,8 @@ void study_destroy(struct study *study);
 struct study_wish {
     const char *scanner; /* preset, or a file in any format of lr_scanner_read */
     const char *image;   /* read by lr_image_read; a .npy file lies on the grid */
-    const char *mu;      /* read like an image; if values exceed 0.05, the unit is 1/cm, as everywhere in LORaster */
+    const char *mu;      /* read like an image; if any value exceeds 0.05, all values are taken as 1/cm, as
+                          * everywhere in LORaster */
     const char *data;    /* LOR data or list mode; if no scanner is given, the scanner in an HDF5 or PETSIRD file is
                             opened too */
     const lr_grid *grid; /* used if the image does not define the grid */
@@ -68,8 +69,8 @@ struct study_wish {
  * files; otherwise it completes first. */
 lr_status study_open(struct study *study, const struct study_wish *wish);
 
-/* Opens a dropped file according to its kind (io/files/file_kind.h). errors: LR_USAGE for a file of another kind;
- * the message is in the report. Sessions must be read by the caller. */
+/* Opens a dropped file according to its kind (io/files/file_kind.h). errors: LR_USAGE for a kind that the study does
+ * not open; the message is in the report. The caller must open session files. */
 lr_status study_open_file(struct study *study, const char *path);
 
 /* study_poll, called once a frame, makes new content the open one and begins the next opening. It returns the state
@@ -81,18 +82,20 @@ bool study_is_busy(const struct study *study);
 
 void study_cancel(struct study *study);
 
-/* Paths that will be open after all openings have ended. They are valid until the next poll or opening; NULL = none. */
+/* The paths that will be open after all openings have ended; NULL = not open. The paths are valid until the next poll
+ * or opening. */
 struct study_wish study_awaited(const struct study *study);
 
-/* Takes a snapshot, which the caller must release. Several may exist. Called on the window's thread. */
+/* Takes a snapshot, which the caller must release. Several snapshots may exist. Call it on the window's thread. */
 struct study_view study_take(const struct study *study);
 
 /* Adds a reference, so that another thread can use the view. */
 struct study_view study_view_hold(const struct study_view *view);
 void study_view_release(struct study_view *view); /* may be called on any thread; zero is allowed */
 
-/* Results for the last scanner file, if it could not be opened: the findings of the geometry doctor, and the scanner
- * as the file describes it. NULL if it could be opened. Both are valid until the next opening. */
+/* Results for the last scanner file, if this file could not be opened: the findings of the geometry doctor, and the
+ * scanner as the file describes it. Returns NULL if the file could be opened. Both results are valid until the next
+ * opening. */
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
 
 /* A grid of about 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner does not give one, the

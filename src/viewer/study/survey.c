@@ -20,7 +20,8 @@ void survey_begin(struct survey *survey, const lr_grid *grid, const struct draw_
     survey->end = (int)ends[1] + 1;
 }
 
-/* Square of the distance of a voxel from the region's middle along an axis, in half sizes. */
+/* Squared distance of a voxel from the region's middle along an axis, in units of half the region's size along this
+ * axis. */
 static double away(const struct survey *survey, int axis, int voxel)
 {
     const double mm = survey->grid.origin_mm[axis] + voxel * survey->grid.voxel_mm[axis];

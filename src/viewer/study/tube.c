@@ -160,8 +160,9 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
     return status;
 }
 
-/* Computes the elements of a list-mode event on the two crystals, and lists the voxels with nonzero elements. For
- * one event, a device would gain nothing. errors: LR_CANCELLED; those of lr_listmode_create, logged. */
+/* Computes the elements of a list-mode event on the two crystals, and lists the voxels with nonzero elements. A device
+ * is not used, because it would save no time for a single event. errors: LR_CANCELLED; those of lr_listmode_create,
+ * logged. */
 static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_progress *progress)
 {
     static const lr_listmode_kernel kernels[] = {

@@ -21,7 +21,8 @@ void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
                      const lr_log *log);
 
-/* The elements of a tube: those of a LOR, or those of a list-mode event with one of the kernels of list mode. */
+/* The elements of a tube are either the elements of a LOR, or the elements of a list-mode event with one of the kernels
+ * of list mode. */
 enum tube_kernel {
     TUBE_LOR = 0, /* a LOR: probabilities of the family correspondence */
     TUBE_TUBE,    /* a list-mode event with the kernels of that family, and time of flight if requested */

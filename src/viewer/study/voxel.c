@@ -167,7 +167,7 @@ struct step {
     struct voxel_task *task;
     enum voxel_purpose purpose;
     bool draws;
-    enum voxel_row_kind kind; /* NUM_VOXEL_ROWS: compute no row */
+    enum voxel_row_kind kind; /* NUM_VOXEL_ROWS: no row is computed */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -243,8 +243,9 @@ static lr_status use_operator(void *user, lr_operator *op)
     return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
-/* Runs a step with an operator on the study's grid, which is used for all voxels. A point outside this grid gets an
- * operator on a grid of one voxel. Backends are tried in the given order; native is the fastest on processors. */
+/* Runs a step with an operator on the study's grid; one operator serves all voxels of this grid. A point outside the
+ * grid gets an operator on a grid of one voxel. Backends are tried in the given order; the fastest one on processors is
+ * native. */
 static lr_status run_step(struct step step)
 {
     const struct voxel_task *task = step.task;
@@ -318,8 +319,9 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 
 /* --- the voxel's rows --- */
 
-/* Limit for the number of elements of a voxel's row. Above it, computing all LORs would take more than seconds. Only
- * LORs of the pairs of modules that the windows show are then computed, except if all LORs are requested. */
+/* Limit for the number of elements of a voxel's row. If a row has more elements, computing all LORs would take more
+ * than seconds. Only the LORs of the module pairs that the windows show are then computed, unless all LORs are
+ * requested. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
@@ -334,8 +336,8 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
     return LR_OK;
 }
 
-/* Two kinds of tasks. The first makes the windows and the rows of the point. The second makes the rows of the voxel,
- * which take longer: n points of a voxel take n times as long as one point. */
+/* There are two kinds of tasks. The first kind makes the windows and the rows of the point. The second kind makes the
+ * rows of the voxel, which takes longer: with n points per voxel, n times as long as for one point. */
 static const struct task_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
 static const struct task_kind means_kind = {"averaging over the voxel", run_means, destroy};
 

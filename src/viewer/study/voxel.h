@@ -21,7 +21,8 @@ struct voxel_request {
     int mu_steps; /* K */
     bool without_mu;
     bool wants_whole;    /* computes all LORs of the voxel, however many there are */
-    bool on_graphics;    /* OpenGL runs on a graphics processor: exact elements then try backend compute first */
+    bool on_graphics;    /* OpenGL runs on a graphics processor; backend compute is then tried first for exact
+                          * elements */
     const char *backend; /* one of voxel_backends; NULL = the first */
 };
 
@@ -90,7 +91,8 @@ enum voxel_purpose {
 };
 
 struct voxel {
-    struct task_runner windows, means; /* to watch and to cancel: the windows and the point's rows, and the voxel's */
+    struct task_runner windows, means; /* the runners of both tasks, for watching and cancelling: the task of the
+                                        * windows and the point's rows, and the task of the voxel's rows */
 
     /* the members below are private */
     struct cached_operator cached[VOXEL_NUM_PURPOSES];

@@ -39,7 +39,7 @@ struct direct_state {
     struct task_runner tables, histo;
     struct direct_request request;
     bool has_tof;    /* a person has set the time resolution; otherwise it is the scanner's */
-    bool is_asked;   /* tables were requested once; from then on a change of the settings requests them again */
+    bool is_asked;   /* after the first request, each change of the settings requests new tables */
     bool has_tables; /* tables have been computed */
     int offset[3];   /* offset whose value is shown */
     struct gl_texture *map;
@@ -247,7 +247,7 @@ static lr_status update(struct app *app)
         if (texels != NULL) (void)draw_set_picture(&tool->map, app->ctx, "LORmap", info->grid.size, texels);
         free(texels);
 
-        /* The scene shows the chosen voxel, but no lines of the voxel tool and the LOR tool. */
+        /* The scene shows the chosen voxel. The lines of the voxel tool and of the LOR tool are hidden. */
         if (app->tool == &direct_tool) {
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);

@@ -18,7 +18,7 @@ enum { EXPORT_PATH = 1024, TURN_FRAMES = 36, TURN_MOST = 3600, PICTURE_PIXELS = 
 struct export_state {
     int axis; /* slice that the panel saves */
 
-    /* the turn: pictures PREFIX-001.png, PREFIX-002.png and so on, one in each frame of the window */
+    /* the turning scene: pictures PREFIX-001.png, PREFIX-002.png and so on, one in each frame of the window */
     char prefix[EXPORT_PATH];
     int count, next; /* count 0: no turn */
     double start_deg;
@@ -48,7 +48,7 @@ static lr_status write_drawn(struct app *app, int pane, const int size[2], const
     return status;
 }
 
-/* A slice as its pane shows it, without marks; voxels are squares or rectangles of whole pixels where they can be. */
+/* Writes a slice as its pane shows it, without marks. If possible, voxels are squares or rectangles of whole pixels. */
 static lr_status write_slice_picture(struct app *app, int axis, const char *path)
 {
     const lr_grid *grid = panes_grid(app);
@@ -73,8 +73,8 @@ static lr_status write_slice_picture(struct app *app, int axis, const char *path
 
 /* --- tables --- */
 
-/* The values of a slice, as its pane shows them: the first row is the uppermost one. Row 0 and column 0 have the places
- * of the voxels in mm. */
+/* Writes the values of a slice in the orientation of its pane: the first row is the uppermost row. Row 0 and column 0
+ * contain the positions of the voxels in mm. */
 static lr_status write_slice_table(struct app *app, int axis, const char *path)
 {
     const enum draw_image image = app->slices.image;
@@ -149,7 +149,8 @@ static lr_status write_profile(struct app *app, const char *path)
 
 /* --- what is saved --- */
 
-/* Writes a slice (what 0 .. 2) or the profile (3), as a picture or a table by the path's ending. */
+/* Writes a slice (what 0 .. 2) or the profile (3). The ending of the path decides if a picture or a table is
+ * written. */
 static lr_status save(struct app *app, int what, const char *path)
 {
     const bool is_picture = lr_path_ends(path, ".png");
@@ -179,7 +180,7 @@ static lr_status begin_turn(struct app *app, const char *prefix, int count)
     return LR_OK;
 }
 
-/* Writes the next picture of a turn. */
+/* Writes the next picture of the turning scene. */
 static lr_status update(struct app *app)
 {
     struct export_state *tool = app_state(app, &export_tool);

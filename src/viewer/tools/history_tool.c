@@ -18,7 +18,7 @@ struct viewed {
 
 struct history_state {
     struct viewed states[HISTORY_MOST];
-    int count, at;  /* states, of which states[at] is seen */
+    int count, at;  /* number of states; states[at] is shown */
     bool had_input; /* a person has used mouse or keys since the last state */
 };
 
@@ -37,7 +37,8 @@ static void look(const struct app *app, struct viewed *viewed)
     viewed->has_volume = app->has_volume;
 }
 
-/* A state replaces the last one if a program made the change, and follows it if a person did. */
+/* If a person made the change, the new state follows the last state. If a program made the change, the new state
+ * replaces the last state. */
 static lr_status update(struct app *app)
 {
     struct history_state *tool = app_state(app, &history_tool);
@@ -59,7 +60,7 @@ static lr_status update(struct app *app)
     return LR_OK;
 }
 
-/* Goes back or forth; an image that is not there any more is not shown again. */
+/* Undoes or redoes a change. An image that is no longer open is not shown again. */
 static void go(struct app *app, int by)
 {
     struct history_state *tool = app_state(app, &history_tool);

@@ -412,7 +412,8 @@ static lr_status update(struct app *app)
         tool->num_iterations++;
     }
 
-    /* The scene borrows the texture of an image on the device, and copies an image on the host. */
+    /* If the image is on the device, the scene uses its texture without owning it. If the image is on the host, the
+     * scene copies it. */
     tool->where = live_get_where(tool->live);
     const lr_grid grid = tool->where.grid;
     double largest = 0.0;
@@ -586,8 +587,8 @@ static void show_panel(struct app *app)
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     const struct live_iteration *last = &tool->last;
     if (count > 0) {
-        /* The first image is uniform, and its value may be so small that it would hide the others. The curve then
-         * begins with the second iteration. */
+        /* The first image is uniform. Its value may be so small that the curve of the other values would look flat. The
+         * curve then begins with the second iteration. */
         const float *likelihood = tool->likelihood;
         enum { FEW = 5 };
         static const double most = 20.0;

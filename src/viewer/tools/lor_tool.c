@@ -252,7 +252,7 @@ static lr_status set(struct app *app, const struct command_words *words)
         return LR_OK;
     }
 
-    /* Sets the position along the line that the time of flight gives; "off": there is no time of flight. */
+    /* Sets the position along the line that the time of flight gives. The word "off" removes the time of flight. */
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;

@@ -51,7 +51,7 @@ static bool is_same(const struct draw_region *one, const struct draw_region *oth
            memcmp(one->range, other->range, sizeof(one->range)) == 0;
 }
 
-/* Begins a survey anew where the image or the region has changed, and goes on with it by some slices. */
+/* Starts a new survey if the image or the region has changed. Then adds some slices to the survey. */
 static lr_status advance(struct app *app, struct surveyed *surveyed, const struct draw_region *region)
 {
     struct measure_state *tool = app_state(app, &measure_tool);
@@ -178,7 +178,8 @@ static bool take(struct app *app, const struct input_event *event)
         set_line(tool, tool->from_mm, point_mm);
         return true;
     }
-    /* The drag goes from a region's middle to its rim. Its third half size is the larger of the other two. */
+    /* A drag goes from the region's middle to its rim. The region's half size along the third axis is the larger of the
+     * other two half sizes. */
     region->shape = tool->hand == HAND_BOX ? DRAW_BOX : DRAW_ELLIPSOID;
     memcpy(region->middle_mm, tool->from_mm, sizeof(region->middle_mm));
     for (int k = 0; k < 3; k++) region->half_mm[k] = fabs(point_mm[k] - tool->from_mm[k]);

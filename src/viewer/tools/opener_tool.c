@@ -51,8 +51,8 @@ struct start {
 struct opener_state {
     struct opener opener;
     struct start start;
-    char recent[RECENT_MOST][OPENER_PATH]; /* files that people have opened, the last one first; "" = none */
-    char notes[OPENER_PATH];               /* file in which they are kept; "" = they are not */
+    char recent[RECENT_MOST][OPENER_PATH]; /* files that people have opened, the most recent one first; "" = none */
+    char notes[OPENER_PATH];               /* file that stores the list of recent files; "" = none */
 };
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
@@ -113,7 +113,7 @@ static void list_folder(struct opener *opener, const char *folder)
 
 /* --- recent files --- */
 
-/* Puts a file before the others. */
+/* Moves a file to the front of the list of recent files. */
 static void remember(struct app *app, const char *path)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
@@ -126,7 +126,8 @@ static void remember(struct app *app, const char *path)
     free(whole);
 }
 
-/* Notes what has been opened, where a person uses the window. A list that cannot be written is no error. */
+/* Adds the opened files to the recent files if a person uses the window. It is no error if the list cannot be
+ * written. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
@@ -164,7 +165,7 @@ static lr_status open_opener(struct app *app)
     return LR_OK;
 }
 
-/* Lines of recent files; a click opens one as what it is. Returns true if one was opened. */
+/* Lists the recent files. A click on a file opens it according to its kind. Returns true if a file was opened. */
 static bool show_recent(struct app *app)
 {
     struct opener_state *tool = app_state(app, &opener_tool);

@@ -65,7 +65,7 @@ static void follow_drag(struct app *app, const double at[2])
     }
 }
 
-/* Shows one pane or the scene alone, or all four again. */
+/* Shows one pane or the scene alone; if a part is already alone, shows all four parts again. */
 static void enlarge(struct app *app, int pane)
 {
     app->alone = app->alone == PANE_FOUR ? pane : PANE_FOUR;
@@ -140,7 +140,8 @@ static bool take(struct app *app, const struct input_event *event)
 
 static const uint32_t letter_colour = 0xf2f2f2ff, scale_colour = 0xd8d8d8ff;
 
-/* Letters of a patient who lies head first on the back: where each axis begins and ends. */
+/* Letters at the ends of each axis, for a patient who lies on the back, head first: the letter where the axis begins,
+ * and the letter where it ends. */
 static const char *const letters[3][2] = {{"L", "R"}, {"P", "A"}, {"I", "S"}};
 
 /* Marks of a pane, in units of the screen. */
@@ -157,7 +158,7 @@ static void mark_pane(struct app *app, int axis)
     char text[96];
     flat_place(&flat, slices->at_mm, cross);
     ui_clip(at, size);
-    for (int c = 0; c < 2; c++) { /* a line is the plane of the slice that the other pane shows */
+    for (int c = 0; c < 2; c++) { /* each line shows the plane of the slice in another pane */
         const double hole = 6.0, top = c == 0 ? edge + 16.0 : edge, place = at[c] + cross[c] / scale,
                      middle = at[1 - c] + cross[1 - c] / scale;
         const uint32_t colour = (draw_axis_colours[flat_axes[axis][c]] & 0xffffff00u) | 0xb0;

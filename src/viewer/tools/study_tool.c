@@ -90,7 +90,7 @@ static lr_status take_opened(struct app *app)
         if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
     }
 
-    /* Another frame of the same image is shown with the settings of the last one. */
+    /* If the new image is another frame of the same series, the settings of the previous frame are kept. */
     struct study_state *tool = app_state(app, &study_tool);
     struct frames *frames = &tool->frames;
     const char *path = open->image_path != NULL ? open->image_path : "";
@@ -166,7 +166,8 @@ static lr_status update(struct app *app)
         if (report->state == JOB_FAILED) app_take_failure(app, report, study_refused(app->study, NULL) != NULL);
     }
     if (is_new) LR_TRY(take_opened(app));
-    /* Tools are also told about failed openings, because the findings of a refused file may have been freed. */
+    /* The function take_study of each tool is called after failed openings, too, because the findings of a refused file
+     * may have been freed. */
     for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
         if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
     draw_advance(app->draw);

@@ -100,8 +100,8 @@ static lr_status mark_row(struct app *app, const struct voxel_result *result)
     const lr_lors *lors = result->study->lors;
     const lr_scanner *scanner = lors->scanner;
 
-    /* A row may have more LORs than can be told apart as lines. At most num_lines are drawn: every n-th LOR in order
-     * of falling probability, so that both strong and weak LORs are shown. */
+    /* A row may have more LORs than a person can distinguish as lines. At most num_lines are drawn: every n-th LOR in
+     * order of falling probability, so that both strong and weak LORs are shown. */
     const int64_t most = tool->num_lines < row->count ? tool->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
@@ -363,7 +363,7 @@ static void show_result(struct app *app, const struct voxel_result *result)
         ui_table_end();
     }
 
-    /* If only some LORs of the voxel were computed, a button requests the others. */
+    /* If only some of the voxel's LORs were computed, a button requests all LORs. */
     if (result->has_means && result->is_part) {
         const double all = (double)voxel_best_row(result)->count * result->request.samples;
         if (result->num_pairs > 0) {
