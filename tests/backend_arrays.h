@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of all LORs by a backend, without an operator. */
+ * Projections of all LORs by a backend alone, without an operator. */
 #ifndef LR_BACKEND_ARRAYS_H
 #define LR_BACKEND_ARRAYS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Small or large batches of work on any device. A program that includes this file gets the function of
+ * Forces small or large batches of work on any device. A program that includes this file gets the function of
  * src/gl/batches.c from here. */
 #ifndef LR_TESTS_BATCHES_H
 #define LR_TESTS_BATCHES_H
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LR_TEST_BATCHES: small or large; with any other value the device decides. */
+/* LR_TEST_BATCHES: small or large; with any other value, the device decides. */
 bool gl_takes_small_batches(bool is_software)
 {
     const char *batches = getenv("LR_TEST_BATCHES");

@@ -4,7 +4,7 @@
 
 #include "operator/facade.h"
 
-/* --- what lives until the end of its case --- */
+/* --- objects that live until the end of their case --- */
 
 static struct {
     void *object;
@@ -437,7 +437,7 @@ double find_worst_apart(lr_vector a, lr_vector b)
     double worst = 0.0;
     for (int64_t k = 0; k < a.count; k++) {
         const double apart = fabs(lr_number_get(&a, k) - lr_number_get(&b, k));
-        worst = apart > worst || isnan(apart) ? apart : worst; /* NaN stays */
+        worst = apart > worst || isnan(apart) ? apart : worst; /* NaN remains the worst */
     }
     return worst / find_largest_number(b);
 }

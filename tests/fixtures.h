@@ -8,15 +8,15 @@
 
 #include "test.h"
 
-/* --- what lives until the end of its case --- */
+/* --- objects that live until the end of their case --- */
 
 /* A case of cmocka, after which everything that it has kept is destroyed, the latest first. */
 #define CASE(function) cmocka_unit_test_teardown(function, destroy_kept)
 #define CASE_AFTER(set_up, function) cmocka_unit_test_setup_teardown(function, set_up, destroy_kept)
 int destroy_kept(void **state);
 
-/* A case that is named after check. cmocka calls run(state), which calls given_check(state), cast to the type of check
- * if that is not void check(void). */
+/* A case with the name of `check`. cmocka calls run(state), which calls given_check(state), cast to the type of
+ * `check` if that is not void check(void). */
 #define CASE_OF(run, check)                                                                                            \
     {                                                                                                                  \
 #check, run, NULL, destroy_kept, (void *)(uintptr_t)(check)                                                    \
@@ -24,12 +24,12 @@ int destroy_kept(void **state);
 typedef void check_fn(void);
 check_fn *given_check(void **state);
 
-/* Runs tests, each with this state unless it has its own, and destroys what they keep; `only` (or NULL) names those to
- * run. */
+/* Runs tests and destroys what they keep. Each test gets this state unless it has its own. `only` (or NULL) names
+ * the tests to run. */
 int test_run(const char *only, const char *group, struct CMUnitTest *tests, size_t count, void *state);
 
-/* main of tests without a state: of all, or those that argv[1] names; where `usable` is true, else 77; for the backend
- * that argv[1] names, or the usual one. */
+/* main() for tests without a state. test_main runs all tests, or those that argv[1] names. usable_main returns 77
+ * (skipped) unless `usable` is true. backend_main tests the backend that argv[1] names, or else the usual one. */
 #define test_main(group, ...)                                                                                          \
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
@@ -46,7 +46,7 @@ int test_run(const char *only, const char *group, struct CMUnitTest *tests, size
     }
 #define backend_main(usual, ...) usable_main(test_backend_is_usable(argc, argv, usual), __VA_ARGS__)
 
-/* Destroys what was kept since num_kept() was that number, for loops that would keep too much. */
+/* Destroys all objects that were kept after num_kept() had this value, for loops that would keep too many. */
 int num_kept(void);
 void destroy_kept_since(int number);
 
@@ -77,7 +77,7 @@ lr_attenuation *keep_attenuation(lr_attenuation *attenuation);
 lr_place *keep_place(lr_place *place);
 void *keep_object(void *object, void (*destroy)(void *object));
 
-/* Zeroed memory, also of no element. */
+/* Zeroed memory, kept until the end of the case; also for a count of 0. */
 void *kept(int64_t count, size_t size);
 float *kept_floats(int64_t count);
 double *kept_doubles(int64_t count);
@@ -96,7 +96,7 @@ enum fixture_kind {
     FIXTURE_OBLIQUE,     /* two modules 150 degrees apart around the axis */
     FIXTURE_TILTED,      /* two modules face to face, one of them rotated about two axes */
     FIXTURE_UNEQUAL,     /* two modules with different numbers, pitches and faces of crystals */
-    FIXTURE_GAPPED,      /* crystals' faces cover a third of the area of a pitch by a pitch */
+    FIXTURE_GAPPED,      /* the faces of crystals cover a third of the area of a pitch cell */
     FIXTURE_RING,        /* a ring of eight modules, with a field of view */
     FIXTURE_TWO_RINGS,   /* six modules in each of two rings, with a ring difference */
     FIXTURE_COUNT
@@ -124,7 +124,7 @@ lr_operator *fixture_operator(const lr_operator_params *params);
  * with a backend as argument then returns 77. */
 bool fixture_backend_is_usable(const char *backend);
 
-/* The backend that a program is run for: its first argument, else the usual one. */
+/* The backend that a program tests: its first argument, or else the usual one. */
 extern const char *test_backend;
 
 /* Sets test_backend; returns whether it runs on this machine. */
@@ -143,7 +143,7 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets);
 /* Returns a source that reads an array with a number for each LOR. */
 lr_lor_source source_of_values(const float *values);
 
-/* Factors that every LOR has; those of one in five are 0. */
+/* Factors of all LORs; one in five is 0. */
 extern const lr_lor_source fixture_factors;
 
 /* Copies the values above 0 of dense data. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Access to the library functions that a preloaded library replaces. Libraries of OpenGL are loaded by a plugin,
- * where RTLD_NEXT does not search, so the plugin is searched, too. */
+ * Access to the library functions that a preloaded library replaces. OpenGL's libraries are loaded by a plugin, in
+ * which RTLD_NEXT does not search, so the plugin is searched as well. */
 #ifndef LR_TEST_NEXT_H
 #define LR_TEST_NEXT_H
 

@@ -12,7 +12,7 @@ static inline int64_t test_num_voxels(const lr_operator *op)
     return lr_operator_get_info(op)->num_voxels;
 }
 
-/* Returns the number of values of a part (NULL: all LORs), also of a part that an operator would refuse. */
+/* Returns the number of values of a part (NULL: all LORs), even of a part that an operator would refuse. */
 static inline int64_t test_num_values(const lr_operator *op, const lr_selection *part)
 {
     const lr_lors *lors = lr_operator_get_info(op)->lors;

@@ -18,7 +18,7 @@
 
 #include "projections.h"
 
-/* Relative-or-absolute closeness of two doubles, with both values in the message. */
+/* The two doubles agree, relatively or absolutely; the message has both values. */
 #define assert_close(a, b, tolerance)                                                                                  \
     do {                                                                                                               \
         const double close_a_ = (a), close_b_ = (b);                                                                   \
@@ -28,31 +28,31 @@
         }                                                                                                              \
     } while (0)
 
-/* Calls that must work. */
+/* The call must succeed. */
 #define assert_ok(status) assert_int_equal(status, LR_OK)
 
-/* The text contains the words. */
+/* The text must contain the words. */
 #define assert_says(text, words)                                                                                       \
     do {                                                                                                               \
         const char *const text_ = (text), *const words_ = (words);                                                     \
         if (strstr(text_, words_) == NULL) fail_msg("\"%s\" does not say \"%s\"", text_, words_);                      \
     } while (0)
 
-/* The call fails with this status, and the log says so with all of these words. */
+/* The call must fail with this status, and the log must have an error that contains all of these words. */
 #define assert_fails(call, wanted, heard, ...)                                                                         \
     do {                                                                                                               \
         assert_int_equal(call, wanted);                                                                                \
         assert_error(heard, wanted, __VA_ARGS__);                                                                      \
     } while (0)
 
-/* The object is NULL, and the log says why. */
+/* The object must be NULL, and the log must contain the reason. */
 #define assert_none(object, wanted, heard, ...)                                                                        \
     do {                                                                                                               \
         assert_null(object);                                                                                           \
         assert_error(heard, wanted, __VA_ARGS__);                                                                      \
     } while (0)
 
-/* A log that keeps the last error and warning, for tests of sentences. */
+/* A log that keeps the last error and warning, for tests of their sentences. */
 struct test_log {
     lr_log log; /* pass &test.log */
     lr_status status;
@@ -81,7 +81,7 @@ static inline void test_log_init(struct test_log *test)
     test->log.user = test;
 }
 
-/* The log has an error with this status, whose sentence has all of these words; it forgets the error. */
+/* The log must have an error with this status, whose sentence has all of these words; then the error is forgotten. */
 #define assert_error(log, status, ...) test_take_error(log, status, (const char *const[]){__VA_ARGS__, NULL})
 static inline void test_take_error(struct test_log *log, lr_status status, const char *const *words)
 {
@@ -91,7 +91,7 @@ static inline void test_take_error(struct test_log *log, lr_status status, const
     log->status = LR_OK;
 }
 
-/* A log without a call: struct test_log log = TEST_LOG(log). */
+/* An initialiser instead of a call: struct test_log log = TEST_LOG(log). */
 #define TEST_LOG(name)                                                                                                 \
     {                                                                                                                  \
         .log = {.write = test_log_write, .user = &(name) }                                                             \
@@ -112,14 +112,14 @@ static inline const char *test_data(char path[1024], const char *name)
     return path;
 }
 
-/* Whether all cases are wanted (LORASTER_FULL), of those of which a spread is met else. */
+/* Returns true if all cases are to be tested (LORASTER_FULL); otherwise tests take a selection of their cases. */
 static inline bool test_is_full(void)
 {
     const char *text = getenv("LORASTER_FULL");
     return text != NULL && text[0] != '\0';
 }
 
-/* Says what is left out; use where a test meets a spread of its cases. */
+/* Prints what is left out; for tests that take only a selection of their cases. */
 static inline bool test_takes_all(const char *left_out)
 {
     if (!test_is_full()) print_message("left out without LORASTER_FULL: %s\n", left_out);

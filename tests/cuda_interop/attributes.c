@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What is told of a kernel, with a driver that the test answers for. */
+ * The description of a CUDA kernel (registers, memory, occupancy), with a stand-in for the driver that the test
+ * controls. */
 #include "test.h"
 
 #include "base/log.h"
@@ -11,7 +12,7 @@
 #include <cuda_runtime_api.h>
 
 static const int a_kernel;
-static int fails_at, calls; /* the call that fails, from 1; 0: none does */
+static int fails_at, calls; /* number of the call that fails, counted from 1; 0: none */
 
 static cudaError_t answer(void)
 {
@@ -57,7 +58,7 @@ lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
 static void the_last_kernel_is_described(void **state)
 {
     lr_direct_attributes found;
-    assert_int_equal(lr_cuda_find_attributes(&found, NULL), LR_USAGE); /* none yet */
+    assert_int_equal(lr_cuda_find_attributes(&found, NULL), LR_USAGE); /* no kernel has run yet */
     lr_cuda_note_kernel(&found, 512, 0);
     lr_cuda_note_kernel(&a_kernel, 100, 4096);
     assert_ok(lr_cuda_find_attributes(&found, NULL));

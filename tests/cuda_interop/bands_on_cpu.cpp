@@ -4,7 +4,7 @@
 
 /* --- halves --- */
 
-/* std::ldexp(1, exponent) of a normal number, which is asked for often. */
+/* std::ldexp(1, exponent) for an exponent of normal numbers; a quick form, because it is called often. */
 static double power_of_two(int exponent)
 {
     const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
@@ -13,13 +13,13 @@ static double power_of_two(int exponent)
     return power;
 }
 
-/* The nearest half, ties to even, as its bits. */
+/* The bits of the nearest half-precision number; ties go to the even one. */
 static uint32_t half_bits(float number)
 {
     const double magnitude = std::fabs((double)number);
     const int exponent = magnitude > 0 ? std::max(std::ilogb(magnitude), -14) : -14;
     const double quantum = power_of_two(exponent - 10);
-    const long steps = std::lrint(magnitude / quantum); /* up to 2048 */
+    const long steps = std::lrint(magnitude / quantum); /* half-precision numbers are used up to 2048 */
     const uint32_t bits = (uint32_t)(steps + (exponent + 14) * 1024);
     return (std::signbit(number) ? 0x8000u : 0u) | bits;
 }
@@ -34,7 +34,7 @@ static double value_of_half(uint32_t bits)
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/* Values of all halves, since they are read billions of times; a float holds each. */
+/* The values of all half-precision numbers as floats: a table, since they are read billions of times. */
 struct half_values {
     float of[1 << 16];
 
@@ -84,14 +84,14 @@ enum {
     MOST_SLICES = LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT
 };
 
-/* A weight's halves. */
+/* A weight as the sum of two half-precision numbers. */
 struct halves {
     double high, low;
 };
 
-/* Place of an output. */
+/* Position of an output. */
 struct place {
-    int l, row; /* of the lattice */
+    int l, row; /* indices in the lattice */
 };
 
 place place_of(const band_warp &warp, int output)
@@ -99,10 +99,10 @@ place place_of(const band_warp &warp, int output)
     return {warp.octet * OCTET + output % OCTET, warp.row + output / OCTET};
 }
 
-int wrong_weights; /* that are no numbers */
-int idle_steps;    /* that have no sources of the grid */
+int wrong_weights; /* number of weights that are NaN or infinite */
+int idle_steps;    /* number of steps whose sources are all outside the grid */
 
-/* A warp's products, entry by entry. */
+/* The products that a warp computes, here one entry at a time. */
 struct products {
     band_warp warp;
     float weight_unit;
@@ -117,7 +117,7 @@ struct products {
         numbers = from;
     }
 
-    /* k: of a half's sources. */
+    /* k: index of the source within its half of the sources. */
     halves one_weight(const lr_cuda_bands &pass, int number, int half, int k, int output)
     {
         const int4 entry = pass.weights[(number * LR_CUDA_BAND_ROWS + output / OCTET) * LR_CUDA_BAND_BLOCK +
@@ -150,7 +150,7 @@ struct products {
         }
     }
 
-    /* Reads of a step as a device does before it knows if the step is one of the slab's. */
+    /* Reads the weights of a step as a device does before it knows whether the step belongs to the slab. */
     template <band_kernels Kernels> void look_ahead(const lr_cuda_bands &pass, int number)
     {
         const int outputs[2] = {0, OUTPUTS - 1}, sources[2] = {0, OCTET - 1};
@@ -173,7 +173,7 @@ struct products {
     }
 };
 
-/* A slab, among numbers that are none. */
+/* A slab, surrounded by NaN. */
 struct slab_room {
     std::vector<uint16_t> numbers;
     size_t first;
@@ -185,7 +185,7 @@ struct slab_room {
     {
     }
 
-    /* The tensor unit's copy. */
+    /* The copy that the hardware of tensor cores makes. */
     void bring(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const int32_t at[3])
     {
         refused += pass.pitch % OCTET != 0 || pass.width > 256 || 2 * pass.slices > 256;
@@ -232,7 +232,7 @@ products start(const lr_cuda_bands &pass, const band_warp &warp)
     return own;
 }
 
-/* octets: that the grid has of the slab's row, from the block's first. */
+/* octets: the range of octets in the slab's row that the grid has, counted from the block's first octet. */
 int count_idle(const lr_cuda_bands &pass, const band_warp &warp, const band_slab &slab, int2 octets)
 {
     int count = 0;
@@ -248,7 +248,7 @@ int count_idle(const lr_cuda_bands &pass, const band_warp &warp, const band_slab
     return count;
 }
 
-/* The first step of what comes after list d. */
+/* The first step that follows list d. */
 int first_after(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp, int d)
 {
     return d + 1 < pass.num_lists ? band_slab_of(pass, block, warp, d + 1).first : pass.lists[d].y;
@@ -293,7 +293,7 @@ template <int Kept>
 void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band_source &sorted, int number,
               sort_threads of)
 {
-    std::vector<row_sorter<Kept>> own((size_t)of.slices * of.groups + 3); /* some to spare */
+    std::vector<row_sorter<Kept>> own((size_t)of.slices * of.groups + 3); /* a few more threads than needed */
     float peak = 0;
     for (size_t k = 0; k < own.size(); k++) {
         own[k].start(pass, sorted, number, of, (int)k);
@@ -307,7 +307,8 @@ void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band
     sorted.units[number] = unit_of(peak);
 }
 
-/* Rows in turn by few threads, by more than there are octets, and where what lies beyond them is zero. */
+/* Sorts rows by fewer threads than there are octets, by more, and into memory that is already zero, one after the
+   other. */
 void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_source sorted)
 {
     const int slices = pass.layout.size[2], octets = pass.pitch / OCTET;
@@ -321,7 +322,7 @@ void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_so
     }
 }
 
-/* Data that the device fills in. */
+/* Data that the device computes. */
 struct filled {
     std::vector<int2> tiles, cuts;
     std::vector<int4> bases;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Backend cuda of the family `direct`: without CUDA it is refused, and compute checked; with it every variant
- * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
- * to use, shortens batches and leaves out the test that iterates longest: for tools that are slow.
- * Another one is a pattern of the tests to run, such as "batches*". */
+ * Backend cuda of the family `direct`. In builds without CUDA the backend must be refused, and compute is tested in
+ * its place; in builds with CUDA every variant must project as cpu does, and reconstruct. An argument such as "shared
+ * memory" names the only variant to test, shortens batches and leaves out the test with the most iterations: this is
+ * for tools that are slow. Any other argument is a pattern of the tests to run, such as "batches*". */
 #include "../cases.h"
 #include "direct/compute/direct.h"
 #include "turns.h"
@@ -27,7 +27,7 @@ enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static struct test_log heard = TEST_LOG(heard);
 
-static int64_t max_memory_bytes;  /* of tables; 0 = the default */
+static int64_t max_memory_bytes;  /* limit on tables; 0 = the default */
 static const lr_grid *other_grid; /* NULL = case_grid */
 
 static lr_operator *make(const char *backend, int way, const lr_view *views, int num_views, int model)
@@ -82,20 +82,20 @@ static bool is_wanted(int way)
     return only == NULL || strcmp(only, ways[way].name) == 0;
 }
 
-/* Builds without CUDA have compute do it either way, and check it once. */
+/* In builds without CUDA all variants would be run by compute, so that one is enough. */
 static int num_ways(void)
 {
     return has_cuda() ? NUM_WAYS : 1;
 }
 
-/* Says how much a way is off at worst, which must be less than so much. */
+/* Prints the largest difference of a variant, and fails unless it is below `most`. */
 static void expect_worst(int way, const char *of, double worst, double most)
 {
     print_message("%s: largest difference%s %.2e\n", ways[way].name, of, worst);
     assert_true(worst < most);
 }
 
-/* Checks return the largest difference of what a way projects, or makes of an image; operators end with them. */
+/* Destroys the operators of a check, and returns the largest difference of the variant's projections or images. */
 static double end_check(const struct pair *pair, int before)
 {
     const double worst = pair->worst;
@@ -127,11 +127,11 @@ static void every_variant_projects_as_the_reference(void **state)
         double worst = 0;
         for (int k = 0; k < NUM_MODELS * NUM_ANGLES && is_wanted(way); k++)
             worst = fmax(worst, check(way, &case_views[k % NUM_ANGLES], k / NUM_ANGLES));
-        expect_worst(way, "", worst, 1e-6); /* the issue asks for 1e-5 */
+        expect_worst(way, "", worst, 1e-6); /* the limit that the issue asks for is 1e-5 */
     }
 }
 
-/* Threads of 24, 16 and 8 slices, several of them above each other, and a patient's size. */
+/* Threads that compute 24, 16 and 8 slices, several threads along the axis, and a grid of a patient's size. */
 static void images_have_any_length(void **state)
 {
     static const int sizes[4][3] = {{37, 30, 62}, {35, 53, 41}, {31, 37, 30}, {144, 144, 109}};
@@ -156,8 +156,8 @@ static double check_turns(int way, const struct turns *turns)
     return end_check(pair, before);
 }
 
-/* Several blocks, images read, data loaded and projections in between. Without CUDA compute does
- * it, and is checked. */
+/* Several blocks; between them images are read, data are loaded and projections are run. Without CUDA, compute is
+ * tested. */
 static void opengl_and_cuda_take_turns(void **state)
 {
     for (int way = 0; way < num_ways(); way++) {
@@ -167,7 +167,7 @@ static void opengl_and_cuda_take_turns(void **state)
     }
 }
 
-/* Tables of one view at a time, made anew whenever another one is wanted. */
+/* There is room for the tables of one view only, so that they are made again for every other view. */
 static void tables_need_not_be_kept(void **state)
 {
     max_memory_bytes = 1;
@@ -175,10 +175,10 @@ static void tables_need_not_be_kept(void **state)
     max_memory_bytes = 0;
 }
 
-/* Runs a batch of one view, over and over, so that all write the same; found: what it leaves behind. */
+/* Runs a batch that has the same view several times, so that all passes write the same values; found: the result. */
 static void run_batch(lr_operator *direct, lr_direct_work work, int view, const float *source, float *found)
 {
-    enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than views that are sorted at a time */
+    enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than the number of views that are sorted at a time */
     int views[MOST_TIMES];
     const int times = only != NULL ? FEW_TIMES : MOST_TIMES;
     double seconds;
@@ -196,7 +196,7 @@ static void run_batch(lr_operator *direct, lr_direct_work work, int view, const 
     gl_context_release(compute->ctx);
 }
 
-/* One after the other along other lattices, in the same room. */
+/* Projects view after view, each with its own lattice, in the same memory. */
 static double check_batches(int way, int model)
 {
     const int before = num_kept(), rounds = only != NULL ? 1 : 2;
@@ -212,7 +212,7 @@ static double check_batches(int way, int model)
     return end_check(pair, before);
 }
 
-/* Passes beside each other have blocks of another shape. */
+/* In batches, passes run at the same time, and their blocks have another shape than those of a pass that runs alone. */
 static void batches_project_as_the_reference(void **state)
 {
     const lr_grid grids[2] = {lr_grid_centred((const int[3]){40, 38, 44}, (const double[3]){4, 4, 4}),
@@ -242,7 +242,7 @@ static void time_views(const struct pair *pair, lr_direct_work work, int num_vie
     assert_true(timing.device_s > 0);
 }
 
-/* Tables of a task's views and of one alone, projections of all views at a time before and after. */
+/* Makes the tables of all views of a task, then of single views, with projections of all views before and after. */
 static double check_tables(int way, int model)
 {
     const int before = num_kept();
@@ -258,8 +258,8 @@ static double check_tables(int way, int model)
     return end_check(pair, before);
 }
 
-/* Room for all views, for some at a time, and for none: groups are cut, and views forgotten while those
- * of the same task go on. */
+/* There is room for the tables of all views, of some, and of none: views are made in smaller groups, and tables are
+ * dropped while other views of the same task are still to be projected. */
 static void tables_are_made_many_at_a_time(void **state)
 {
     static const int64_t rooms[] = {0, 1, 100 << 10, 300 << 10, 1 << 20};
@@ -290,7 +290,8 @@ static float *read_after_iterations(lr_operator *op, const struct turns *turns, 
     return image;
 }
 
-/* Iterations that nobody waits for, bit for bit those that are looked at after every block. */
+/* Iterations that run without the host waiting for a block equal, bit for bit, those whose image is read after every
+   block. */
 static void nobody_needs_to_look(void **state)
 {
     for (int way = 0; way < num_ways(); way++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The contract between direct/compute/ and functions, without a device: images that this one works on are
- * out on loans and lie in the machine's memory, so that OpenGL is refused where it does not ask for
- * them, and reads old values where it asks for the wrong ones. The arithmetic is that of CUDA's
- * threads (on_cpu.h). */
+ * The contract between direct/compute/ and the functions of a device, tested without a device. While the functions
+ * work on images, these are lent to them and lie in the host's memory. OpenGL then refuses to use an image that it
+ * has not asked back, and reads old values if it asks for the wrong one. */
 #include "turns.h"
 
 #include "base/log.h"
@@ -13,15 +12,15 @@
 #include "direct/compute/direct.h"
 #include "on_cpu.h"
 
-/* A buffer as the functions hold it. */
+/* A buffer that is lent to the functions. */
 struct held {
-    struct gl_loan loan; /* first */
+    struct gl_loan loan; /* must be the first member */
     float *texels;       /* owned */
 };
 
 struct fake {
     struct lr_direct_compute *compute;
-    int taken, given; /* objects, so far */
+    int taken, given; /* number of objects up to now */
     int laps;
 };
 
@@ -36,7 +35,7 @@ static void end_held(struct gl_loan *loan)
     free(held);
 }
 
-/* The texels of an image, which stays out. */
+/* The texels of an image, which remains lent. */
 static float4 *take(const struct lr_direct_image *image)
 {
     struct gl_buffer *buffer = image->buffer;
@@ -219,7 +218,7 @@ static lr_operator *make_cpu(const lr_grid *grid)
                                                      .backend = "cpu"}));
 }
 
-/* The first operator is of the functions above, in the place of backend cpu. */
+/* The first operator uses the functions above in place of backend cpu. */
 static struct pair *make_pair(void)
 {
     const lr_grid grid = case_grid();
@@ -245,7 +244,7 @@ static void whoever_has_an_image_it_is_the_right_one(void **state)
     }
 }
 
-/* The functions' clock tells what tables take: they are its own. */
+/* The time for tables is measured by the clock of the functions, because they make the tables. */
 static void tables_are_timed_by_functions(void **state)
 {
     static const int views[3] = {0, 2, 3};
@@ -264,7 +263,8 @@ static void iterate(struct pair *pair, const struct turns *turns)
     for (int number = 0; number < turns_blocks(turns); number++) turns_update(pair, turns, number);
 }
 
-/* Once all is out, an iteration takes and gives nothing; reading the image moves it alone. */
+/* Once all images are lent, an iteration moves none to or from the functions; reading the image moves only the
+   image. */
 static void nothing_changes_hands_within_an_iteration(void **state)
 {
     for (int k = 0; k < NUM_TURNS; k++) {
@@ -288,7 +288,7 @@ static lr_vector counts_of(struct pair *pair)
     return lr_vector_of_floats(pair->data[0], TURN_VIEWS * pair->count);
 }
 
-/* Reconstructs as pair->found was by the reference. */
+/* Reconstructs with the reference, and compares the image with pair->found. */
 static void expect_reference(struct pair *pair, lr_recon_params params)
 {
     lr_vector image = lr_vector_of_floats(pair->expected, pair->count);
@@ -300,12 +300,12 @@ static void expect_reference(struct pair *pair, lr_recon_params params)
     assert_true(pair->worst < 1e-5);
 }
 
-/* lr_recon leaves all on the device within an iteration, too, whose image alone it reads. */
+/* Within an iteration, lr_recon leaves all images lent to the functions, too; it reads only the image. */
 static lr_status count_hands(void *user, const lr_iteration *done)
 {
     int *moved = user;
     assert_false(done->has_fit);
-    assert_true(done->device_seconds == TURN_VIEWS); /* laps of the fake clock */
+    assert_true(done->device_seconds == TURN_VIEWS); /* one per view on the fake clock */
     moved[done->number] = fake.taken + fake.given;
     return LR_OK;
 }
@@ -327,13 +327,14 @@ static void a_reconstruction_moves_its_image_alone(void **state)
                               .user = moved};
     lr_vector image = lr_vector_of_floats(pair->found, pair->count);
     assert_ok(lr_recon(&params, &image));
-    for (int k = 3; k <= 5; k++) /* each iteration takes it, and the next report gives it back */
+    for (int k = 3; k <= 5; k++) /* an iteration borrows the image, and the next report returns it */
         assert_int_equal(moved[k] - moved[k - 1], 2);
     expect_reference(pair, params);
 }
 
-/* A run with a fit, by vectors in OpenGL's buffers: between two iterations nothing goes to the device, though images
- * change hands, and of the image and the values nothing but sums comes back. */
+/* A run that reports the fit, with vectors in OpenGL's buffers. Between two iterations nothing is copied to the
+ * device, although images are lent and returned, and only sums are copied to the host, neither the image nor LOR
+ * values. */
 static lr_status count_bytes(void *user, const lr_iteration *done)
 {
     lr_traffic *traffic = user;

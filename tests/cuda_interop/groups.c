@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Look-up tables of many views on a device that is the machine's memory: which views are made together,
- * which ones stay, what that asks of CUDA, and that nothing is left behind. What kernels fill in are the
- * same threads as the device's (on_cpu.h). */
+ * Look-up tables of many views on a device whose memory is the host's: which views are made together, which ones are
+ * kept, which calls of CUDA this takes, and that nothing is leaked. The tables are filled by the same thread
+ * functions as on the device (on_cpu.h). */
 #include "direct/cases.h"
 
 #include "base/log.h"
@@ -19,10 +19,10 @@ enum { NUM_VIEWS = 24, THREADS = 4 };
 /* --- the device --- */
 
 struct device {
-    int blocks, staging; /* that are taken */
-    int calls;           /* that ask for memory, copy, start kernels or wait */
-    int fails_in;        /* calls for memory until one fails; 0: none does */
-    int own_fills;       /* of columns */
+    int blocks, staging; /* numbers of blocks that are allocated */
+    int calls;           /* calls that allocate or copy memory, start kernels or wait */
+    int fails_in;        /* allocations until one fails, counting it; 0: none fails */
+    int own_fills;       /* number of fills of columns */
 };
 
 static struct device device;
@@ -175,7 +175,7 @@ static int count_there(const struct projector *projector)
     return count;
 }
 
-/* A value that nobody has filled in is no number. */
+/* Values that nobody has filled in are NaN. */
 static void check_view(const struct projector *projector, int view)
 {
     const struct lr_cuda_tables *tables = &projector->set.views[view];
@@ -198,13 +198,13 @@ static void make_from(struct projector *projector, int first)
 
 /* --- tests --- */
 
-/* A view that is asked for brings those after it, one a processor; what is there is not made again. */
+/* When a view is needed, the views after it are made as well, one per processor; existing tables are not made again. */
 static void next_views_come_along(void **state)
 {
     struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
     assert_non_null(lr_cuda_open_tables(&projector->set, 22));
     assert_int_equal(count_there(projector), THREADS);
-    assert_true(projector->set.views[1].is_there); /* views follow each other around */
+    assert_true(projector->set.views[1].is_there); /* after the last view follows the first */
     const int calls = device.calls;
     assert_non_null(lr_cuda_open_tables(&projector->set, 0));
     make_from(projector, 22);
@@ -225,14 +225,14 @@ static int count_calls(struct projector *projector, int first)
     return device.calls - before;
 }
 
-/* Once there is memory: a copy, two launches here, and waiting. */
+/* Number of calls once the memory exists: one copy, two launches (here) and one wait. */
 static void calls_do_not_depend_on_the_number_of_views(void **state)
 {
     struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
     make_from(projector, 0);
     assert_int_equal(count_calls(projector, 0), 4);
     assert_int_equal(count_calls(projector, 10), 4);
-    assert_int_equal(count_calls(projector, 23), 5); /* memory that is not much too large */
+    assert_int_equal(count_calls(projector, 23), 5); /* allocates a little more memory */
     assert_int_equal(count_calls(projector, 23), 4);
     close_projector(projector);
 }
@@ -247,7 +247,7 @@ static int64_t find_view_bytes(int variant)
     return bytes;
 }
 
-/* Some views twice, and one after the other however that lies in the order. */
+/* Goes through all views twice, in an order that mixes neighbours and distant views. */
 static void go_through_views(struct projector *projector)
 {
     int views[2 * NUM_VIEWS];
@@ -262,7 +262,7 @@ static void go_through_views(struct projector *projector)
     }
 }
 
-/* The view that is wanted is always made; others only as far as there is room. */
+/* The view that is needed is always made, and other views only if there is room. */
 static void groups_are_cut_to_the_room(void **state)
 {
     for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
@@ -284,7 +284,7 @@ static void groups_are_cut_to_the_room(void **state)
 static void nothing_is_half_made(void **state)
 {
     struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
-    for (int call = 1; call <= 2; call++) { /* the device's memory, the host's */
+    for (int call = 1; call <= 2; call++) { /* bytes of the device's memory, and of the host's */
         device.fails_in = call;
         assert_null(lr_cuda_open_tables(&projector->set, 3));
         assert_says(projector->log.error, "CUDA says 2");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The arithmetic of CUDA's gathers, thread by thread on the processor (on_cpu.h), against backend
- * cpu: all models and views, both directions, at the borders too. */
+ * The arithmetic of CUDA's gathers, thread by thread on the processor (on_cpu.h), against backend cpu: all models and
+ * views, both directions, and the borders of the grid. */
 #include "layouts.h"
 
 /* A view's tables as the device would have them. */
@@ -28,7 +28,7 @@ static void fill(struct tables *tables)
     tables->offsets = kept(count, 4 * sizeof(*tables->offsets));
     tables->values = kept_floats(count * gather->num_rows);
     tables->map = kept(entries, sizeof(*tables->map));
-    memset(tables->map, 0xff, (size_t)entries * sizeof(*tables->map)); /* no kernel around the grid */
+    memset(tables->map, 0xff, (size_t)entries * sizeof(*tables->map)); /* the margins around the grid have no kernel */
     for (int64_t i = 0; i < count; i++) {
         memcpy(tables->offsets + 4 * i, tables->shape.offsets[i], 3 * sizeof(int32_t));
         for (int row = 0; row < gather->num_rows; row++)
@@ -40,7 +40,7 @@ static void fill(struct tables *tables)
     }
 }
 
-/* rows = 1 where all kernels are the same. */
+/* rows is 1 where all kernels are the same. */
 static void open_tables(struct tables *tables, const lr_direct_tables_params *params, bool one_row)
 {
     *tables = (struct tables){0};
@@ -80,7 +80,7 @@ enum kind {
     SHARED,
     CLOUD,
     COLUMNS,
-    BANDS, /* in blocks of all shapes */
+    BANDS, /* Gathers in blocks of every shape. */
     NUM_KINDS = BANDS + LR_CUDA_BANDS_SHAPES
 };
 
@@ -132,7 +132,7 @@ static double check_kind(const struct tables *tables, int kind, bool forward, do
     return apart;
 }
 
-/* Returns the largest difference of all kinds, in both directions. */
+/* Returns the largest difference over all kinds of gathers in both directions. */
 static double check_case(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
 {
     uint64_t seed = 5;
@@ -169,10 +169,10 @@ static void gathers_are_those_of_the_reference(void **state)
         const lr_direct_kernel kernel = {.resolution = case_resolution(k / NUM_ANGLES)};
         worst = fmax(worst, check_case(&grid, &case_views[k % NUM_ANGLES], &kernel));
     }
-    expect_worst(worst, 1e-6); /* of a sum of some hundred floats */
+    expect_worst(worst, 1e-6); /* rounding of a sum of some hundred floats */
 }
 
-/* A kernel of more slices than a step has, in directions between those of the lattice. */
+/* The kernel has more slices than one step takes, and views lie between the directions of the lattice. */
 static void long_columns_are_cut_into_steps(void **state)
 {
     static const lr_view views[] = {{18, 8}, {63, -20}, {117, 0}, {152, 14}};
@@ -182,7 +182,7 @@ static void long_columns_are_cut_into_steps(void **state)
     for (int k = 0; k < 4; k++) expect_worst(check_case(&grid, &views[k], &kernel), 1e-6);
 }
 
-/* Threads of 24, 16 and 8 slices, products one to four high and in layers, kernels that lean, images that
+/* Threads compute 24, 16 and 8 slices, products are one to four high and in layers, kernels are oblique, and images
  * end within a piece. */
 static void images_are_high_and_low(void **state)
 {
@@ -208,7 +208,7 @@ static void images_are_high_and_low(void **state)
     }
 }
 
-/* Kernels of far more steps than a block holds at once. */
+/* Kernels have far more steps than a block holds at once. */
 static void kernels_are_wide(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){9, 37, 47}, (const double[3]){4, 4, 2});
@@ -219,7 +219,7 @@ static void kernels_are_wide(void **state)
                                                     .radial_edge_mm = 47,
                                                     .axial_mm = 33,
                                                     .edge_mm = 60}};
-    expect_worst(check_case(&grid, &view, &kernel), 2e-6); /* of a sum of some thousand floats */
+    expect_worst(check_case(&grid, &view, &kernel), 2e-6); /* rounding of a sum of some thousand floats */
 }
 
 /* The support is so wide that a Gaussian is nothing at its end in single precision. */
@@ -237,7 +237,8 @@ static void kernels_end_in_nothing(void **state)
     expect_worst(check_case(&grid, &view, &kernel), 1e-6);
 }
 
-/* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
+/* The product that stands between cuFFT's transforms: every volume is multiplied by the same spectrum, and nothing
+   behind the last volume is written. */
 static void products_are_complex_ones(void **state)
 {
     enum { BINS = 5, VOLUMES = 3, PAIRS = BINS * VOLUMES };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How images of a grid lie for CUDA, margins included. */
+ * The layout of a grid's images in CUDA's memory, including margins. */
 #ifndef LR_TEST_CUDA_LAYOUTS_H
 #define LR_TEST_CUDA_LAYOUTS_H
 
@@ -13,7 +13,7 @@
 
 enum { FLOATS = 4 };
 
-/* Wide enough for all views, of which there is one or more. */
+/* Margins that are wide enough for all views; there must be at least one view. */
 static inline lr_cuda_layout layout_of(const lr_direct_tables_params *params, const lr_view *views, int num_views)
 {
     const int *size = params->grid->size;
@@ -37,7 +37,7 @@ static inline int64_t column_of(const lr_cuda_layout *layout, int64_t x, int64_t
     return x + layout->margin[1] + layout->extent[1] * (y + layout->margin[2]);
 }
 
-/* Copies between the grid's order and that of texels. */
+/* Copy an image from the grid's order to the order of texels, and back. */
 static inline void reorder(const lr_cuda_layout *layout, double *image, float *texels, bool to_texels)
 {
     const int *size = layout->size;

@@ -11,7 +11,7 @@
 namespace
 {
 
-/* All threads of a block do the first half before one begins the second. */
+/* All threads of a block finish the first half before any of them begins the second half. */
 template <bool Forward> void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map &map)
 {
     const int outputs[3] = {LR_CUDA_TILE_PLACES, LR_CUDA_TILE_LISTS, LR_CUDA_TILE_QUADS};
@@ -36,7 +36,7 @@ std::vector<int4> list_of(const int32_t *entries, int32_t count)
     return list;
 }
 
-/* A block of mSRval's pass: all of its threads go one step after the other. */
+/* One block of mSRval's pass: all of its threads finish a step before any of them begins the next step. */
 void fill_value_block(const lr_cuda_value_fill &fill, int block)
 {
     double sums[LR_CUDA_VALUE_THREADS];
@@ -53,7 +53,7 @@ void fill_value_block(const lr_cuda_value_fill &fill, int block)
     }
 }
 
-/* One block more than the threads need. */
+/* One block more than needed. */
 dim3 blocks_for(int64_t threads)
 {
     return {(unsigned)(threads / LR_CUDA_GROUP + 1)};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The threads of CUDA passes run one after the other on the processor, from the source that the
- * device's compiler takes. */
+ * The threads of CUDA passes, run one after the other on the processor, from the same source that CUDA's compiler
+ * compiles. */
 #ifndef LR_TEST_CUDA_ON_CPU_H
 #define LR_TEST_CUDA_ON_CPU_H
 
@@ -20,14 +20,14 @@ typedef enum cpu_gather { CPU_VOXELS, CPU_TEXELS } cpu_gather;
 void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets, const uint16_t *map,
                    const float *source, float *target);
 
-/* Fills pass.weights, [num_weights] of four floats, and gathers by columns. num_places: of places.
- * indices: [steps][outputs][4]. */
+/* Fills pass.weights, [num_weights] of four floats, and gathers by columns. num_places: number of places. indices:
+ * [steps][outputs][4]. */
 void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables, const int32_t *indices,
                     int64_t num_weights, const float *source, float *target);
 
-/* Fills in weights and profiles, sorts the source and gathers by bands, a warp at a time. lists: a
- * plan's; of pass and fill, what these hold and what is filled in are not read. Returns the number of
- * copies that a device would refuse. */
+/* Fills in weights and profiles, sorts the source and gathers by bands, a warp at a time. lists: those of a plan.
+ * Pointers in pass and fill, and arrays that are filled in, are not read. Returns the number of copies that a device
+ * would refuse. */
 typedef struct cpu_band_lists {
     const lr_cuda_band_step *steps;
     const int32_t *lists, *cuts, *tiles, *bases, *spots, *ranges;
@@ -35,25 +35,25 @@ typedef struct cpu_band_lists {
 int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill, const cpu_band_lists *lists,
                  const float *source, float *target);
 
-/* Fills in LORmap and mSRval of several views, and a few threads more. */
+/* Fills in LORmap and mSRval of several views, with a few threads more than needed. */
 void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* Fills in what bands read, after the value fills. */
+/* Fills in the data that bands read, after the value fills. */
 void on_cpu_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* Sorts the source and gathers by bands, of which everything is filled in. As on_cpu_bands. */
+/* Sorts the source and gathers by bands, with all tables already filled in; otherwise like on_cpu_bands. */
 int on_cpu_filled_bands(bool forward, const lr_cuda_bands *pass, const float *source, float *target);
 
-/* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
+/* Gathers over the cloud, with or without a block's sources in shared memory. pass.points is not read:
  * [num_points][4]. */
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const uint16_t *map,
                   const float *source, float *target);
 
-/* Threads beyond the last bin run, too. values, spectrum: real and imaginary parts in turn; those of
- * the product are not read. */
+/* Threads behind the last bin run, too. values and spectrum hold real and imaginary parts alternately; the pointers
+ * in the product are not read. */
 void on_cpu_product(fft_product product, float *values, const float *spectrum);
 
-/* Every texel of the grid, and some threads more. Images are arrays. */
+/* Runs a thread for every texel of the grid, and some more. Images are arrays. */
 void on_cpu_discrepancy(lr_cuda_discrepancy pass);
 void on_cpu_change(lr_cuda_change pass);
 

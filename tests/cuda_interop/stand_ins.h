@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What CUDA's compiler brings along, for one thread on the processor.
+// Replacements for what CUDA's compiler provides, for one thread on the processor.
 #ifndef LR_TEST_CUDA_STAND_INS_H
 #define LR_TEST_CUDA_STAND_INS_H
 
@@ -64,7 +64,7 @@ template <class T> static inline T __ldg(const T *from)
     return *from;
 }
 
-/* Rounded, each by itself. */
+/* Each operation is rounded on its own, without fused multiply-add. */
 static inline double __dmul_rn(double a, double b)
 {
     const volatile double product = a * b;
@@ -81,7 +81,7 @@ static inline double __ddiv_rn(double a, double b)
     return ratio;
 }
 
-/* Kernels follow each other. */
+/* Kernels run one after the other, so there is nothing to wait for. */
 static inline void wait_for_last_kernel() {}
 static inline void let_next_kernel_begin() {}
 

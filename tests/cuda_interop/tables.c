@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Look-up tables of several views at once, as CUDA's threads make them (on_cpu.h) in memory that is laid
- * out as the device's: LORmap and mSRval against those of backend cpu, bands that project from what lies
- * there, and what the host prepares of a view for bands: tables hold all that is looked up, plans fit. */
+ * Look-up tables of several views at once, made by CUDA's thread functions (on_cpu.h) in memory that is laid out as
+ * on the device. LORmap and mSRval are compared with those of backend cpu, and bands project from these tables. The
+ * data that the host prepares for the bands of a view are tested, too: all positions that are looked up are inside
+ * the tables, and plans fit. */
 #include "layouts.h"
 
 #include "cuda_interop/direct/tables.h"
 
 enum { NUM_VIEWS = 12 };
 
-/* Views of all tests, and some that fit nothing. */
+/* Views of all tests, and some for which bands do not fit. */
 static const lr_view views[NUM_VIEWS] = {
     {0, 0},    {30, 0},  {45, 0},    {90, 0},      {0, 10},    {30, 10},
     {45, -10}, {90, 10}, {13.7, -6}, {101.3, 3.1}, {163.2, 0}, {-38.9, 8.5},
 };
 
-/* Tables of all views in memory of the machine, which host and device share here. */
+/* Tables of all views in the host's memory, which stands for the device's memory, too. */
 struct group {
     struct lr_direct_backend_params backend;
     lr_cuda_layout layout;
@@ -36,7 +37,7 @@ static void place_all(struct group *group)
     }
 }
 
-/* A value that is not copied or filled in is no number. */
+/* Values that are not copied or filled in are NaN. */
 static void open_memory(struct group *group)
 {
     place_all(group);
@@ -134,7 +135,7 @@ static void tables_are_those_of_the_reference(void **state)
 
 /* --- bands --- */
 
-/* Returns the largest difference of both directions, in blocks of all shapes. */
+/* Returns the largest difference over both directions, in blocks of every shape. */
 static double project_by_bands(const struct group *group, lr_operator *reference, int view)
 {
     const lr_cuda_layout *layout = &group->layout;
@@ -178,7 +179,7 @@ static void bands_project_from_where_tables_lie(void **state)
 
 /* --- plans --- */
 
-/* A device that is too old for bands. */
+/* The device is too old for bands. */
 static void columns_do_what_bands_cannot(void **state)
 {
     const lr_grid grid = case_grid();
@@ -190,7 +191,7 @@ static void columns_do_what_bands_cannot(void **state)
     assert_int_equal(group->sizes.weights + group->sizes.spans + group->sizes.kernels, 0);
 }
 
-/* Whichever thread finds it, the first view's reason is told once. */
+/* The log has the reason of the first view that fails, once, whichever thread finds it. */
 static void a_view_that_fails_says_why(void **state)
 {
     static const lr_view wrong[6] = {{0, 0}, {10, 0}, {20, 95}, {30, 0}, {40, 0}, {50, -120}};
@@ -243,7 +244,7 @@ static void end_bands(void *plan)
     free(plan);
 }
 
-/* rows: 1 where there is one kernel. */
+/* rows is 1 where there is only one kernel. */
 static struct lr_cuda_band_plan *kept_bands(const lr_direct_tables_params *params, int rows)
 {
     struct lr_direct_shape shape;
@@ -255,7 +256,7 @@ static struct lr_cuda_band_plan *kept_bands(const lr_direct_tables_params *param
     return plan;
 }
 
-/* Checks the places at which a device looks up the kernels of an octet of sources. */
+/* Checks the positions at which a device looks up the kernels of eight neighbouring sources (an octet). */
 static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d, int32_t kernel)
 {
     const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
@@ -268,7 +269,7 @@ static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int p
     }
 }
 
-/* Long and thin kernels, which lean: no step, nor the one after a list, reaches beyond the tables. */
+/* Kernels are long, thin and oblique: neither a step nor the step after a list reads beyond the tables. */
 static void long_kernels_stay_within_their_tables(void **state)
 {
     static const struct {
@@ -305,7 +306,7 @@ static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
     return memcmp(a->next, b->next, sizeof(a->next)) == 0 && memcmp(a->across, b->across, sizeof(a->across)) == 0;
 }
 
-/* An image is sorted once for all of these views. */
+/* The image is sorted only once for all of these views. */
 static void views_along_a_lattice_sort_alike(void **state)
 {
     enum { VIEWS = 40 };
@@ -329,7 +330,7 @@ static void views_along_a_lattice_sort_alike(void **state)
     assert_true(alike > VIEWS);
 }
 
-/* Kernels that reach far along the axis: blocks are lower, so that one copy brings a slab. */
+/* Kernels reach far along the axis, so that blocks have fewer slices, and a single copy still loads a slab. */
 static void high_kernels_fit(void **state)
 {
     static const double axial_mm[] = {28, 40};
@@ -341,7 +342,8 @@ static void high_kernels_fit(void **state)
     }
 }
 
-/* Blocks beside others hold their steps, too, and may need more room than those alone. */
+/* Blocks of passes that run at the same time as others also hold their steps, and may need more memory than blocks
+   of a pass alone. */
 static void blocks_of_both_shapes_fit(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 62}, (const double[3]){4, 4, 4});
@@ -353,7 +355,7 @@ static void blocks_of_both_shapes_fit(void **state)
     assert_false(lr_cuda_band_plan_fits(plan, beside - 1));
 }
 
-/* If kernels vary, a third slab must not leave room for fewer than four blocks. */
+/* Where kernels vary, a third slab must not reduce the number of blocks in memory to fewer than four. */
 static void third_slabs_cost_no_block(void **state)
 {
     static const double tof_ps[] = {200, 400, 600, 900, 1200};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Whole updates, projections and all that OpenGL does with images, in turns: whoever holds the images at
- * the moment, the results are those of the formulas in double. */
+ * Whole updates and projections, alternating with everything that OpenGL does with images. The results must be those
+ * of the formulas in double, whoever holds the images at the moment. */
 #ifndef LR_TEST_CUDA_TURNS_H
 #define LR_TEST_CUDA_TURNS_H
 
@@ -14,7 +14,7 @@
 
 enum { TURN_VIEWS = 5, TURN_DATA = 3 };
 
-/* The data, and the sizes of blocks. */
+/* The kind of data, and the sizes of blocks. */
 struct turns {
     lr_recon_algorithm algorithm;
     bool additive, factors;
@@ -27,7 +27,7 @@ static const struct turns all_turns[] = {
 };
 enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 
-/* The same is done with both. */
+/* Two operators that get the same calls. */
 struct pair {
     lr_operator *tested, *reference; /* reference: of backend cpu */
     int64_t count;
@@ -223,7 +223,7 @@ static inline void reference_update(struct pair *pair, const struct turns *turns
             pair->image[k] *= sums[0][k] / sums[1][k];
 }
 
-/* A^T n of a block, as the loop of lr_recon asks for it. */
+/* A^T n of a block, computed in the way in which lr_recon asks for it. */
 static inline void pair_compare_sensitivities(struct pair *pair, const struct turns *turns, int number)
 {
     int32_t views[TURN_VIEWS];
@@ -253,7 +253,7 @@ static inline void time_both_ways(struct pair *pair)
     assert_ok(lr_direct_time(pair->tested, &back, &timing));
 }
 
-/* Called between blocks. */
+/* Called after each block. */
 static inline void take_turn(struct pair *pair, const struct turns *turns, int turn)
 {
     if (turn % 5 == 1) {
@@ -268,11 +268,11 @@ static inline void take_turn(struct pair *pair, const struct turns *turns, int t
         pair_set_image(pair, pair->expected);
     } else if (turn % 5 == 4) {
         pair_fill(pair, 3, 77);
-        pair_load_block(pair, turns, 0); /* which has view 3 */
+        pair_load_block(pair, turns, 0); /* block 0 contains view 3 */
     }
 }
 
-/* Two passes over all views; OpenGL has something to do between blocks, each time something else. */
+/* Two passes over all views; after each block OpenGL has another task. */
 static inline void turns_iterate(struct pair *pair, const struct turns *turns)
 {
     int turn = 0;
@@ -286,8 +286,9 @@ static inline void turns_iterate(struct pair *pair, const struct turns *turns)
     }
 }
 
-/* Takes turns with pair->tested, which stays open for updates, and pair->reference, as tested but for
- * that; case_views[0 .. TURN_VIEWS - 1]. The worst relative difference is pair->worst. */
+/* Runs the updates with pair->tested, which stays open for updates, and compares with pair->reference, an equal
+ * operator of backend cpu; the views are case_views[0 .. TURN_VIEWS - 1]. pair->worst becomes the worst relative
+ * difference. */
 static inline void take_turns(struct pair *pair, const struct turns *turns)
 {
     const struct lr_backend *backend = &pair->tested->backend;

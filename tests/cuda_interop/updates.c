@@ -13,7 +13,7 @@ enum { NX = 7, NY = 9, NZ = 10, QUADS = 3, VOXELS = NX * NY * NZ, FLOATS = 4 };
 static const lr_cuda_layout layout = {
     .size = {NX, NY, NZ}, .quads = QUADS, .margin = {1, 2, 3}, .extent = {QUADS + 2, NX + 4, NY + 6}};
 
-/* An image of random values, without margins or with. */
+/* An image of random values, with or without margins. */
 struct image {
     lr_cuda_image cuda;
     float *texels; /* [num_texels][4] */
@@ -28,7 +28,7 @@ static int64_t place_of(const struct image *image, int voxel)
     return FLOATS * ((int64_t)cuda->extent[0] * column + cuda->margin[0]) + z;
 }
 
-/* Some values are zero, and some next to it: not so that sums lie at the border of 1e-30. */
+/* Some values are zero and some are nearly zero, chosen so that no sum lies close to the limit of 1e-30. */
 static float random_value(uint64_t *seed, bool is_signed)
 {
     const double kind = test_random(seed), value = test_random(seed);
@@ -56,13 +56,13 @@ static double value_of(const struct image *image, int voxel, double otherwise)
     return image->texels != NULL ? (double)image->texels[place_of(image, voxel)] : otherwise;
 }
 
-/* Compares the voxels between the margins; all else is zero. */
+/* Compares the voxels of the grid; all texels in the margins must be zero. */
 static void check(const struct image *image, const double *expected)
 {
     double inside = 0, all = 0, greatest = 0;
     for (int voxel = 0; voxel < VOXELS; voxel++) {
         const double found = value_of(image, voxel, 0);
-        /* rounding of single precision, a few operations of it */
+        /* rounding of a few operations in single precision */
         assert_true(fabs(found - expected[voxel]) <= 1e-6 * fmax(1, fabs(expected[voxel])));
         inside += fabs(found);
         greatest = fmax(greatest, fabs(expected[voxel]));
@@ -72,7 +72,7 @@ static void check(const struct image *image, const double *expected)
     assert_true(fabs(all - inside) <= 1e-12 * inside);
 }
 
-/* --- what a view projects back --- */
+/* --- back-projection of a view --- */
 
 static double discrepancy(int what, double estimate, const double data[3])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Run by mpirun, with an MPI of its own: communicators of LORaster among groups of its processes, and calls in which
- * one rank passes something wrong. */
+ * Run by mpirun, in a program that uses MPI itself: communicators of LORaster among groups of its processes, and
+ * calls in which one rank passes something wrong. */
 #include "fixtures.h"
 
 #include <lr/comm.h>
@@ -29,7 +29,7 @@ static void expect_refused(const lr_comm_params *params, const char *why)
     expect(strstr(lr_last_error(&status), why) != NULL && status == LR_USAGE, lr_last_error(NULL));
 }
 
-/* The sum of all processes' numbers that are in the same group. */
+/* Sums a number over all processes of a group, and checks the result. */
 static void check_group(const lr_comm_params *params, int step)
 {
     lr_comm *comm = lr_comm_open(params);
@@ -61,7 +61,7 @@ enum what {
     NO_SUBSET
 };
 
-/* `sentence`: of the last rank, which makes the mistake; the others name that rank. */
+/* `sentence`: the error on the last rank, which makes the mistake; the errors on the other ranks name that rank. */
 static const struct mistake {
     enum by by;
     enum what what;
@@ -131,7 +131,7 @@ static void check_mistake(const struct mistake *mistake, lr_operator *op)
     free(image);
 }
 
-/* One rank fails while the others, which have succeeded, close. */
+/* One rank fails while the other ranks have succeeded and close the communicator. */
 static void check_closing(void)
 {
     lr_comm *comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI});
@@ -159,7 +159,7 @@ int main(void)
     fixture_finish(&fixture);
     check_closing();
 
-    /* MPI is as it was. */
+    /* MPI still works after LORaster has closed its communicators. */
     int sum = 0;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     expect(sum == size * (size - 1) / 2, "a sum after LORaster's");

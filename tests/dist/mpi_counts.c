@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Loaded before MPI's library, it tells at the end how often this process has met the others. */
+ * Loaded before MPI's library; when the program ends, it prints how often this process has met the other ranks. */
 #include <mpi.h>
 #include <stdio.h>
 

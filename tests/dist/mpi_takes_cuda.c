@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Loaded before Open MPI's library, it says that MPI takes memory of CUDA: true of a device that is the
- * machine's memory. */
+ * Loaded before Open MPI's library; it says that MPI takes memory of CUDA, which is true here because the stand-in
+ * device uses the host's memory. */
 
 __attribute__((visibility("default"))) int MPIX_Query_cuda_support(void);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A library with as much of NCCL's interface as is used, for processes of one machine whose device is its
- * memory (tests/vector/fake_cuda.h). As NCCL does, it answers before ranks have met and before anything has
- * arrived: a thread exchanges bytes through a file that all map, and the stream has them when it comes to
- * them. It makes the mistakes that LR_TEST_NCCL names: "WHAT RANK [TRANSFER]". */
+ * A library with the part of NCCL's interface that LORaster uses, for processes of one machine whose device is a
+ * stand-in in the host's memory (tests/vector/fake_cuda.h). Its calls return, like NCCL's, before the ranks have met
+ * and before any data have arrived. A thread exchanges the bytes through a file that all processes map, and the
+ * device's memory gets them when its stream reaches the exchange. LR_TEST_NCCL names a mistake that the library
+ * makes: "WHAT RANK [TRANSFER]". */
 #define _GNU_SOURCE /* RTLD_DEFAULT, MAP_ANONYMOUS */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ typedef struct {
     int blocking;
 } config;
 
-/* From one rank to another, a piece at a time. */
+/* Bytes on their way from one rank to another, a piece at a time. */
 struct box {
     atomic_int is_full;
     int bytes;
@@ -50,7 +51,7 @@ struct shared {
 struct operation {
     bool is_send;
     int peer;
-    char *memory, *own; /* of the device; what is sent, or has arrived */
+    char *memory, *own; /* memory on the device; copy of the bytes to send, or received bytes */
     size_t bytes, done;
 };
 
@@ -139,7 +140,7 @@ SHOWN int ncclCommInitRankConfig(struct ncclComm **comm, int size, unique_id id,
     return IN_PROGRESS;
 }
 
-/* Calls that have returned are under way when first asked after. */
+/* The first query after a call has returned says that the call is still in progress. */
 SHOWN int ncclCommGetAsyncError(struct ncclComm *comm, int *error)
 {
     const bool are_all = atomic_load(&comm->shared->joined) == comm->size;
@@ -157,7 +158,7 @@ SHOWN int ncclCommAbort(struct ncclComm *comm)
 {
     atomic_store(&comm->is_aborted, true);
     if (comm->path[0] != '\0') unlink(comm->path);
-    return SUCCESS; /* batches that a stream has not come to still look at it */
+    return SUCCESS; /* batches that the stream has not reached yet still read it */
 }
 
 SHOWN int ncclCommFinalize(struct ncclComm *comm)
@@ -215,7 +216,7 @@ static void *exchange(void *user)
     return NULL;
 }
 
-/* The stream has come to it: what was exchanged is the device's. */
+/* Called when the stream reaches the end of the exchange: copies the received bytes to the device's memory. */
 static void arrive(void *user)
 {
     struct batch *batch = user;
@@ -230,7 +231,7 @@ static void arrive(void *user)
     free(batch);
 }
 
-/* The stream has come to where it begins: what is sent is there. */
+/* Called when the stream reaches the exchange: copies the bytes to send, and starts the thread. */
 static void leave(void *user)
 {
     struct batch *batch = user;
@@ -277,7 +278,7 @@ SHOWN int ncclRecv(void *bytes, size_t count, int type, int peer, struct ncclCom
 typedef int (*call_fn)(void (*call)(void *user), void *user, void *stream);
 typedef int (*wait_fn)(void *stream);
 
-/* Of the program that has the fake runtime, or of the plugin that does. */
+/* Finds a function of the stand-in for CUDA, in the program or in the plugin that contains it. */
 static void *find(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -290,7 +291,7 @@ static void *find(const char *name)
     return found;
 }
 
-/* The device is lost when it has taken the exchange: nothing is sent, and a later call of CUDA fails. */
+/* The device is lost as soon as it has accepted the exchange: nothing is sent, and a later call of CUDA fails. */
 static int lose(struct batch *batch)
 {
     void *found = find("fake_fail_in");
@@ -318,7 +319,7 @@ SHOWN int ncclGroupEnd(void)
     comm->under_way++;
     comm->was_asked = false;
     if (is_told("lose", comm->rank, comm->transfers)) return lose(batch);
-    /* A device would begin by itself: what comes before is waited for, so that it does here. */
+    /* A device would start by itself when the stream gets here; the stand-in waits for all earlier work instead. */
     if (wait(batch->stream) != 0) return SYSTEM_ERROR;
     leave(batch);
     return call(arrive, batch, batch->stream) == 0 ? IN_PROGRESS : SYSTEM_ERROR;

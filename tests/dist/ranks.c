@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Run by mpirun: what communicators do, against what each rank knows of the others' numbers. */
+ * Run by mpirun: tests communicators against the results that each rank computes itself, as it knows the numbers of
+ * all ranks. */
 #include <lr/comm.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,13 +26,13 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
     if (level >= LR_LOG_WARNING) fprintf(stdout, "rank %d: %s\n", rank, sentence);
 }
 
-/* A number that no sum in another order repeats. */
+/* Numbers whose floating-point sum depends on the order. */
 static double value_of(int r, int64_t k)
 {
     return 1.0 / (3.0 + r) + (double)(k % 1000) * (r + 1);
 }
 
-/* Over the ranks, in their order, of numbers that floats or doubles hold. */
+/* Sum over the ranks, in their order, of numbers that are stored as floats or doubles. */
 static double sum_of(int64_t k, bool is_float)
 {
     double sum = 0;
@@ -58,7 +59,7 @@ static lr_vector make(lr_place *place, int64_t count)
     return vector;
 }
 
-/* Vectors are at `place`, numbers are looked at on the host. */
+/* Vectors are at `place`, and their numbers are checked on the host. */
 static void fill(float *numbers, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_floats(numbers, vector->count);
@@ -72,7 +73,7 @@ static void look(const lr_vector *vector, float *numbers)
     expect(lr_vector_copy(vector, &host) == LR_OK, "a copy from the place");
 }
 
-/* Bit for bit: the order is that of the ranks. */
+/* Equal bit for bit, because ranks are added in their order. */
 static void check_shares(lr_comm *comm, lr_vector *vector, float *numbers, const int64_t *offsets)
 {
     int64_t wrong = 0;
@@ -157,8 +158,8 @@ static void say_way(const lr_comm *comm)
     if (rank == 0) printf("by %s: %s\n", info.exchange, info.exchange_reason);
 }
 
-/* At a place of that kind, then at another one of the same device, then on the host. The bytes that crossed
- * are told. */
+/* Vectors are at a place of this kind, then at another place of the same device, then on the host. Prints the number
+ * of bytes copied. */
 static void check_device(lr_comm *comm, lr_place_kind kind)
 {
     for (int turn = 0; turn < 2; turn++) {
@@ -174,7 +175,7 @@ static void check_device(lr_comm *comm, lr_place_kind kind)
     say_way(comm);
 }
 
-/* Of the numbers of a sum, none crosses to the host where ranks exchange directly. */
+/* If ranks exchange directly, summing a vector copies none of its numbers to the host. */
 static void check_traffic(lr_comm *comm)
 {
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
@@ -202,7 +203,7 @@ static lr_exchange exchange_named(const char *name)
                                        : LR_EXCHANGE_AUTO;
 }
 
-/* Exchanges until one fails, which all learn. */
+/* Adds up over all ranks until a sum fails; every rank must then know that rank 1 failed. */
 static void check_broken(lr_comm *comm)
 {
     float number = 1;
@@ -235,7 +236,7 @@ int main(int argc, char **argv)
     expect(lr_comm_started(&started_rank) == size && started_rank == rank, "the environment");
     expect(info.local_rank == rank && info.local_size == size, "all are on this machine");
     if (strcmp(topic, "failure") == 0) {
-        /* The last rank fails while the others add up: none waits, and all know which one it was. */
+        /* The last rank fails while the others add up: no rank waits for ever, and all know which one has failed. */
         lr_status status = LR_FAILED;
         if (rank == size - 1)
             lr_comm_fail(comm, LR_FAILED);
@@ -245,12 +246,12 @@ int main(int argc, char **argv)
         expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which rank has failed");
         expect(size == 1 || lr_comm_barrier(comm) == LR_FAILED, "calls after a failure");
     } else if (strcmp(topic, "difference") == 0) {
-        /* One rank differs: it alone says so. */
+        /* One rank has another file name; only that rank reports it. */
         expect(lr_comm_same(comm, "file", is_other ? "b.h5" : "a.h5") == (size > 1 ? LR_BAD_INPUT : LR_OK),
                "ranks with another file");
         expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which one differs");
     } else if (strcmp(topic, "mismatch") == 0) {
-        /* One adds up more numbers than the others. */
+        /* One rank adds up more numbers than the others. */
         one.count = is_other ? 2 : 1;
         expect(lr_comm_sum(comm, &one) == (size > 1 ? LR_BAD_INPUT : LR_OK), "vectors of other lengths");
     } else if (strcmp(topic, "device") == 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Pairs of modules dealt to ranks: each once, evenly, within each subset too; and the LORs of some. */
+ * Pairs of modules distributed to ranks: each pair goes to one rank, and the work is even, also within each subset.
+ * The LORs of a part of the pairs are tested, too. */
 #include "cases.h"
 
 #include <lr/comm.h>
@@ -27,7 +28,7 @@ static void test_even(void **state)
         }
         for (int k = 0; k < SUBSETS; k++) {
             for (int r = 0; r < ranks; r++) {
-                /* A piece is an eighth of a rank's share, or one pair where that is more. */
+                /* Ranks get pieces of an eighth of a share, or of one pair if that is more. */
                 assert_true(load[k][r] * ranks / all[k] < 1.2);
                 assert_true(load[k][r] * ranks / all[k] > 0.8);
             }
@@ -43,7 +44,7 @@ static void test_too_many(void **state)
     assert_int_equal(lr_partition(&params, rank_of), LR_USAGE);
 }
 
-/* The LORs of every second pair: the same crystals, in coincidence alike, and their data. */
+/* LORs of every second pair only: they have the same crystals and coincidences as in the whole, and the same data. */
 static void test_part(void **state)
 {
     lr_lors *all = keep(lr_lors_create(keep(lr_scanner_read("ge-explore-vista-dr", NULL)), NULL));
@@ -64,7 +65,7 @@ static void test_part(void **state)
         assert_int_equal(lr_lors_in_coincidence(part, k), lr_lors_in_coincidence(all, number));
         assert_true(taken->values[k] == data->values[number]);
     }
-    /* The same of sparse data: every 101st LOR. */
+    /* The same test with sparse data: every 101st LOR. */
     int64_t *events = kept(all->count / 101 + 1, sizeof(*events)), num_events = 0;
     for (int64_t k = 0; k < all->count; k += 101) events[num_events++] = k;
     lr_lor_data *sparse = keep(lr_lor_data_bin(events, num_events, NULL));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The matrices of ranks, each of some pairs of modules alone, are together the matrix of all: element by
- * element, and in projections and sensitivities. Argument: the backend. */
+ * Each rank has the matrix of some pairs of modules only. Together these are the matrix of all pairs: element by
+ * element, in projections and in sensitivities. Argument: the backend. */
 #include "cases.h"
 
 #include <lr/comm.h>
@@ -45,7 +45,7 @@ static void check(enum fixture_kind kind)
             lr_lors_crystals(part, k, crystals);
             const int64_t number = lr_lors_number(all, crystals[0], crystals[1]);
             assert_true(number >= 0);
-            /* Sums of floats in another order; 2e-6 of each value is what compute promises. */
+            /* Sums of floats are added in another order; compute promises 2e-6 of each value. */
             assert_true(fabs(own[k] - values[number]) <= 5e-6 * most);
             for (int64_t v = 0; v < num_voxels; v++)
                 elements[v * all->count + number] -= own_elements[v * part->count + k];
@@ -58,7 +58,7 @@ static void check(enum fixture_kind kind)
     assert_true(largest_number(elements, num_voxels * all->count) <= 2e-6 * largest);
 }
 
-/* The latter has a ring difference, and pairs that it leaves out. */
+/* The scanner of two rings has a limit on the ring difference, which leaves out some pairs. */
 static void parts_are_of_the_whole(void **state)
 {
     check(FIXTURE_RING);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Weights of guesses: the least squares with sum 1, by laws and by elimination in place of eigenvalues. */
+ * Weights of initial guesses: the least-squares solution with sum 1, tested by its properties and against
+ * elimination, which takes the place of eigenvalues. */
 #include "cases.h"
 
 #include "dist/weights.h"
@@ -16,7 +17,7 @@ static double draw(void)
     return (double)(state >> 11) * 0x1p-53;
 }
 
-/* Guesses' projections and data. */
+/* Projections of the guesses, and the data. */
 struct problem {
     double guess[MOST][LORS], data[LORS];
     double gram[MOST * MOST], with[MOST];
@@ -47,7 +48,7 @@ static void make(struct problem *p, int count, uint64_t seed)
     fill_sums(p, count);
 }
 
-/* The same by elimination of the last weight: least squares of differences, by Gauss. */
+/* The same weights by eliminating the last one, which leaves least squares of differences, solved by Gauss's method. */
 static void eliminate(const struct problem *p, int count, double *weights)
 {
     double matrix[MOST][MOST + 1] = {{0}};
@@ -90,7 +91,7 @@ static void test_least_squares(void **unused)
         assert_true(isfinite(condition) && condition >= 1);
         assert_close(sum_of(weights, count), 1, 1e-14);
         for (int k = 0; k < count; k++) {
-            /* Rounding times the condition of some 1e3. */
+            /* Rounding errors times the condition number, some 1e3. */
             assert_true(fabs(weights[k] - expected[k]) < 1e-10);
             memset(alone, 0, sizeof(alone));
             alone[k] = 1;
@@ -99,7 +100,7 @@ static void test_least_squares(void **unused)
     }
 }
 
-/* Guesses that are the same weigh the same, whether all or two of them are. */
+/* Equal guesses get equal weights, whether all guesses or two of them are equal. */
 static void test_identical(void **unused)
 {
     static struct problem p;
@@ -121,7 +122,7 @@ static void test_identical(void **unused)
     assert_true(fabs(weights[0] - expected[0]) < 1e-10);
 }
 
-/* No guess: nothing to compose. */
+/* There is no guess, so nothing can be combined. */
 static void test_dark(void **unused)
 {
     const double gram[4] = {0}, with[2] = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * libFuzzer targets, one per reader: any bytes are a file of its format, or one sentence about bad input. Each row of
- * `targets` becomes a program, fuzz_NAME, which is made with its name as LR_FUZZ_TARGET; tools/fuzz.sh runs them. Not
- * part of CTest. */
+ * libFuzzer targets, one per reader: the bytes of the fuzzer are a file of its format, and the reader must return a
+ * result or one sentence about bad input. Each row of `targets` becomes a program fuzz_NAME, compiled with its name
+ * as LR_FUZZ_TARGET; tools/fuzz.sh runs them. They are not part of CTest. */
 #include "io/events/petsird.h"
 #include "io/files/yaml.h"
 #include "io/matrix/store.h"
@@ -23,11 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 struct target {
     const char *name;
     void (*run)(const struct target *target, const uint8_t *bytes, size_t count);
-    const char *file; /* the file's name, whose ending tells the reader the format */
+    const char *file; /* file name; its ending tells the reader the format */
     lr_scanner *(*read_scanner)(const char *path, const lr_log *log);
 };
 
-/* The status of the last error since a file was written. */
+/* The status of the last error since the last file was written. */
 static lr_status status;
 
 static void note(void *user, lr_log_level level, lr_status found, const char *sentence)
@@ -38,7 +38,8 @@ static void note(void *user, lr_log_level level, lr_status found, const char *se
 
 static const lr_log notes = {note, &status};
 
-/* Writes the bytes to NAME in this process's folder; its path stands until the next but one is written. */
+/* Writes the bytes to NAME in this process's folder. The returned path is valid until two more files have been
+   written. */
 static const char *make_file(const char *name, const void *bytes, size_t count)
 {
     static char folder[] = "/tmp/lr_fuzz_XXXXXX", paths[2][64];
@@ -53,7 +54,7 @@ static const char *make_file(const char *name, const void *bytes, size_t count)
     return paths[turn];
 }
 
-/* LORs of the scanner whose files tools/fuzz.sh takes as seeds. They stay. */
+/* LORs of the scanner whose files tools/fuzz.sh uses as seeds. They are never destroyed. */
 static const lr_lors *panels(void)
 {
     static lr_lors *lors;
@@ -65,7 +66,7 @@ static const lr_lors *panels(void)
     return lors;
 }
 
-/* A scanner as YAML, which stays. */
+/* A scanner read from YAML, which is never destroyed. */
 static lr_scanner *ring_of(const char *yaml)
 {
     static lr_scanner *scanner;
@@ -82,7 +83,7 @@ static void expect(bool has_result)
 
 /* --- images --- */
 
-/* The bytes are both header and, where the header names "data", voxels. */
+/* The bytes are the header and, where the header names "data", also the voxels. */
 static void read_image(const struct target *target, const uint8_t *bytes, size_t count)
 {
     const bool is_packed = count > 1 && bytes[0] == 0x1f && bytes[1] == 0x8b;
@@ -94,7 +95,7 @@ static void read_image(const struct target *target, const uint8_t *bytes, size_t
     lr_image_destroy(image);
 }
 
-/* --- scanners, and what is read as a whole --- */
+/* --- scanners, and other files that are read as a whole --- */
 
 static void judge_scanner(lr_scanner *scanner)
 {
@@ -112,7 +113,7 @@ static void read_yaml(const struct target *target, const uint8_t *bytes, size_t 
     judge_scanner(lr_scanner_parse(lr_yaml_parse(target->file, (const char *)bytes, (int64_t)count, &notes)));
 }
 
-/* The first zero byte parts the header from the table. */
+/* The first zero byte separates the header from the table. */
 static void read_look_up_table(const struct target *target, const uint8_t *bytes, size_t count)
 {
     const uint8_t *zero = count > 0 ? memchr(bytes, 0, count) : NULL;
@@ -121,7 +122,7 @@ static void read_look_up_table(const struct target *target, const uint8_t *bytes
     read_scanner(target, bytes, header);
 }
 
-/* Numbers per crystal: .npy, text, PETSIRD. */
+/* Numbers per crystal: .npy, text and PETSIRD. */
 static void read_crystal_values(const struct target *target, const uint8_t *bytes, size_t count)
 {
     float values[162];
@@ -146,7 +147,7 @@ static void read_lor_data(const struct target *target, const uint8_t *bytes, siz
     lr_lor_data_destroy(data);
 }
 
-/* The bytes are the header, the bins where it names "data", and the crystal map where it names that. */
+/* The bytes are the header, and also the bins where it names "data", and the crystal map where it names one. */
 static void read_projection_data(const struct target *target, const uint8_t *bytes, size_t count)
 {
     static lr_lors *lors;
@@ -201,19 +202,19 @@ static void read_events(lr_events_source source)
     if (read != status || (read != LR_OK && read != LR_BAD_INPUT)) abort();
 }
 
-/* The header's data are the same bytes. */
+/* The data file of the header has the same bytes. */
 static void read_castor(const struct target *target, const uint8_t *bytes, size_t count)
 {
     make_file("a.Cdf", bytes, count);
     read_events((lr_events_source){.path = make_file(target->file, bytes, count), .format = LR_EVENTS_CASTOR});
 }
 
-/* Events and a scanner. Half of the inputs get magic, version and the schema v0.9.1 put before them, so that what
- * stands behind it is reached. */
+/* The bytes hold events and a scanner. Half of the inputs get magic, version and the schema v0.9.1 in front, so that
+ * the fuzzer reaches the code behind these. */
 static void read_petsird(const struct target *target, const uint8_t *bytes, size_t count)
 {
     const char *schema = lr_petsird_schema_text("0.9.1"), *path;
-    const unsigned length = (unsigned)strlen(schema); /* two digits in base 128 */
+    const unsigned length = (unsigned)strlen(schema); /* 7 bits per byte */
     if (count > 0 && bytes[0] % 2 == 0 && bytes[0] != 'y') {
         const uint8_t begin[11] = {
             'y', 'a', 'r', 'd', 'l', 1, 0, 0, 0, (uint8_t)(length % 128 + 128), (uint8_t)(length / 128)};
@@ -232,14 +233,14 @@ static void read_petsird(const struct target *target, const uint8_t *bytes, size
     judge_scanner(lr_scanner_read(path, &notes));
 }
 
-/* List mode, and then the crystal map of such. */
+/* The bytes are list mode first, and then the crystal map of a good list. */
 static void read_safir(const struct target *target, const uint8_t *bytes, size_t count)
 {
     static char map[162 * 64];
     uint8_t records[40] = "SAFIR CListModeData";
     const lr_scanner *scanner = panels()->scanner;
     size_t used = 0;
-    for (int c = 0; c < scanner->num_crystals; c++) { /* one crystal a line, as STIR has it */
+    for (int c = 0; c < scanner->num_crystals; c++) { /* one crystal per line, as in STIR's maps */
         double at[3];
         lr_scanner_crystal_centre(scanner, c, at);
         used += (size_t)snprintf(map + used, sizeof(map) - used, "%d %d %.4f %.4f %.4f\n", c % 81 / 9,
@@ -249,13 +250,13 @@ static void read_safir(const struct target *target, const uint8_t *bytes, size_t
     source.path = make_file(target->file, bytes, count);
     source.companion = make_file("a.map", map, used);
     read_events(source);
-    records[32 + 4] = 12; /* ring 0, detector 0, and ring 0, detector 12 */
+    records[32 + 4] = 12; /* crystals: ring 0, detector 0; ring 0, detector 12 */
     source.path = make_file(target->file, records, sizeof(records));
     source.companion = make_file("a.map", bytes, count);
     read_events(source);
 }
 
-/* Eight modules of 3 x 4 crystals, as good headers of Siemens have it with a virtual crystal a module. */
+/* Eight modules of 3 x 4 crystals; good Siemens headers of this scanner have one virtual crystal per module. */
 static lr_events_source siemens_source(const char *words, const char *header)
 {
     return (lr_events_source){
@@ -267,7 +268,7 @@ static lr_events_source siemens_source(const char *words, const char *header)
         .log = &notes};
 }
 
-/* Words, beside a good header. */
+/* The bytes are list-mode words, with a good header. */
 static void read_siemens(const struct target *target, const uint8_t *bytes, size_t count)
 {
     static const char header[] =
@@ -278,7 +279,7 @@ static void read_siemens(const struct target *target, const uint8_t *bytes, size
     read_events(siemens_source(words, text));
 }
 
-/* A header, beside one word. */
+/* The bytes are a header, with a list of one word. */
 static void read_siemens_header(const struct target *target, const uint8_t *bytes, size_t count)
 {
     const char *words = make_file("a.l", (const uint8_t[4]){0}, 4), *text = make_file(target->file, bytes, count);
@@ -298,7 +299,7 @@ static void read_matrix_hdf5(const struct target *target, const uint8_t *bytes, 
 {
     double sum = 0.0;
     const lr_row_sink sink = {take_row, &sum};
-    if (count >= 4 && bytes[0] == 'P') return; /* matrix_npz has these */
+    if (count >= 4 && bytes[0] == 'P') return; /* the members of a matrix in .npz */
     lr_matrix_file *file = lr_matrix_file_open(make_file(target->file, bytes, count), &notes);
     expect(file != NULL);
     if (file != NULL) {
@@ -328,7 +329,7 @@ static void read_matrix_npz(const struct target *target, const uint8_t *bytes, s
 
 enum { NUM_ROWS = 64 };
 
-/* Leaves the files of a run that was stopped after it had taken two rows. */
+/* Leaves the files of a run that was stopped after two rows. */
 static void leave_some(const struct lr_matrix_store_params *params)
 {
     struct lr_matrix_store store;
@@ -339,7 +340,7 @@ static void leave_some(const struct lr_matrix_store_params *params)
     lr_matrix_store_leave(&store);
 }
 
-/* All counts; they are of rows that have been taken. */
+/* Reads all counts; their number must equal the rows that have been taken. */
 static void read_counts(struct lr_matrix_store *store)
 {
     struct lr_matrix_counts counts = {.store = store};
@@ -351,7 +352,8 @@ static void read_counts(struct lr_matrix_store *store)
     if (rows != store->totals.rows) abort();
 }
 
-/* The bytes behind the head of TARGET.part-rows are rows of an earlier run, or the run begins with the first row. */
+/* The bytes replace what follows the head of TARGET.part-rows: either they are rows of an earlier run, or the run
+   begins with the first row. */
 static void resume_matrix(const struct target *target, const uint8_t *bytes, size_t count)
 {
     static long begin;
@@ -369,7 +371,7 @@ static void resume_matrix(const struct target *target, const uint8_t *bytes, siz
         begin = (long)store.segments_begin;
         lr_matrix_store_leave(&store);
     }
-    FILE *file = fopen(rows, "r+b"); /* the bytes go over what follows the head */
+    FILE *file = fopen(rows, "r+b"); /* the bytes overwrite what follows the head */
     if (file == NULL || fseek(file, count > 0 && bytes[0] == 'h' ? 0 : begin, SEEK_SET) != 0 ||
         fwrite(bytes, 1, count, file) != count || fclose(file) != 0)
         abort();
@@ -382,7 +384,7 @@ static void resume_matrix(const struct target *target, const uint8_t *bytes, siz
     }
 }
 
-/* CMakeLists.txt, test_corpora.py and tools/fuzz.sh take the names from here. */
+/* CMakeLists.txt, test_corpora.py and tools/fuzz.sh read the names from this table. */
 static const struct target targets[] = {
     {"castor", read_castor, "a.Cdh", NULL},
     {"castor_geom", read_scanner, "x.geom", lr_geom_read},

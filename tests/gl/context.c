@@ -109,7 +109,7 @@ static void the_last_usable_device_has_its_number(void **state)
     assert_null(gl_context_create(&beyond));
 }
 
-/* Writes and reads a number with the context that is current. */
+/* Writes and reads a number with the context that is current on this thread. */
 static void assert_works(struct gl_context *ctx, uint32_t number)
 {
     uint32_t back = 0;
@@ -126,7 +126,7 @@ static void two_contexts_on_one_display_outlive_each_other(void **state)
     const struct gl_context_params params = {.log = &test->log.log};
     struct gl_context *second = gl_context_create(&params);
     assert_non_null(second);
-    assert_works(test->ctx, 1); /* still current after the other was made */
+    assert_works(test->ctx, 1); /* the first context is still current after the second was made */
     assert_ok(gl_context_make_current(second));
     assert_works(second, 2);
     gl_context_release(second);
@@ -135,7 +135,7 @@ static void two_contexts_on_one_display_outlive_each_other(void **state)
     assert_works(test->ctx, 4);
     lr_device devices[EGL_WAY_MAX];
     lr_device_list(devices, EGL_WAY_MAX, NULL);
-    assert_works(test->ctx, 5); /* and after listing has opened and closed its display */
+    assert_works(test->ctx, 5); /* and also after listing devices has opened and closed its display */
     assert_false(test->ctx->saw_error);
 }
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A context that its driver resets. No software renderer loses one, so the driver's answer is
- * replaced: GLEW's entry points are variables, and what a lost context does with commands, nothing,
- * the tests have no need of. */
+ * A context that its driver resets. No software renderer loses its context, so the test replaces the driver's answer:
+ * GLEW's entry points are variables. A lost context ignores all commands; the tests need not imitate that. */
 #include "gl_test.h"
 
 #include "gl/context_private.h"
 
-/* As in shaders/common/numbers.h. */
+/* Same values as in shaders/common/numbers.h. */
 enum { POINTS_BINDING = 1, SOURCE_UNIT = 2 };
 
-/* File scope, because an entry point has no other state: queries left before the reset. */
+/* At file scope, because an entry point has no other state: number of queries left before the reset. */
 static int queries_left;
 
 static GLenum GLAPIENTRY answer_reset(void)
@@ -21,7 +20,7 @@ static GLenum GLAPIENTRY answer_reset(void)
 
 static PFNGLGETGRAPHICSRESETSTATUSPROC own;
 
-/* Lets that many queries pass. */
+/* The reset is reported after this many queries. */
 static void lose_after(int queries)
 {
     own = glGetGraphicsResetStatus;
@@ -32,7 +31,7 @@ static void lose_after(int queries)
 static void expect_loss(lr_status status, const char *what)
 {
     assert_int_equal(status, LR_NO_DEVICE);
-    assert_int_equal(test->log.status, LR_NO_DEVICE); /* logged once, so that the log keeps it */
+    assert_int_equal(test->log.status, LR_NO_DEVICE); /* only this error was logged, so it is still the last one */
     assert_says(test->log.error, what);
     assert_says(test->log.error, gl_context_limits(test->ctx)->renderer);
     assert_says(test->log.error, "run again");
@@ -61,7 +60,7 @@ static void reading_a_buffer_finds_the_loss(void **state)
     assert_false(test->ctx->saw_error);
     lose_after(0);
     expect_loss(gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers");
-    expect_loss(gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers"); /* for ever */
+    expect_loss(gl_buffer_read(buffer, 0, sizeof(back), back), "the numbers"); /* a loss is permanent */
     glGetGraphicsResetStatus = own;
 }
 
@@ -75,7 +74,7 @@ static void reading_a_texture_finds_the_loss(void **state)
     glGetGraphicsResetStatus = own;
 }
 
-/* A debugging context asks after each pass. */
+/* A debug context asks for errors after each pass. */
 static void a_pass_finds_the_loss(void **state)
 {
     struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});

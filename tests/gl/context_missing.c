@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A machine without any OpenGL driver: the dispatch library is told of no vendor before its first
- * use, so this is a program of its own. */
+ * A machine without any OpenGL driver: before its first use, the dispatch library gets an empty list of vendors. This
+ * affects the whole process, so the test is a program of its own. */
 #include "gl_test.h"
 
 static void no_driver_is_one_sentence_with_a_remedy(void **state)
@@ -21,7 +21,7 @@ static void the_list_has_refusals_only(void **state)
     lr_device devices[8];
     struct test_log log = TEST_LOG(log);
     const int count = lr_device_list(devices, 8, &log.log);
-    assert_int_equal(log.num_warnings, 0); /* nothing works that could have been passed over */
+    assert_int_equal(log.num_warnings, 0); /* there is no warning, since no usable device was skipped */
     assert_int_equal(count, 3);
     assert_string_equal(devices[0].way, "egl devices");
     assert_says(devices[0].reason, "EGL does not list them: ");

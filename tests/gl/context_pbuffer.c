@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The last way, the default display with a pbuffer: here that display needs no window system, which
- * EGL is told before its first use, so this is a program of its own. */
+ * The last way to get a context, which is a pbuffer on the default display. EGL is set, before its first use, to a
+ * default display that needs no window system. This affects the whole process, so the test is a program of its own. */
 #include "gl_test.h"
 
 #include "gl/context_private.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A debug context for each test of this folder, and its shaders instead of the built-in ones. */
+ * A debug context for each test of this folder, with the tests' shaders instead of the built-in ones. */
 #ifndef LR_GL_TEST_H
 #define LR_GL_TEST_H
 
@@ -31,7 +31,7 @@ static inline int gl_test_end(void **state)
     return 0;
 }
 
-/* --- objects that are destroyed at the test's end --- */
+/* --- objects that are destroyed at the end of the test --- */
 
 static inline void gl_test_destroy_buffer(void *buffer)
 {
@@ -53,7 +53,7 @@ static inline void gl_test_destroy_program(void *program)
     gl_program_destroy(program);
 }
 
-/* data NULL: zeros. */
+/* data NULL: filled with zeros. */
 static inline struct gl_buffer *make_buffer(const char *label, int64_t bytes, const void *data)
 {
     const struct gl_buffer_params params = {.label = label, .size_bytes = bytes, .data = data};

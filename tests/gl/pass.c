@@ -6,7 +6,7 @@
 #include "gl/context_private.h"
 #include "gl/timer.h"
 
-/* As in shaders/common/numbers.h and block.glsl. */
+/* Same values as in shaders/common/numbers.h and block.glsl. */
 enum { POINTS_BINDING = 1, SOURCE_UNIT = 2 };
 
 struct block {
@@ -144,7 +144,7 @@ static float first_value(const struct gl_texture *texture)
     return value;
 }
 
-/* Instances are half a unit of z apart, from -1/4. */
+/* Instances are half a unit apart in z, starting at -1/4. */
 static void the_nearer_wins_with_a_depth_test(void **state)
 {
     struct gl_target *target = make_square(4, true);
@@ -161,7 +161,7 @@ static void the_nearer_wins_with_a_depth_test(void **state)
     assert_true(first_value(target->colours[0]) == 2.0f);
     gl_target_clear(target, NULL);
     pass.depth_test = pass.depth_zero_to_one = true;
-    pass.instances = 2; /* the first is in front of the near plane now */
+    pass.instances = 2; /* the first instance is now in front of the near plane */
     assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->depth) == 0.25f);
     assert_baseline();
@@ -211,7 +211,7 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
     assert_quiet();
 }
 
-/* More passes than the uniform ring holds: each must see its own block. */
+/* There are more passes than the uniform ring has blocks: each pass must still read its own block. */
 static void uniforms_survive_the_ring(void **state)
 {
     enum { NUM_PASSES = 5000, SIDE = 8 };
@@ -283,8 +283,8 @@ static void timers_time(void **state)
     assert_quiet();
 }
 
-/* More laps than are in flight at once: the sum is of all of them, and what lies between two laps
- * does not count. Software renderers stamp times as they please, so bounds are wide. */
+/* There are more intervals (laps) than can be in flight at once: the sum contains all of them, and time between two
+ * laps does not count. Time stamps of software renderers are inaccurate, so bounds are wide. */
 static void stopwatches_add_laps(void **state)
 {
     struct gl_stopwatch *watch = gl_stopwatch_create(test->ctx, "laps");
@@ -315,7 +315,7 @@ static void no_stopwatch_measures_nothing(void **state)
     gl_stopwatch_destroy(NULL);
 }
 
-/* What a debugger would see: names of groups opened and how many were closed. */
+/* The test notes what a debugger would see: names of groups that were opened, and how many were closed. */
 struct groups {
     char opened[64];
     int num_opened, num_closed;

@@ -95,9 +95,9 @@ static void stages_must_make_sense(void **state)
     assert_null(gl_program_create(test->ctx, &both));
 }
 
-/* ---- the store itself: no context ---- */
+/* ---- the store of shaders: no context ---- */
 
-/* The line with that text is said to come from that place. */
+/* The line with this text must be attributed to this file and line. */
 static void assert_place(const struct gl_shader_source *source, const char *text, int file, int line)
 {
     const char *found = strstr(source->text, text);
@@ -135,7 +135,7 @@ static void each_file_is_included_once_with_its_lines(void **state)
     gl_shader_source_finish(&source);
 }
 
-/* What the build embeds and what is flattened at run time are the same. */
+/* A shader flattened at run time equals the one that the build embeds. */
 extern const struct gl_embedded_shader gl_embedded_test_shaders[];
 
 static void embedded_shaders_equal_those_of_the_folder(void **state)
@@ -153,7 +153,7 @@ static void embedded_shaders_equal_those_of_the_folder(void **state)
     assert_int_equal(count, 5);
 }
 
-/* The ways in which drivers write places; only one of them is at hand in each test run. */
+/* The ways in which drivers write file and line in messages; a test run meets only its own driver's. */
 static void every_driver_form_is_understood(void **state)
 {
     static const char *const forms[] = {

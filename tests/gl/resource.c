@@ -30,13 +30,13 @@ static const struct {
                {GL_RGBA32I, 16},
                {GL_DEPTH_COMPONENT32F, 4}};
 
-/* Bytes that are the same number in every format: no half or float NaN, and depth in 0 .. 1. */
+/* Random bytes that every format stores unchanged: no half or float NaN, and depth within 0 .. 1. */
 static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
 {
     for (int64_t k = 0; k < count; k++) bytes[k] = (unsigned char)(test_random(seed) * 0x3f);
 }
 
-/* Storage comes again in a buffer of the same size, and begins with zeros all the same. */
+/* A new buffer of the same size gets the memory of a destroyed one again, and still begins with zeros. */
 static void storage_comes_again(void **state)
 {
     const int64_t bytes = 1 << 20;
@@ -55,7 +55,7 @@ static void storage_comes_again(void **state)
     assert_memory_equal(sent, back, (size_t)bytes);
 }
 
-/* More buffers than the pool holds: all of them work, and none has what another one holds. */
+/* There are more buffers than the pool holds: all of them work, and none shares memory with another one. */
 static void many_buffers_come_and_go(void **state)
 {
     enum { COUNT = GL_POOL_MOST + 24 };
@@ -75,7 +75,7 @@ static void many_buffers_come_and_go(void **state)
     }
 }
 
-/* What is uploaded right after creation stays: nothing clears it later. */
+/* Data uploaded right after creation stay: no later clear overwrites them. */
 static void uploads_follow_clears(void **state)
 {
     const int sides[] = {16, 128, 129, 512, 2048};
@@ -187,7 +187,7 @@ static void buffers_give_back_what_they_got(void **state)
     make_buffer("empty", 0, NULL);
 }
 
-/* In a context that takes the device for a large one, where a shader fills what is large. */
+/* Begins with a context that treats the device as a large one, on which a shader fills large buffers. */
 static int begin_as_on_hardware(void **state)
 {
     setenv("LR_TEST_BATCHES", "large", 1);
@@ -198,7 +198,7 @@ static int begin_as_on_hardware(void **state)
 
 enum { FILLED_WORDS = 100003 };
 
-/* One or two words over a range, and nothing beside it. */
+/* Fills a range with a pattern of one or two words, and checks that no word beside it changes. */
 static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int count)
 {
     static uint32_t back[FILLED_WORDS];
@@ -222,7 +222,7 @@ static void fills_reach_their_words_only(void **state)
     check_fill(buffer, (const int64_t[]){0, 100002}, 2);
 }
 
-/* More than one staging buffer's worth, from an odd place. */
+/* Reads more than a staging buffer holds, from an unaligned offset. */
 static void long_reads_are_whole(void **state)
 {
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
@@ -251,7 +251,7 @@ static void no_memory_is_a_sentence_with_the_size(void **state)
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
-/* The driver's own refusal, below the memory of the machine: Mesa's buffers end at 4 GiB. */
+/* The driver refuses a size below the machine's memory: buffers in Mesa are limited to 4 GiB. */
 static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
 {
     const int64_t bytes = ((int64_t)4 << 30) + 4096;
@@ -387,14 +387,14 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     loan.loan.is_out = false;
     word = 0;
     assert_ok(gl_buffer_read(buffer, 0, 4, &word));
-    assert_int_equal(word, 7); /* clearing was refused */
+    assert_int_equal(word, 7); /* clearing was refused while the buffer was lent */
     assert_ok(gl_texture_read(texture, NULL, &word));
     assert_int_equal(word, 7);
     destroy_kept(NULL);
     assert_int_equal(loan.times_ended, 2);
 }
 
-/* Each of two arrives at the place it was sent to, also after the buffer has changed; what does not fit is
+/* Two readbacks arrive at their own offsets, even though the buffer changes afterwards; data that do not fit are
  * refused. */
 static void readbacks_have_what_was_sent(void **state)
 {
@@ -419,12 +419,13 @@ static void readbacks_have_what_was_sent(void **state)
     for (int k = 0; k < 2; k++) assert_ok(gl_readback_wait(&readbacks[k]));
     assert_memory_equal(readbacks[0].mapped + 256, bytes + 400, 4 * WORDS - 400);
     for (int n = 0; n < 4 * WORDS; n++) assert_int_equal(readbacks[1].mapped[n], 0);
-    assert_ok(gl_readback_wait(&readbacks[1])); /* there is nothing to wait for */
+    assert_ok(gl_readback_wait(&readbacks[1])); /* nothing was sent, so there is nothing to wait for */
     gl_readback_finish(&readbacks[0]);
     gl_readback_finish(&readbacks[1]);
 }
 
-/* What failed before an object is made is told then: it is not the object's, and not forgotten. */
+/* An error of earlier OpenGL calls is reported when an object is made: it is neither attributed to the object nor
+   lost. */
 static void work_before_a_new_object_is_checked(void **state)
 {
     uint32_t word = 7;
@@ -440,7 +441,7 @@ static void work_before_a_new_object_is_checked(void **state)
             assert_null(gl_buffer_create(test->ctx, &four));
         else if (k == 1)
             assert_null(gl_texture_create(test->ctx, &texel));
-        else /* which makes the buffer that reads go through */
+        else /* which makes the buffer for reading */
             assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_FAILED);
         assert_error(&test->log, LR_FAILED, "the work before ", "GL_INVALID_ENUM");
         gl_buffer_destroy(buffer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Linked in place of the allocations of our own objects (--wrap): lets one of them fail as if there
- * were no memory (inject.h). What other libraries allocate goes past. */
+ * Linked in place of the allocation functions in our own objects (--wrap): lets one allocation fail as if there were
+ * no memory (inject.h). Allocations of other libraries are not affected. */
 #include "inject.h"
 
 #include <lr/log.h>
@@ -22,7 +22,7 @@ void *__wrap_lr_resize(void *block, int64_t count, size_t size, const char *what
 int __real_main(int argc, char **argv);
 int __wrap_main(int argc, char **argv);
 
-/* What libraries that are linked in allocate before is theirs. */
+/* Allocations before main() are those of linked libraries, and do not count. */
 static bool has_begun;
 
 int __wrap_main(int argc, char **argv)
@@ -31,7 +31,7 @@ int __wrap_main(int argc, char **argv)
     return __real_main(argc, argv);
 }
 
-/* What an allocation is for, where it says so; kept, since some of these texts live in stacks. */
+/* The purpose of an allocation, if the code states one; copied, since some of these texts are on stacks. */
 static _Thread_local char purpose[128];
 
 static bool fails(const char *function)

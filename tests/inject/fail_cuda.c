@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Linked in place of CUDA's runtime in our own objects (--wrap): lets one of its calls fail
- * (inject.h). It has no effect and says that there is no memory, or, where all that follow fail
- * too, that a kernel has spoilt the context; so does the next cudaGetLastError. */
+ * Linked in place of CUDA's runtime functions in our own objects (--wrap): lets one call fail (inject.h). The failing
+ * call has no effect and reports that there is no memory; where all later calls fail, too, it reports that a kernel
+ * has destroyed the context. The next cudaGetLastError reports the same. */
 #include "inject.h"
 
 #include <GL/glew.h>
@@ -20,7 +20,7 @@ static bool fails(const char *name)
     return failed;
 }
 
-/* The name is expanded first: some are macros for the version of a function. */
+/* The name is expanded first: some names are macros for a version of a function. */
 #define CALL(name, parameters, arguments) CALL_(name, parameters, arguments)
 #define CALL_(name, parameters, arguments)                                                                             \
     cudaError_t __real_##name parameters;                                                                              \
@@ -70,7 +70,7 @@ CALL(cudaGraphicsUnregisterResource, (cudaGraphicsResource_t a), (a))
 CALL(cudaLaunchKernel, (const void *a, dim3 b, dim3 c, void **d, size_t e, cudaStream_t f), (a, b, c, d, e, f))
 CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *a, const void *b, void **c), (a, b, c))
 CALL(__cudaLaunchKernel, (void *a, dim3 b, dim3 c, void **d, size_t e, cudaStream_t f),
-     (a, b, c, d, e, f)) /* what kernels are started by from CUDA 13 on */
+     (a, b, c, d, e, f)) /* the function that starts kernels from CUDA 13 on */
 CALL(cudaHostRegister, (void *a, size_t b, unsigned int c), (a, b, c))
 CALL(cudaHostUnregister, (void *a), (a))
 CALL(cudaMalloc, (void **a, size_t b), (a, b))

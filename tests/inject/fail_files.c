@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Preloaded into a program, lets one of its calls on files fail. Its surroundings say which:
- *   FAIL_FILES_PROGRAM  only calls of the program of that name
- *   FAIL_FILES_AT       the number of the call that fails, from 1 on; none without it
- *   FAIL_FILES_SYSTEM   set: also of files in /proc and /sys, which tell about the machine
- *   FAIL_FILES_CALLS    a file to which each call adds a line: the process, the call, and of what;
- *                       "!" before the one that fails
- * Streams of the C library are made of calls of this file's own, since what that library does inside
- * cannot be seen from without; so is standard output. */
+ * Preloaded into a program, lets one of its calls on files fail. Environment variables select the call:
+ *   FAIL_FILES_PROGRAM  only calls of the program of this name count
+ *   FAIL_FILES_AT       number of the call that fails, from 1 on; if unset, none fails
+ *   FAIL_FILES_SYSTEM   if set, calls on files in /proc and /sys count, too; these files describe the machine
+ *   FAIL_FILES_CALLS    file to which each call adds a line: the process, the call, and the file;
+ *                       "!" before the call that fails
+ * Streams of the C library, and standard output, are replaced by streams that call the functions of this file, because
+ * calls inside the C library cannot be intercepted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 static atomic_long calls;
 
-/* --- which --- */
+/* --- which call fails --- */
 
 static bool is_counted(void)
 {
@@ -53,7 +53,7 @@ static bool is_of_system(const char *path)
     return path != NULL && (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0);
 }
 
-/* Counts a call, and says whether it fails, with `error` then. */
+/* Counts a call, and says whether it fails; if so, errno is set to `error`. */
 static bool fails(const char *name, const char *what, int error)
 {
     const int before = errno;
@@ -66,7 +66,7 @@ static bool fails(const char *name, const char *what, int error)
     return failing;
 }
 
-/* What an open file is called. */
+/* The name of an open file. */
 static const char *name_of(int file, char text[256])
 {
     char link[64];
@@ -89,7 +89,7 @@ static bool makes(int flags)
     return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* The optional rights; promoted as all that follow an ellipsis. */
+/* Reads the optional argument with the file's rights, which is promoted like all variadic arguments. */
 #define GET_MODE(flags, mode)                                                                                          \
     do {                                                                                                               \
         va_list list;                                                                                                  \
@@ -131,7 +131,7 @@ int openat64(int folder, const char *path, int flags, ...)
     return open_at(folder, path, flags, mode);
 }
 
-/* What calls without rights become where the C library checks its callers. */
+/* The functions that the C library calls instead of open() without rights when it checks arguments. */
 int __open_2(const char *path, int flags);
 int __open_2(const char *path, int flags)
 {
@@ -150,7 +150,7 @@ int __openat_2(int folder, const char *path, int flags)
     return open_at(folder, path, flags, 0);
 }
 
-/* A file that could not be closed is closed all the same. */
+/* Even if close() fails, the file is closed. */
 int close(int file)
 {
     const bool failing = fails_on("close", file, EIO);
@@ -273,7 +273,7 @@ static ssize_t stream_read(void *cookie, char *bytes, size_t count)
 static ssize_t stream_write(void *cookie, const char *bytes, size_t count)
 {
     const ssize_t done = write((int)(intptr_t)cookie, bytes, count);
-    return done > 0 ? done : 0; /* as fopencookie wants it: errno is set */
+    return done > 0 ? done : 0; /* required by fopencookie, with errno set */
 }
 
 static int stream_seek(void *cookie, off64_t *place, int whence)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Preloaded into the program, lets one of its calls of OpenGL or EGL fail (inject.h): it has no
- * effect, what it should have made is nothing, and the next glGetError says GL_OUT_OF_MEMORY. GLEW
- * finds its functions by the one replaced here; those of OpenGL 1.1 and EGL are replaced by name.
- * test_lists.py holds this list against the sources. */
+ * Preloaded into the program, lets one of its calls of OpenGL or EGL fail (inject.h). The failing call has no effect
+ * and returns nothing valid, and the next glGetError returns GL_OUT_OF_MEMORY. GLEW looks up its functions by a
+ * function that is replaced here; functions of OpenGL 1.1 and EGL are replaced by name. test_lists.py compares this
+ * list with the sources. */
 #include "../next.h"
 #include "inject.h"
 
@@ -14,7 +14,7 @@
 typedef void (*function)(void);
 
 static GLenum pending = GL_NO_ERROR;
-static bool is_loading; /* GLEW's own calls, in which it trusts */
+static bool is_loading; /* GLEW's own calls, whose results it does not check */
 
 static bool fails(const char *name)
 {
@@ -30,7 +30,7 @@ static function find_next(const char *name)
     return found;
 }
 
-/* --- what GLEW loads --- */
+/* --- functions that GLEW loads --- */
 
 #define LOADED(CALL, VALUE)                                                                                            \
     CALL(AttachShader, (GLuint a, GLuint b), (a, b))                                                                   \
@@ -139,7 +139,7 @@ static function find_next(const char *name)
 
 LOADED(LOADED_CALL, LOADED_VALUE)
 
-/* Whether `name` is this function; then its address goes to `next`, and ours replaces it. */
+/* Checks whether `name` is this function; if so, stores its address in `next` and replaces it by ours. */
 static bool replace(const char *name, const char *own, void *next, function call, function *found)
 {
     if (strcmp(name, own) != 0 || *found == NULL) return false;
@@ -157,7 +157,7 @@ static function loaded(const char *name, function found)
     return found;
 }
 
-/* --- what the linker finds --- */
+/* --- functions that the linker finds --- */
 
 #define LINKED_CALL(name, parameters, arguments)                                                                       \
     void GLAPIENTRY name parameters                                                                                    \
@@ -215,7 +215,7 @@ LINKED_VALUE(EGLenum, eglQueryAPI, EGL_NONE, (void), ())
 LINKED_VALUE(const char *, eglQueryString, NULL, (EGLDisplay a, EGLint b), (a, b))
 LINKED_VALUE(EGLBoolean, eglTerminate, EGL_FALSE, (EGLDisplay a), (a))
 
-/* --- with INJECT_HARDWARE the software renderer passes for a graphics processor, which is taken first --- */
+/* --- with INJECT_HARDWARE the software renderer pretends to be a graphics processor, which is preferred --- */
 
 static bool is_hardware(void)
 {
@@ -230,8 +230,8 @@ const GLubyte *GLAPIENTRY glGetString(GLenum what)
     return what == GL_RENDERER && is_hardware() ? (const GLubyte *)"a graphics processor" : next(what);
 }
 
-/* GLEW asks for functions of OpenGL, and LORaster for those of EGL; by the one left out a device says that it is
- * none. */
+/* GLEW asks for functions of OpenGL, and LORaster for functions of EGL. A device would say by
+ * eglQueryDeviceStringEXT that it is a software renderer, so this function is hidden. */
 function EGLAPIENTRY eglGetProcAddress(const char *name)
 {
     function(EGLAPIENTRY * next)(const char *);
@@ -242,7 +242,7 @@ function EGLAPIENTRY eglGetProcAddress(const char *name)
     return loaded(name, next(name));
 }
 
-/* LORaster asks for errors as soon as GLEW has done. */
+/* LORaster calls glGetError as soon as GLEW has finished. */
 GLenum GLAPIENTRY glGetError(void)
 {
     is_loading = false;

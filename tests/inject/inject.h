@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which of a program's calls is to fail. Its surroundings say so:
- *   INJECT_KIND   "gl", "cuda", "allocs" or "threads": whose calls are counted; others go through
- *   INJECT_NAME   a function: only its calls are counted; all functions' without it
- *   INJECT_AT     the number of the call that fails, from 1 on; none without it
- *   INJECT_EVER   set: so do all that follow
- *   INJECT_CALLS  a file that gets the calls, in their order, when the program ends: a line each, name
- *                 and a digest of the functions that it came through, alike in every run
- *   INJECT_DEPTH  how many of these functions count, from the innermost on; all without it */
+ * Selects which of a program's calls is to fail, by environment variables:
+ *   INJECT_KIND   "gl", "cuda", "allocs" or "threads": the kind of calls that are counted; others are not affected
+ *   INJECT_NAME   name of the function whose calls are counted; if unset, calls of all functions
+ *   INJECT_AT     number of the call that fails, from 1 on; if unset, none fails
+ *   INJECT_EVER   if set, all later calls fail, too
+ *   INJECT_CALLS  file to which the calls are written in their order when the program ends: a line for each with the
+ *                 name and a digest of the functions on the stack, which is the same in every run
+ *   INJECT_DEPTH  number of these functions in the digest, from the innermost on; if unset, all */
 #ifndef LR_TESTS_INJECT_H
 #define LR_TESTS_INJECT_H
 
@@ -60,7 +60,7 @@ static void inject_look_around(const char *kind)
     if (inject.is_written) atexit(inject_write_names);
 }
 
-/* FNV-1a over the places in their libraries that the caller's functions return to. */
+/* FNV-1a hash of the return addresses on the caller's stack, each relative to its library. */
 static uint64_t inject_way(void)
 {
     static _Thread_local bool is_inside; /* the first backtrace allocates */
@@ -69,7 +69,7 @@ static uint64_t inject_way(void)
     if (is_inside) return 0;
     is_inside = true;
     const int count = backtrace(frames, INJECT_MOST_FRAMES);
-    /* This function, those that count, and what fails. */
+    /* The first three frames are this function, the counting function, and the failing one. */
     for (int k = 3; k < count && k < 3 + inject.depth; k++) {
         Dl_info where;
         const bool is_named = dladdr(frames[k], &where) != 0;
@@ -79,7 +79,7 @@ static uint64_t inject_way(void)
     return digest;
 }
 
-/* Counts a call and says whether it fails. */
+/* Counts a call and returns true if it must fail. */
 static bool inject_fails(const char *kind, const char *name)
 {
     if (!inject.is_known) inject_look_around(kind);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A program outside of the source tree: two modules without gaps face to face, and what the point
- * midway gives to all their LORs, which is the solid angle of one module over 2 pi. Reading and
- * writing a file of each kind draws in the libraries that a static liblr stands on. */
+ * A program outside of the source tree. It has two modules without gaps face to face, and computes the sum of the
+ * elements of the point midway on all their LORs, which is the solid angle of one module over 2 pi. It also reads and
+ * writes a file of each kind, which links the libraries that a static liblr needs. */
 #include <lr/lr.h>
 
 #include <stdio.h>
@@ -24,11 +24,10 @@ static const lr_module modules[2] = {{.centre_mm = {0, 465, 0},
                                       .face_mm = {4.3, 4.3},
                                       .depth_mm = 30}};
 
-/* 4 atan(a b / (2 d sqrt(4 d^2 + a^2 + b^2))) / 2 pi, a = b = 9 x 4.3, d = 465. */
+/* 4 atan(a b / (2 d sqrt(4 d^2 + a^2 + b^2))) / 2 pi, with a = b = 9 x 4.3 and d = 465. */
 static const double expected = 1.100487169734e-3;
 
-/* The sum again after a way through NIfTI and gzip; -1 when it was lost. Also HDF5, PNG, YAML and
- * EGL. */
+/* Writes the sum to NIfTI with gzip and reads it again; -1 if that failed. Also uses HDF5, PNG, YAML and EGL. */
 static float through_files(lr_image *image, const lr_lors *lors)
 {
     lr_lor_data *data = lr_lor_data_create(lors, NULL);
@@ -49,7 +48,7 @@ static float through_files(lr_image *image, const lr_lors *lors)
     return sum;
 }
 
-/* The plugin of OpenGL is found, whether or not a driver is. */
+/* The plugin of OpenGL is found, with or without a driver. */
 static bool has_plugin(void)
 {
     lr_device device = {0};
@@ -57,7 +56,7 @@ static bool has_plugin(void)
     return count == 0 || strstr(device.reason, "lr_gl.so") == NULL;
 }
 
-/* What reaches every backend's libraries, CUDA's too, must link. */
+/* Code that uses every backend's libraries, including CUDA's, must link. */
 static bool refuses_what_is_missing(void)
 {
     return lr_direct_create(&(lr_direct_params){0}) == NULL;

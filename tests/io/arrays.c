@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * .npy and .png files, and the outputs beneath every writer: whole or not at all. */
+ * .npy and .png files, and the outputs that all writers use: an output is whole or absent. */
 #include "io/files.h"
 
 #include "io/files/output.h"
@@ -62,7 +62,7 @@ static lr_status write_small(const char *path, const lr_log *log)
     return lr_png_write(path, rgb, (const int[2]){2, 2}, log);
 }
 
-/* Each limit, from nothing to one byte less than the file: a failure with a sentence, no file. */
+/* For every size limit, from 0 to one byte less than the file: an error with a sentence, and no file. */
 static void test_disk_full(void **state)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -93,7 +93,8 @@ static void test_places(void **state)
     assert_int_equal(lr_npy_write(NULL, &array, log), LR_USAGE);
 }
 
-/* Until it is finished an output is not there; given up, it never was. Two at once do not meet. */
+/* An output appears only when it is finished; if it is given up, it never appears. Two outputs at once do not
+   disturb each other. */
 static void test_whole_or_not(void **state)
 {
     struct lr_output first, second;

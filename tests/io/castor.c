@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's data: the order of crystals, list mode and histograms written and read back, events
- * made by hand with every flag, and damaged files. */
+ * CASToR's data: the order of crystals, list mode and histograms written and read back, hand-made events with every
+ * flag, and damaged files. */
 #include "io/lists.h"
 #include "io/scanners.h"
 #include "io/scanners/castor_order.h"
@@ -13,10 +13,10 @@
 
 enum { AROUND = 21, RINGS = 4, CRYSTALS = AROUND * RINGS };
 
-static int order[CRYSTALS]; /* of the scanner's crystals in CASToR's files */
+static int order[CRYSTALS]; /* index of each crystal of the scanner in CASToR's files */
 
-/* Two rings, the first module not at +x, unlike counts along u and v: no order is like its mirror
- * image. */
+/* Two rings whose first module is not at +x, with different numbers of crystals along u and v: no order equals its
+ * mirror image. */
 static int set_up(void **state)
 {
     files_begin_with(state, scanner_of("name: 'heptagon: small'\nring: {radius_mm: 50, modules: 7, first_angle_deg: "
@@ -28,7 +28,7 @@ static int set_up(void **state)
 
 /* --- the order --- */
 
-/* Rings ascend along z; around a ring azimuths ascend from the first module's. */
+/* Rings ascend along z; within a ring, azimuths ascend from the azimuth of the first module. */
 static void crystals_go_by_ring_and_azimuth(void **state)
 {
     int place[CRYSTALS];
@@ -38,7 +38,7 @@ static void crystals_go_by_ring_and_azimuth(void **state)
     for (int n = 0; n < CRYSTALS; n++) {
         double centre[3];
         lr_scanner_crystal_centre(files.lors->scanner, order[n], centre);
-        /* from half a module before the first one's middle */
+        /* counted from half a module before the middle of the first module */
         const double angle = fmod(atan2(centre[1], centre[0]) - (33 - 180.0 / 7) * pi / 180 + 4 * pi, 2 * pi);
         assert_true(angle > (n % AROUND == 0 ? 0 : last_angle));
         assert_true(n % AROUND == 0 ? centre[2] > last_z + 1 : fabs(centre[2] - last_z) < 1e-9);
@@ -48,7 +48,7 @@ static void crystals_go_by_ring_and_azimuth(void **state)
     }
 }
 
-/* The scanner's table, whose header is written, too. */
+/* Writes the scanner's table and its header, and returns the rows. */
 static float (*write_table(void))[6]
 {
     size_t count;
@@ -58,7 +58,7 @@ static float (*write_table(void))[6]
     return rows;
 }
 
-/* The table of the scanner lists its crystals in this order, x reversed. */
+/* The table of the scanner lists its crystals in this order, with x reversed. */
 static void tables_have_the_same_order(void **state)
 {
     float(*rows)[6] = write_table();
@@ -97,7 +97,7 @@ static lr_event_list *read_list(const lr_scanner *scanner)
     return list_of((lr_events_source){.path = HEADER, .scanner = scanner});
 }
 
-/* Places go through ps and back, each time in single precision: 2 * 2^-24 of 40 mm. */
+/* tof_mm is converted to ps and back, each time in single precision: the error is up to 2 * 2^-24 of 40 mm. */
 static void list_mode_comes_back(void **state)
 {
     lr_event events[COUNT];
@@ -120,7 +120,8 @@ static void list_mode_comes_back(void **state)
     }
 }
 
-/* Crystals in the order of a table, which is none of ours: its rows reversed, and one elsewhere. */
+/* Crystals follow the order of a table that no scanner of ours has: its rows are reversed, and one crystal lies
+   elsewhere. */
 static void tables_name_crystals(void **state)
 {
     static float turned[CRYSTALS][6];
@@ -140,7 +141,7 @@ static void tables_name_crystals(void **state)
     refuse_events((lr_events_source){.path = HEADER, .scanner = files.lors->scanner}, NULL, "truncated");
 }
 
-/* Delayeds are left out and told of. */
+/* Delayed events are left out, with a warning. */
 static void delayeds_are_told(void **state)
 {
     lr_event events[COUNT];
@@ -167,8 +168,8 @@ static unsigned char *put_float(unsigned char *at, float value)
     return at + 4;
 }
 
-/* Time 7 ms, [attenuation], [kind], [scatter], [randoms], [normalization], [time of flight of 1 ns],
- * crystals 3 and 40; every subset of the flags. */
+/* Time 7 ms, [attenuation], [kind], [scatter], [randoms], [normalization], [time of flight of 1 ns], crystals 3 and
+ * 40; every subset of the optional fields. */
 static void every_flag_moves_the_rest(void **state)
 {
     for (unsigned flags = 0; flags < 64; flags++) {
@@ -195,7 +196,7 @@ static void every_flag_moves_the_rest(void **state)
         assert_int_equal(list->count, 1);
         const lr_event *event = &list->events[0];
         assert_pairs(0, {event->time_ms, 7}, {event->crystals[0], order[3]}, {event->crystals[1], order[40]});
-        /* 1 ns later at the first crystal: 149.9 mm nearer to the second. */
+        /* The photon reached the first crystal 1 ns later: the place is 149.9 mm nearer to the second crystal. */
         assert_true(fabs(event->tof_mm - (flags & 32 ? 149.896229 : 0)) < 1e-4);
         assert_true(fabs(lr_events_info_tof_bin_mm(&list->info) - (flags & 32 ? 160 * 0.149896229 : 0)) < 1e-9);
         assert_int_equal(files.log.num_warnings, (flags & 29) != 0);
@@ -203,7 +204,8 @@ static void every_flag_moves_the_rest(void **state)
     }
 }
 
-/* Two events of three bins of 200 ps with scatter: 4 and 0 and 2.5 counts, then none. */
+/* Two events with three time-of-flight bins of 200 ps and scatter: the first has counts 4, 0 and 2.5, the second
+   none. */
 static void histograms_have_bins(void **state)
 {
     static const float counts[3] = {4, 0, 2.5f};
@@ -227,7 +229,7 @@ static void histograms_have_bins(void **state)
     assert_close(lr_events_info_tof_bin_mm(&list->info), 200 * 0.149896229, 1e-6);
 }
 
-/* Sparse and dense data, whole and broken numbers: the same sums come back. */
+/* Sparse and dense data, with integers and with fractions: the sums read are those written. */
 static void histograms_come_back(void **state)
 {
     lr_lor_data *dense = keep(lr_lor_data_create(files.lors, NULL));
@@ -249,7 +251,7 @@ static void histograms_come_back(void **state)
     assert_memory_equal(again.prompts->values, data.prompts->values, sizeof(float) * (size_t)filled);
 }
 
-/* --- what can be wrong --- */
+/* --- damaged files --- */
 
 static void expect(const char *text, const char *sentence)
 {
@@ -307,7 +309,7 @@ static void events_before_the_end_are_read(void **state)
     }
 }
 
-/* Times and counts that are no numbers. */
+/* Times and counts that are infinite or NaN. */
 static void numbers_must_be_finite(void **state)
 {
     unsigned char bytes[16], *at = put_word(bytes, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystals of CASToR's .geom keep CASToR's numbers: beside a model of that numbering written from its
- * documentation of the format, in whatever way the scanner comes to the events. */
+ * Crystals of CASToR's .geom files keep CASToR's numbers. They are compared with a model of this numbering, written
+ * from CASToR's documentation of the format, for every way in which the events get their scanner. */
 #include "io/scanners.h"
 
 #include "io/scanners/castor_order.h"
@@ -11,7 +11,7 @@
 
 enum { MAX_CRYSTALS = 2000 };
 
-/* From the whole to the part: rsectors, modules, submodules, crystals; transaxial, axial. */
+/* From the largest unit to the smallest: rsectors, modules, submodules, crystals; transaxial and axial numbers. */
 struct form {
     const char *name;
     int count[4][2];
@@ -52,12 +52,12 @@ enum { NUM_FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static const double size_mm[3] = {3, 3.5, 8}, crystal_gap_mm[2] = {0.2, 0.3};
 
-static double places_mm[MAX_CRYSTALS][3]; /* by CASToR's numbers, in our frame */
+static double places_mm[MAX_CRYSTALS][3]; /* index: CASToR's number; our frame */
 static int num_places;
 
 /* --- the model --- */
 
-/* How far the units of a level stand from each other: the parts' length, and the gap between two units. */
+/* Distance between the centres of two neighbouring units of a level: the length of a unit plus the gap. */
 static double step_mm(const struct form *form, int level, int axis)
 {
     double length = size_mm[axis];
@@ -65,7 +65,8 @@ static double step_mm(const struct form *form, int level, int axis)
     return length + (level == 3 ? crystal_gap_mm[axis] : form->gap_mm[level][axis]);
 }
 
-/* A crystal from the middle of everything along an axis, the units that hold it given from the whole to the part. */
+/* Position of a crystal along an axis, from the middle of all units; the indices of its units are given from the
+   largest unit to the smallest. */
 static double along_mm(const struct form *form, const int unit[4], int axis, int first_level)
 {
     double at = 0;
@@ -73,9 +74,9 @@ static double along_mm(const struct form *form, const int unit[4], int axis, int
     return at;
 }
 
-/* Layer by layer; in each, slice by slice along the axis; in each slice the rsectors one after the other, and along
- * each its crystals. Seen with x to the right and y up the first rsector is above the axis, and they go on
- * clockwise. CASToR's x is ours reversed. */
+/* Numbers count layer by layer; within a layer, slice by slice along the axis; within a slice, rsector by rsector;
+ * and within an rsector, crystal by crystal. Seen with x to the right and y up, the first rsector is above the axis,
+ * and the others follow clockwise. CASToR's x axis is ours reversed. */
 static void model(const struct form *form)
 {
     num_places = 0;
@@ -108,7 +109,7 @@ static void model(const struct form *form)
     }
 }
 
-/* Makes a form's model and writes its file; returns the path. */
+/* Makes the model of a form and writes its file; returns the path. */
 static const char *write_form(const struct form *form)
 {
     static const char *const units[4] = {"rsector", "module", "submodule", "crystal"};
@@ -141,14 +142,15 @@ static const char *write_form(const struct form *form)
     return path;
 }
 
-/* --- the ways of a scanner to its events --- */
+/* --- the ways in which events get their scanner --- */
 
 static lr_scanner *read_scanner(const char *path)
 {
     return keep(lr_scanner_read(path, &files.log.log));
 }
 
-/* The crystal is at the place of that number: a table has single precision; what is wrong is off by a crystal. */
+/* The crystal lies where the model puts this number. A table has single precision; a wrong number would be off by a
+   whole crystal. */
 static void assert_place(const double at_mm[3], int number, const char *what)
 {
     const double off_mm = distance_mm(at_mm, places_mm[number]);
@@ -167,7 +169,8 @@ static void assert_numbers(const lr_scanner *scanner, const char *what)
     }
 }
 
-/* Events of each crystal k and the one half of the list farther: written by CASToR's numbers, read back. */
+/* Events between each crystal k and the crystal half of the list farther on: written with CASToR's numbers and read
+   back. */
 static void assert_events(const char *name, const lr_scanner *scanner, const char *companion)
 {
     char text[256];
@@ -194,7 +197,7 @@ static void assert_events(const char *name, const lr_scanner *scanner, const cha
     }
 }
 
-/* From the .geom itself, from YAML and the table made of it, and from LOR data. */
+/* The scanner comes from the .geom itself, from YAML and the table made of it, and from LOR data. */
 static void numbers_are_carried(void **state)
 {
     static const char *const others[] = {"copy.yaml", "copy.hscan"};
@@ -209,7 +212,7 @@ static void numbers_are_carried(void **state)
             lr_scanner *again = read_scanner(path);
             assert_numbers(again, others[k]);
         }
-        size_t bytes; /* a row of a look-up table is the crystal of that number */
+        size_t bytes; /* row k of a look-up table is the crystal with number k */
         float(*rows)[6] = (float(*)[6])(void *)bytes_read("copy.lut", &bytes);
         assert_int_equal(bytes, sizeof(*rows) * (size_t)num_places);
         for (int k = 0; k < num_places; k++)
@@ -217,7 +220,7 @@ static void numbers_are_carried(void **state)
     }
 }
 
-/* A scanner without its numbers: those of the .geom that is named, or lies beside the events. */
+/* A scanner without CASToR's numbers gets those of the .geom file that is named, or that lies beside the events. */
 static void geometry_beside_events_numbers(void **state)
 {
     for (int f = 0; f < NUM_FORMS; f += 3) {
@@ -240,7 +243,8 @@ static void lor_data_keep_numbers(void **state)
     assert_numbers(again, "counts.h5");
 }
 
-/* Our own .geom numbers as CASToR does: another scanner's numbers are told to be lost. */
+/* A .geom file that LORaster writes is numbered as in CASToR. If the scanner's own numbers differ from these, a
+   warning says that they are lost. */
 static void another_geometry_is_told(void **state)
 {
     for (int f = 0; f < 2; f++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's look-up tables as they are found: orientations that contradict the positions, headers
- * without sizes, crystals too long for the room between panels. Positions prevail. */
+ * CASToR's look-up tables as they occur in practice: orientations that contradict the positions, headers without
+ * sizes, crystals too long for the room between panels. Positions take precedence. */
 #include "io/scanners.h"
 
-/* Positions come back to this, mm. */
+/* Positions read back agree to this, mm. */
 static const double most_off_mm = 1e-4;
 
 enum { MAX_ROWS = 40000 };
@@ -16,10 +16,10 @@ struct table {
     char header[128], path[128];
     float rows[MAX_ROWS][6];
     int count;
-    int warned[4]; /* warnings with the words of heard */
+    int warned[4]; /* number of warnings that contain each text of `heard` */
 };
 
-/* What warnings are listened for. */
+/* Texts by which warnings are recognised. */
 static const char *const heard[4] = {"contradict the positions", "has no 'crystals size", "would overlap",
                                      "make no panels together"};
 
@@ -48,10 +48,11 @@ static int end(void **state)
 
 /* --- tables made by hand, in CASToR's frame --- */
 
-/* Panels around the axis, the first above it, crystals ring by ring and around within each. */
+/* Panels around the axis, the first one above it; crystals are listed ring by ring, and around the axis within each
+   ring. */
 struct form {
     int panels, across, rings;
-    double centre_mm, first_deg; /* from the axis to the panels' middle planes */
+    double centre_mm, first_deg; /* distance from the axis to the panels' middle planes */
     double pitch_mm;
     double (*z_mm)(int ring);
 };
@@ -76,7 +77,7 @@ static void fill(struct table *table, const struct form *form)
     }
 }
 
-/* Biograph mMR as CASToR's table has it: 56 panels of 8 x 64, 4.17252 and 4.0625 mm apart. */
+/* Biograph mMR as in CASToR's table: 56 panels of 8 x 64, 4.17252 and 4.0625 mm apart. */
 static double mmr_z(int ring)
 {
     return 4.0625 * (ring - 31.5);
@@ -84,8 +85,8 @@ static double mmr_z(int ring)
 
 static const struct form mmr = {56, 8, 64, 338, 180 / 56.0, 4.17252, mmr_z};
 
-/* The Inveon's: 20 crystals 1.63 mm apart around 85.54 mm, and blocks of 20 rings 1.592 mm apart
- * that stand 1.5 mm from each other. */
+/* The Inveon in CASToR's table: 20 crystals 1.63 mm apart at 85.54 mm from the axis, and blocks of 20 rings 1.592 mm
+ * apart, with 1.5 mm between the last ring of a block and the first of the next. */
 static double inveon_z(int ring)
 {
     return 1.592 * ring - 0.092 * (ring / 20) - 62.746;
@@ -115,7 +116,7 @@ static lr_scanner *read_table(struct table *table)
     return keep(lr_scanner_read(table->header, &log));
 }
 
-/* Every row has a crystal there, of as many. */
+/* The scanner has as many crystals as the table has rows, and a crystal at the position of each row. */
 static void assert_positions(const struct table *table, const lr_scanner *scanner)
 {
     assert_int_equal(scanner->num_crystals, table->count);
@@ -142,7 +143,7 @@ static void assert_positions(const struct table *table, const lr_scanner *scanne
 
 /* --- orientations --- */
 
-/* As they should be, mirrored (the mMR's table), along the ring and mirrored (GE_GATE's). */
+/* Orientations are correct, mirrored (the mMR's table), along the ring, and along the ring and mirrored (GE_GATE's). */
 static void orientations_follow_positions(void **state)
 {
     struct table *table = *state;
@@ -164,7 +165,7 @@ static void orientations_follow_positions(void **state)
     }
 }
 
-/* Each crystal of a flat panel looks at the axis: the panels are flat all the same. */
+/* Each crystal of a flat panel has an orientation towards the axis; the panels are read as flat all the same. */
 static void panels_stay_flat(void **state)
 {
     struct table *table = *state;
@@ -179,7 +180,7 @@ static void panels_stay_flat(void **state)
         write_table(table, n == 0 ? mmr_sizes : "crystals size depth: 5\n");
         lr_scanner *scanner = read_table(table);
         if (n == 0) assert_int_equal(scanner->num_modules, 56);
-        if (n == 1) assert_int_equal(table->warned[3], 1); /* panels of 20: up to 11 degrees off, which is told */
+        if (n == 1) assert_int_equal(table->warned[3], 1); /* panels of 20: up to 11 degrees off, a warning */
         if (n == 1) assert_int_equal(scanner->modules[0].crystals[0], 20);
         assert_positions(table, scanner);
     }
@@ -196,7 +197,7 @@ static void sizes_are_inferred(void **state)
     } cases[] = {
         {"crystals size depth: 20\ncrystals size axial: 4\n", 1, {4.17252, 4}},
         {"crystals size depth: 20\n", 2, {0, 4.0625}},
-        /* what CASToR takes for none */
+        /* the default of CASToR */
         {"crystals size depth: 20\ncrystals size trans: 0\ncrystals size axial: 0\n", 2, {0, 0}},
     };
     struct table *table = *state;
@@ -212,8 +213,8 @@ static void sizes_are_inferred(void **state)
     }
 }
 
-/* Blocks closer than crystals, and 10 mm of depth where flat panels leave room for 7.2 mm: places
- * and the plane of hits stay, crystals are no wider than the closest leave room. */
+/* Blocks are closer together than crystals, and crystals are 10 mm deep where flat panels leave room for 7.2 mm.
+ * Positions and the plane of hits stay; crystals become as narrow as the smallest distance requires. */
 static void inveon_is_made_to_fit(void **state)
 {
     struct table *table = *state;
@@ -221,7 +222,7 @@ static void inveon_is_made_to_fit(void **state)
     write_table(table, "crystals size depth: 10.\nmean depth of interaction: 4.584\n");
     lr_scanner *scanner = read_table(table);
     assert_pairs(0, {table->warned[1], 2}, {table->warned[2], 1}, {scanner->num_positions, 16});
-    assert_int_equal(scanner->num_modules, 16 * 7); /* 19, 2, 18, 2, 18, 2 and 19 rings */
+    assert_int_equal(scanner->num_modules, 16 * 7); /* modules of 19, 2, 18, 2, 18, 2 and 19 rings */
     assert_positions(table, scanner);
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
@@ -229,13 +230,15 @@ static void inveon_is_made_to_fit(void **state)
         assert_pairs(1e-4, {module->face_mm[0], 1.63}, {module->face_mm[1], 1.5});
         assert_true(module->depth_mm > 7.1 && module->depth_mm < 7.25);
         assert_close(front_mm + scanner->detection_depth_mm, 85.54 - 5 + 4.584, 1e-4);
-        /* Neighbours touch at their fronts, to the step of depths: half of the width there. */
+        /* Neighbouring panels touch at their fronts, within the step in which depths are reduced: half of the
+           panel's width there. */
         const double room_mm = front_mm * tan(pi / 16) - 0.5 * 20 * 1.63;
         assert_true(room_mm > -1e-3 && room_mm < 0.01);
     }
 }
 
-/* More than half of the depth, or the plane of hits outside: what overlaps is refused. */
+/* A table is refused if more than half of the depth would have to be cut, or if the plane of hits would lie outside
+   the crystal. */
 static void what_does_not_fit_is_refused(void **state)
 {
     struct table *table = *state;
@@ -252,7 +255,7 @@ static void what_does_not_fit_is_refused(void **state)
     }
 }
 
-/* --- tables as CASToR has them, where there is a copy --- */
+/* --- CASToR's own tables, if there is a copy --- */
 
 static int check_real(struct table *table, const char *name)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checkpoints: what is written comes back; another key is refused in words of what differs; files cut short
- * or with bytes changed are refused; a full disk leaves the one that was there. */
+ * Checkpoints: the data written are read back; a checkpoint with another key is refused, and the error says what
+ * differs; truncated files and files with changed bytes are refused; a full disk leaves the earlier checkpoint as it
+ * was. */
 #include "io/checkpoints/key.h"
 #include "io/files.h"
 
@@ -10,7 +11,7 @@ enum { NUM_IMAGES = 3, NUM_VALUES = 24 };
 
 static const char key[] = "backend native; subsets 2; measurement, contents 0123";
 
-/* One in a file. */
+/* The images of a checkpoint. */
 static float given[NUM_IMAGES * NUM_VALUES];
 static lr_checkpoint checkpoint;
 
@@ -34,7 +35,7 @@ static int set_up(void **state)
     return lr_checkpoint_write(PATH, &checkpoint, NULL) != LR_OK;
 }
 
-/* Compares what is read with what was written, and finishes it. */
+/* Compares the data read with the data written, and destroys the data read. */
 static void check(lr_checkpoint *back)
 {
     const lr_checkpoint *was = &checkpoint;
@@ -95,7 +96,8 @@ static void damage_is_refused(void **state)
     assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_BAD_INPUT);
 }
 
-/* Reads the file with a bit flipped: whether it is refused; else what is read is what was written. */
+/* Reads the file with one bit flipped. Returns true if it is refused; otherwise the data read must equal the data
+   written. */
 static bool refuses_flip(unsigned char *bytes, size_t count, size_t bit)
 {
     lr_checkpoint back;
@@ -109,7 +111,7 @@ static bool refuses_flip(unsigned char *bytes, size_t count, size_t bit)
 
 static void no_flipped_bit_passes(void **state)
 {
-    enum { STEP = 419, IN_VALUES = 67 }; /* in bits, another one of each byte */
+    enum { STEP = 419, IN_VALUES = 67 }; /* in bits; another bit of each byte is flipped */
     size_t count, first = 0;
     int refused = 0;
     unsigned char *bytes = bytes_read(PATH, &count);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers per crystal: arrays as our own writer and as NumPy lay them out, text, and what can be
- * wrong with either. */
+ * Numbers per crystal: arrays as our own writer and NumPy write them, text files, and errors in either. */
 #include "io/scanners.h"
 
 #define FILE_NAME "crystal_values_test"
@@ -45,7 +44,7 @@ static void our_own_arrays_are_read(void **state)
     }
 }
 
-/* A header of that version and text, then the numbers as doubles; the last `cut` bytes missing. */
+/* Writes a header of this version and text, then the numbers as doubles; the last `cut` bytes are missing. */
 static void write_doubles(int version, const char *text, long cut)
 {
     FILE *file = fopen(FILE_NAME, "wb");
@@ -103,7 +102,7 @@ static void wrong_arrays_are_refused(void **state)
     }
 }
 
-/* Every number with another separator, comments between them. */
+/* A separator of another kind after every number, and comments between numbers. */
 static void text_is_read(void **state)
 {
     static const char *const separators[] = {" ", "\n", "\r\n", ", ", "\t", " # 3 4\n", "\n#\n\n"};

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Every reader of files, and all that may stand where a file should: nothing, a folder, links,
- * an empty file, the first k/64 of a good one, random bytes, changed bytes, huge numbers. It gives
- * what it promises or a sentence that names the file; and never takes more memory at once than 64
- * times what there is to read and 2 MiB. HDF5's library has a process and a limit of its own. */
+ * Every reader of files, on everything that can be found in place of a good file: nothing, a folder, links, an empty
+ * file, the first k/64 of a good file, random bytes, changed bytes, huge numbers. The reader returns a valid result
+ * or a sentence that names the file, and no allocation exceeds 64 times the bytes to read plus 2 MiB. HDF5's library
+ * runs in a process with a limit of its own. */
 #define _XOPEN_SOURCE 700 /* symlink, setenv */
 #include "io/formats.h"
 
 #include <ctype.h>
 #include <errno.h>
 
-/* --- the largest allocation of LORaster's own code; the linker puts these in the place of malloc --- */
+/* --- the largest allocation of LORaster's own code; the linker puts these functions in place of malloc --- */
 
 static size_t largest_bytes;
-static long fails_after = -1; /* so many allocations more succeed, and none after them; -1 = all */
+static long fails_after = -1; /* number of allocations that still succeed before all fail; -1 = no failures */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -23,7 +23,7 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *block, size_t bytes);
 
-/* Whether there is memory for it. */
+/* Notes the size of an allocation; returns false if it is to fail. */
 static bool note_bytes(size_t bytes)
 {
     largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
@@ -47,7 +47,7 @@ void *__wrap_realloc(void *block, size_t bytes)
     return note_bytes(bytes) ? __real_realloc(block, bytes) : NULL;
 }
 
-/* A format whose files are in the folder, and the good bytes of the one that is damaged. */
+/* A format whose files are in the folder, and the undamaged bytes of the file that the test damages. */
 struct patient {
     struct setup *s;
     const struct format *format;
@@ -56,7 +56,7 @@ struct patient {
     size_t count;
 };
 
-/* LR_OK or LR_BAD_INPUT with a sentence that names the folder's file. */
+/* Returns LR_OK, or LR_BAD_INPUT after checking that the sentence names a file of the folder. */
 static lr_status read_patient(const struct patient *patient, const char *what)
 {
     struct test_log log = TEST_LOG(log);
@@ -96,8 +96,8 @@ static void end(struct patient *patient)
     folder_visit(&patient->s->folder, true);
 }
 
-/* HDF5 starts a process for each file, which costs much under a sanitizer: fewer of these, and fewer still
- * without LORASTER_FULL, as tools/fuzz.sh damages them too. */
+/* Each read of HDF5 starts a process, which is slow under a sanitizer. So the tests use fewer damaged HDF5 files,
+ * and still fewer without LORASTER_FULL; tools/fuzz.sh damages HDF5 files, too. */
 static size_t step_of(const struct patient *patient)
 {
     const size_t step = test_is_full() ? 5 : 15;
@@ -111,7 +111,7 @@ static bool is_text(const struct patient *patient)
     return is;
 }
 
-/* --- what stands where a file should --- */
+/* --- other things in place of a file --- */
 
 static void test_other_things(void **state)
 {
@@ -146,7 +146,7 @@ static void test_other_things(void **state)
     }
 }
 
-/* Text may lose its end and still be whole; what is binary may not. */
+/* A text may lose its end and still be valid; a binary file may not. */
 static void test_truncations(void **state)
 {
     for (int n = 0; n < NUM_FORMATS; n++) {
@@ -159,7 +159,7 @@ static void test_truncations(void **state)
             snprintf(what, sizeof(what), "%zu/64", k);
             num_read += read_patient(&patient, what) == LR_OK;
         }
-        /* records of list mode, which nobody has counted, may end anywhere between two */
+        /* list-mode records, whose number is stored nowhere, may end after any record */
         const bool is_words =
             strcmp(patient.spoilt, patient.path) == 0 && (strstr(patient.path, ".l") || strstr(patient.path, ".safir"));
         if (num_read > 0 && !is_text(&patient) && !is_words)
@@ -185,7 +185,7 @@ static void test_random_bytes(void **state)
     }
 }
 
-/* Every second byte of a text is one that means something there. */
+/* In texts, every second changed byte becomes a character that has a meaning in some format. */
 static void test_changed_bytes(void **state)
 {
     static const char marks[] = "{}[]:,-#&*!|>'\"%@\n 0123456789.e~";
@@ -212,7 +212,7 @@ static void test_changed_bytes(void **state)
     }
 }
 
-/* Each number of a text becomes a huge one, and each place of a binary head in turn. */
+/* Each number of a text, and each position in the head of a binary file, is replaced in turn by a huge number. */
 static void test_huge_numbers(void **state)
 {
     static const char digits[] = "99999999999";
@@ -244,7 +244,7 @@ static void test_huge_numbers(void **state)
     }
 }
 
-/* Without memory for LORaster's own k-th block, and all after it, a file is as good as it was. */
+/* LORaster's k-th allocation and all later ones fail: a good file must not be reported as damaged. */
 static void test_no_memory(void **state)
 {
     for (int n = 0; n < NUM_FORMATS; n++) {

@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-enum { BLOCK = 1 << 17 }; /* as the writer has them, by the way: it is not in its interface */
+enum { BLOCK = 1 << 17 }; /* the writer's block size, which its interface does not state */
 
 static const char path[] = "./deflated";
 
@@ -19,7 +19,7 @@ static void write_stream(const struct lr_piece *pieces, int num_pieces)
     assert_int_equal(lr_output_finish(&output), LR_OK);
 }
 
-/* Whether the file is one stream of these bytes, with nothing behind it. */
+/* Checks that the file is a single gzip stream of these bytes, with nothing after it. */
 static void expect_stream(const unsigned char *bytes, size_t count)
 {
     unsigned char *found = malloc(count + 1);
@@ -32,7 +32,7 @@ static void expect_stream(const unsigned char *bytes, size_t count)
     free(found);
 }
 
-/* noise: of 8 bits, how many are random. */
+/* noise: how many bits of each byte are random, 0 to 8. */
 static unsigned char *make_bytes(size_t count, int noise)
 {
     unsigned char *bytes = malloc(count + 1);
@@ -71,7 +71,7 @@ static void pieces_follow_each_other(void **state)
     free(bytes);
 }
 
-/* Blocks look back into those before them, or what comes again in each block would be there again. */
+/* Blocks refer to data in earlier blocks; otherwise data that repeat in each block would be stored again each time. */
 static void blocks_know_those_before(void **state)
 {
     enum { PERIOD = 20000, COUNT = 40 * BLOCK };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The geometry doctor: every error that it knows, planted; and no false alarms. */
+ * The geometry doctor: every error that it knows is put into a scanner and must be found; correct scanners raise no
+ * alarm. */
 #include "io/scanners.h"
 
-/* A scanner as text, in parts; NULL = that of a sound one. */
+/* A scanner description in parts; a part that is NULL is taken from a correct scanner. */
 struct text {
     const char *ring, *module, *rules, *rest;
 };
@@ -53,7 +54,7 @@ static void print(const lr_diagnosis *diagnosis)
     }
 }
 
-/* The first finding of a kind, with its severity and words; destroys the diagnosis. */
+/* Copies the first finding of a kind, with its severity and sentence; destroys the diagnosis. */
 static void expect(lr_diagnosis *diagnosis, lr_severity severity, lr_finding_kind kind, const char *words)
 {
     const lr_finding *finding = find(diagnosis, kind);
@@ -62,7 +63,7 @@ static void expect(lr_diagnosis *diagnosis, lr_severity severity, lr_finding_kin
         fail_msg("no %s with '%s'", lr_finding_kind_name(kind), words);
     }
     assert_true(diagnosis->num_suspects > 0 || severity == LR_NOTE);
-    for (int k = 0; k < diagnosis->num_findings; k++) /* suspects come first */
+    for (int k = 0; k < diagnosis->num_findings; k++) /* suspicions come first */
         assert_int_equal(diagnosis->findings[k].severity == LR_SUSPECT, k < diagnosis->num_suspects);
     lr_diagnosis_destroy(diagnosis);
 }
@@ -89,7 +90,7 @@ static void presets_raise_no_alarm(void **state)
     }
 }
 
-/* From the origin the one in the middle, +-10 mm at 40 mm, covers +-17.5 mm of +-20 at 70 mm. */
+/* Seen from the origin, the middle module (+-10 mm at 40 mm) covers +-17.5 mm of the +-20 mm of the module at 70 mm. */
 static void panels_hide_panels(void **state)
 {
 #define PANEL(x, crystals, pitch)                                                                                      \
@@ -104,12 +105,12 @@ static void panels_hide_panels(void **state)
     assert_pairs(0, {finding->modules[0], 1}, {finding->modules[1], 0});
     const char *number = strstr(finding->sentence, "hides ");
     assert_non_null(number);
-    /* Points of the face stand for 1/16 of it along each axis. */
+    /* The face is sampled at 16 points along each axis. */
     assert_true(fabs(strtod(number + 6, NULL) - 100 * 0.875 * 0.875) <= 6);
     expect(diagnosis, LR_NOTE, LR_FINDING_HIDING, "module 1 stands before module 0");
 }
 
-/* Eight inner modules hide twelve outer ones, and none of themselves. */
+/* Eight inner modules hide twelve outer modules, and no inner one. */
 static void rings_hide_rings(void **state)
 {
     char yaml[8192];
@@ -158,7 +159,7 @@ static void planted_errors_are_found(void **state)
         lr_severity severity;
         lr_finding_kind kind;
     } cases[] = {
-        /* STIR's table has a radius of 174 mm with 468 crystals of 1.17 mm. */
+        /* In STIR's table this scanner has a radius of 174 mm, with 468 crystals of 1.17 mm. */
         {{"radius_mm: 174, modules: 12",
           "crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13", "", ""},
          "the radius looks like the diameter; a ring of radius 87.15 mm",
@@ -183,7 +184,8 @@ static void planted_errors_are_found(void **state)
         {{.rest = "crystal_mu_per_mm: 0.87\n"}, "looks like 1/cm", SUSPECT(UNITS)},
         {{.rest = "crystal_mu_per_mm: 0.0087\n"}, "hardly more than water", SUSPECT(UNITS)},
         {{.module = BLOCK("4.09, 4.0625", "4, 4", "200"), .rest = ""}, "longer than any scanner's", SUSPECT(UNITS)},
-        /* All of it in cm, or in inches: every ratio of lengths is right, only the photons tell. */
+        /* All lengths are in cm, or in inches: their ratios are right, and only the depth in which photons stop
+           reveals the unit. */
         {{"radius_mm: 32.8, modules: 56", BLOCK("0.409, 0.40625", "0.4, 0.4", "2.0"), "min_module_difference: 9",
           "crystal_mu_per_mm: 0.087\n"},
          "stop 16 % of the photons",
@@ -208,7 +210,7 @@ static void planted_errors_are_found(void **state)
         {{.rules = "max_ring_difference: 0"}, "without oblique LORs", NOTE(COINCIDENCE)},
         {{.rules = "min_module_difference: 29"}, "must lie between 0 and 28", SUSPECT(REFUSED)},
         {{.rules = "field_of_view_mm: 0.5"}, "0 % of the bore", SUSPECT(COINCIDENCE)},
-        /* what is impossible */
+        /* impossible values */
         {{.module = BLOCK("4.09, 4.0625", "4.2, 4", "20")}, "0.11 mm more than the pitch", SUSPECT(REFUSED)},
         {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)},
     };
@@ -216,8 +218,8 @@ static void planted_errors_are_found(void **state)
         expect(diagnose(cases[k].text, NULL), cases[k].severity, cases[k].kind, cases[k].words);
 }
 
-/* Whatever its filling: every ring that passes is suspected with twice and half of its radius, and
- * with the radius in cm. */
+/* Rings filled by modules to any degree: a ring that raises no alarm is suspected when its radius is doubled,
+ * halved, or given in cm. */
 static void radii_at_any_filling(void **state)
 {
     static const struct {
@@ -248,7 +250,7 @@ static void overlaps(void **state)
         diagnose((struct text){.ring = "radius_mm: 328, modules: 56, rings: 2, ring_pitch_mm: 259", .rest = ""}, NULL);
     int spelled = 0;
     for (int k = 0; k < diagnosis->num_findings; k++) spelled += diagnosis->findings[k].kind == LR_FINDING_OVERLAP;
-    assert_int_equal(spelled, 4); /* three, and how many more */
+    assert_int_equal(spelled, 4); /* three are listed, and the number of the others */
     assert_string_equal(diagnosis->findings[3].sentence, "53 more like these");
     const lr_finding *first = find(diagnosis, LR_FINDING_OVERLAP);
     assert_pairs(0, {first->modules[0], 0}, {first->modules[1], 56});
@@ -279,7 +281,7 @@ static void grids(void **state)
 
 enum fault { NONE, MISSING, DISPLACED, OUTWARD, MIRRORED, PLACES, PINWHEEL };
 
-/* Twelve modules around, one of them wrong. */
+/* A list of twelve modules around the axis, one of which is wrong. */
 static lr_diagnosis *diagnose_list(enum fault fault)
 {
     char yaml[8192] = "num_positions: 12\nmodules:\n";
@@ -325,7 +327,7 @@ static void modules_that_stand_wrong(void **state)
     lr_scanner_draft_destroy(NULL);
 }
 
-/* Two layers of crystals, one behind the other, fill the ring once. */
+/* Two layers of crystals, one behind the other, count as one ring when its filling is computed. */
 static void layers_are_no_second_ring(void **state)
 {
     char yaml[16384] = "modules:\n";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Help for the tests of files: a folder of their own, bytes in and out, sentences, damage, a disk that fills up. */
+ * Help for the tests of files: a folder of their own, reading and writing of bytes, sentences of the log, damage, a
+ * disk that fills up. */
 #ifndef LR_TEST_IO_FILES_H
 #define LR_TEST_IO_FILES_H
 
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A folder made for one test; every file in it goes with it. */
+/* A folder made for one test; it is removed with every file in it. */
 struct test_folder {
     char path[64];
 };
@@ -25,7 +26,7 @@ static inline void folder_init(struct test_folder *folder)
     assert_non_null(mkdtemp(folder->path));
 }
 
-/* "folder/name", which stands until this has been called 16 times more. */
+/* "folder/name"; the text stays valid during the next 16 calls. */
 static inline const char *file_in(const struct test_folder *folder, const char *name)
 {
     static char paths[16][384];
@@ -41,7 +42,7 @@ static inline const char *folder_file(const struct test_folder *folder, char pat
     return path;
 }
 
-/* Number of files, hidden ones too; `removes` takes them away. */
+/* Returns the number of files, including hidden ones; `removes` deletes them. */
 static inline int folder_visit(const struct test_folder *folder, bool removes)
 {
     DIR *open = opendir(folder->path);
@@ -62,8 +63,8 @@ static inline void folder_finish(const struct test_folder *folder)
     assert_int_equal(rmdir(folder->path), 0);
 }
 
-/* Each case, or all of them, begin with an empty folder, which is the working one until the end, a log that has heard
- * nothing, and LORs where they are set; the end destroys what was kept. */
+/* State of each case, or of all cases together. They begin in an empty folder, which is the working directory until
+ * the end, with an empty log and, if they are set, LORs. The end destroys all kept objects. */
 struct test_files {
     struct test_folder folder;
     struct test_log log;
@@ -100,7 +101,7 @@ static inline int count_files(void)
 
 #define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
 
-/* main of a group of cases between whose begin and end all of them run; NULL: neither. */
+/* main() of a group of cases that all run between `begin` and `end`; NULL: there is no such function. */
 #define group_main(group, begin, end, ...)                                                                             \
     int main(void)                                                                                                     \
     {                                                                                                                  \
@@ -108,13 +109,13 @@ static inline int count_files(void)
         return cmocka_run_group_tests_name(group, tests, begin, end);                                                  \
     }
 
-/* Fails unless the last warning has these words. */
+/* Fails unless the last warning contains these words. */
 static inline void assert_warning(const struct test_log *log, const char *words)
 {
     if (strstr(log->warning, words) == NULL) fail_msg("expected '%s', found '%s'", words, log->warning);
 }
 
-/* Fails unless both numbers of each pair agree to a tolerance, as a part of the larger; 0 = they are equal. */
+/* Fails unless the numbers of each pair agree to a tolerance, relative to the larger one; 0 = they must be equal. */
 #define assert_pairs(tolerance, ...)                                                                                   \
     check_pairs(#__VA_ARGS__, tolerance, (const double[][2]){__VA_ARGS__},                                             \
                 sizeof((const double[][2]){__VA_ARGS__}) / sizeof(double[2]))
@@ -128,7 +129,7 @@ static inline void check_pairs(const char *text, double tolerance, const double 
     }
 }
 
-/* All bytes of a file and a zero behind them, which are kept. count NULL: of a text. */
+/* All bytes of a file followed by a zero byte; they are kept until the end. count NULL: the file is a text. */
 static inline unsigned char *bytes_read(const char *path, size_t *count)
 {
     struct stat facts;
@@ -171,7 +172,7 @@ static inline void assert_holds(const char *path, const char *text)
     assert_int_equal(count, strlen(text));
 }
 
-/* Until the clock shows another second: time stamps of files and in files then differ. */
+/* Waits until the clock shows another second, so that time stamps of files and in files differ. */
 static inline void wait_for_another_second(void)
 {
     const time_t start = time(NULL);
@@ -186,8 +187,8 @@ static inline void assert_same_bytes(const char *path_a, const char *path_b)
     assert_memory_equal(a, b, count_a);
 }
 
-/* From here on no file of this process may grow beyond that many bytes: a disk that is full, as
- * far as a writer can tell, and without privileges. Give what it returns to disk_empty. */
+/* From now on no file of this process may grow beyond this number of bytes. For a writer this is like a full disk,
+ * and it needs no privileges. Pass the returned limit to disk_empty. */
 static inline struct rlimit disk_fill(size_t bytes)
 {
     struct rlimit before;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Good files of every format that LORaster reads, and their readers: LR_OK, or what was logged. */
+ * Good files of every format that LORaster reads, and their readers, which return LR_OK or the logged status. */
 #ifndef LR_TEST_IO_FORMATS_H
 #define LR_TEST_IO_FORMATS_H
 
@@ -58,7 +58,7 @@ static inline void write_scanner(const struct setup *s, const char *path)
     assert_int_equal(lr_scanner_write(path, s->ring->scanner, NULL), LR_OK);
 }
 
-/* Forms of YAML that write_scanner has no need of. */
+/* Forms of YAML that write_scanner does not use. */
 static inline void write_yaml(const struct setup *s, const char *path)
 {
     (void)s;
@@ -69,7 +69,7 @@ static inline void write_yaml(const struct setup *s, const char *path)
                      "coincidence: {max_ring_difference: 3}\nsource:\n  - 'it''s made up'\n");
 }
 
-/* One crystal a line; the second rings are counted on. */
+/* One crystal per line; detectors of the second ring of modules are numbered after those of the first. */
 static inline void write_map(const struct setup *s, const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -83,7 +83,7 @@ static inline void write_map(const struct setup *s, const char *path)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Record k is a prompt of the detectors k and k + 9, of the rings 0 and 1. */
+/* Record k is a prompt event of detectors k and k + 9 in rings 0 and 1. */
 static inline void write_safir(const struct setup *s, const char *path)
 {
     unsigned char bytes[32 + 8 * 9] = "SAFIR CListModeData";
@@ -193,7 +193,7 @@ static inline lr_status read_scanner(const struct setup *s, const char *path, st
     return good ? LR_OK : log->status;
 }
 
-/* A list that write_safir, write_siemens or write_events has written, with what lies beside it. */
+/* A list that write_safir, write_siemens or write_events has written, with the files that belong to it. */
 static inline lr_events_source source_of(const struct setup *s, const char *path, const lr_log *log)
 {
     lr_events_source source = {.path = path, .format = LR_EVENTS_PETSIRD, .scanner = s->ring->scanner, .log = log};
@@ -221,8 +221,8 @@ static inline lr_status read_values(const struct setup *s, const char *path, str
 /* --- formats --- */
 
 struct format {
-    const char *name;   /* the file that is named; in the folder */
-    const char *spoilt; /* which of its files is damaged; NULL = that one */
+    const char *name;   /* name in the folder of the file to read */
+    const char *spoilt; /* file of this format to damage; NULL = the one above */
     void (*write)(const struct setup *s, const char *path);
     lr_status (*read)(const struct setup *s, const char *path, struct test_log *log);
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * GE's list mode as HDF5: files written here in that layout, against the places that parallelproj's
- * model of the Discovery MI gives their numbers, and what can be wrong with them. */
+ * GE's list mode as HDF5. Files are written here in that layout, and positions are compared with those that
+ * parallelproj's model of the Discovery MI assigns to the numbers. Errors in files are tested, too. */
 #include "io/lists.h"
 #include "io/scanners.h"
 
@@ -11,7 +11,7 @@
 #define EVENTS "ge_test.BLF"
 #define MANY "ge_test_many.h5"
 
-/* parallelproj's model: 34 sides of 16 places, 36 rings in units of 9. */
+/* parallelproj's model: 34 sides of 16 crystals around the axis, and 36 rings in units of 9. */
 enum { SIDES = 34, PER_SIDE = 16, RINGS = 36, PER_UNIT = 9, COLUMNS = 5 };
 
 static int set_up(void **state)
@@ -19,7 +19,7 @@ static int set_up(void **state)
     return files_begin_with(state, keep(lr_scanner_read("ge-discovery-mi", NULL)));
 }
 
-/* As the acquisition has it: 16-bit numbers, in compressed chunks. */
+/* Writes the events as in the real acquisition: 16-bit numbers in compressed chunks. */
 static void write_events(const char *path, const int16_t *numbers, int64_t count, int columns)
 {
     const hsize_t extent[2] = {(hsize_t)count, (hsize_t)columns};
@@ -29,7 +29,7 @@ static void write_events(const char *path, const int16_t *numbers, int64_t count
     const hid_t space = H5Screate_simple(2, extent, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
     assert_true(H5Pset_chunk(layout, 2, chunk) >= 0 && H5Pset_deflate(layout, 4) >= 0);
     const hid_t set = H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    if (numbers != NULL) /* else no chunk is written */
+    if (numbers != NULL) /* without numbers, no chunk is written */
         assert_true(H5Dwrite(set, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
     assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 && H5Gclose(group) >= 0 &&
                 H5Fclose(file) >= 0);
@@ -46,16 +46,16 @@ static void expect(const char *sentence)
     assert_none(lr_event_list_read(&source), LR_BAD_INPUT, &files.log, sentence);
 }
 
-/* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
+/* A file of some KiB that claims to have 10^12 events, but contains no chunk. */
 static void promised_events_must_be_there(void **state)
 {
     write_events(EVENTS, NULL, 1000000000000, COLUMNS);
     expect("5000000000000 numbers, more than the file can hold");
 }
 
-/* --- places and times --- */
+/* --- positions and times --- */
 
-/* From the model's own formulas: side 0 at the top, or so many degrees from there, sides and places
+/* The model's own formulas: side 0 is at the top or turned from there by an angle; sides and crystals count
  * clockwise. */
 static void model_place(int ring, int place, double turned_deg, double at_mm[3])
 {
@@ -76,7 +76,8 @@ static void check_place(const lr_scanner *scanner, double turned_deg, int crysta
     for (int k = 0; k < 3; k++) assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
 }
 
-/* Every place of a ring, every ring, and every time. turned_deg: clockwise, of the side at the top. */
+/* Events with every crystal of a ring, every ring, and every time. turned_deg: angle of side 0 from the top,
+   clockwise. */
 static void check_all(double turned_deg)
 {
     enum { COUNT = SIDES * PER_SIDE };
@@ -97,14 +98,14 @@ static void check_all(double turned_deg)
         const double edge_mm = list->info.tof_edges_mm[28 - k % 29];
         check_place(files.lors->scanner, turned_deg, event->crystals[0], k % RINGS, k);
         check_place(files.lors->scanner, turned_deg, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
-        /* 13.02 ps a step, and 0.149896 mm from the middle a ps; towards a where it was hit first. */
+        /* A step is 13.02 ps, and 1 ps is 0.149896 mm from the middle, towards the crystal that was hit first. */
         assert_true(fabs(event->tof_mm + 13 * (k % 29 - 14) * 1.95164890158) < 1e-4);
         assert_true(fabs(event->tof_mm - edge_mm - 0.5 * 13 * 1.95164890158) < 1e-4);
         assert_true(event->weight == 1 && !event->is_delayed);
     }
 }
 
-/* More than is read at a time, recognised by what the file holds. */
+/* The list has more events than are read at a time. The format is recognised by the contents of the file. */
 static void long_lists_are_read_in_pieces(void **state)
 {
     const int64_t count = 150000;
@@ -120,7 +121,7 @@ static void long_lists_are_read_in_pieces(void **state)
                  {total(data.prompts), (double)count});
 }
 
-/* --- what can be wrong --- */
+/* --- errors in files --- */
 
 static void unknown_crystals_are_left_out(void **state)
 {
@@ -137,7 +138,7 @@ static void places_and_times_are_the_models(void **state)
     check_all(0);
 }
 
-/* The module with which the description of the scanner begins does not matter, but the place of its modules does. */
+/* Results do not depend on which module the description of the scanner begins with, but on where its modules stand. */
 static void place_0_is_at_the_top(void **state)
 {
     static const char path[] = "ge_turned.yaml", key[] = "first_angle_deg: ";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files read by several threads at once, while others allocate: each file is read by a process
- * of its own, started whatever the program's other threads do at that moment. None may wait for
- * another's end: the test would hang. And readers that are not ours. */
+ * HDF5 files read by several threads at once, while other threads allocate memory. Each file is read by a process of
+ * its own, which is started whatever the other threads are doing. No reader may wait for another one's end: the test
+ * would hang. Programs that are no reader of this LORaster are tested, too. */
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include "io/files/hdf5_input.h"
@@ -20,7 +20,7 @@ enum { NUM_READERS = 4, NUM_ALLOCATING = 2, NUM_READINGS = 40 };
 
 #define PATH "data.h5"
 
-static char *libexec; /* where the reader is */
+static char *libexec; /* path of the reader */
 static atomic_bool is_over;
 static atomic_int wrong;
 
@@ -75,7 +75,7 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&wrong), 0);
 }
 
-/* Writes a program that stands where the reader should. */
+/* Writes a script in place of the reader. */
 static void write_reader(const char *text)
 {
     const char *path = file_in(&files.folder, "loraster-hdf5-reader");
@@ -83,7 +83,7 @@ static void write_reader(const char *text)
     assert_int_equal(chmod(path, 0700), 0);
 }
 
-/* The folder of the test, by its whole path, has the reader from now on. */
+/* From now on the reader is looked for in the test's folder, given by its full path. */
 static void take_own_reader(void)
 {
     char *whole = realpath(files.folder.path, NULL);
@@ -91,7 +91,7 @@ static void take_own_reader(void)
     free(whole);
 }
 
-/* Another LORaster's reader, one that only waits for its end, and none at all. */
+/* In place of the reader: that of another version of LORaster, a program that only waits for its end, and nothing. */
 static void test_reader(void **state)
 {
     static const struct {
@@ -114,8 +114,8 @@ static void test_reader(void **state)
     }
 }
 
-/* Started from a program that has closed the first three files, as demons do: what they would be must
- * not be the reader's. */
+/* The program that starts the reader has closed its first three files, as daemons do: the reader's own files must
+ * not get their numbers. */
 static void test_without_standard_files(void **state)
 {
     int kept[3];
@@ -131,7 +131,7 @@ static void test_without_standard_files(void **state)
     keep(data);
 }
 
-/* A child that the program forks may close what it has of a file; that stays open for the parent. */
+/* A forked child may close its copy of an open file; the file stays open for the parent. */
 static void test_forked(void **state)
 {
     struct lr_hdf5_input in;
@@ -150,7 +150,7 @@ static void test_forked(void **state)
     lr_hdf5_input_close(&in);
 }
 
-/* A view of a histo-image is one entry, and may be larger than what is read at a time: 4 MiB. */
+/* A view of a histo-image is one entry, which may be larger than the 4 MiB that are read at a time. */
 static void test_long_entries(void **state)
 {
     const lr_view views[2] = {{0, 0}, {30, 5}};
@@ -166,12 +166,12 @@ static void test_long_entries(void **state)
     lr_histo_images_destroy(histo);
 }
 
-/* With less and less memory for the reader a good file never becomes a damaged one. */
+/* However little memory the reader has, a good file is never reported as damaged. */
 static void test_little_memory(void **state)
 {
     int failed = 0, read = 0;
 #if defined(__SANITIZE_ADDRESS__)
-    skip(); /* terabytes of addresses are reserved */
+    skip(); /* sanitizers reserve terabytes of addresses */
 #endif
     take_own_reader();
     for (int mebibytes = 8; mebibytes <= 96; mebibytes += 2) {
@@ -211,7 +211,7 @@ static lr_status pass_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* The one process that this one has started. */
+/* The only process that this process has started. */
 static pid_t find_child(void)
 {
     char path[64];
@@ -224,7 +224,7 @@ static pid_t find_child(void)
     return (pid_t)child;
 }
 
-/* Whoever comes back to a matrix whose reader has died is told, each time. */
+/* If the reader of an open matrix has died, every later read reports an error. */
 static void test_rows_after_death(void **state)
 {
     struct test_log log = TEST_LOG(log);

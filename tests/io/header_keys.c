@@ -26,7 +26,7 @@ static struct {
     char error[2048], warnings[ROOM];
 } fixture;
 
-/* Makes of a file what its reader does; NULL: it is refused. */
+/* Reads a file and returns the result as text; NULL: the file is refused. */
 typedef char *make_function(const char *path);
 
 /* --- good files --- */
@@ -165,7 +165,7 @@ static const char nifti[] =
     "vox_offset = 352\nscl_slope = 3\nscl_inter = 1\nxyzt_units = 2\nqoffset_x = -4\nqoffset_y = -5\n"
     "qoffset_z = -6\nqform_code = 1\nsform_code = 1\nsrow_x = 2 0 0 -4\nsrow_y = 0 3 0 -5\nsrow_z = 0 0 4 -6\n"
     "magic = n+1\n";
-/* Datatype 512 has no other length: it is as large as unsigned numbers. */
+/* Datatype 512 needs no other bitpix: unsigned numbers have the size of those in the good file. */
 static const char nifti_trials[] =
     "sizeof_hdr = 540|dim = 3 5 4 2 1 1 1 1|dim = 4 5 4 3 2 1 1 1|dim = 5 5 4 3 1 3 1 1|=dim = 3 5 4 3 7 7 7 7|"
     "=dim = 7 5 4 3 1 1 1 1|datatype = 512|datatype = 32|datatype = 2304|datatype = 8\nbitpix = 32|"
@@ -218,7 +218,7 @@ static const char corrections_trials[] =
     "correction_lists/sens = 0.5 0.5|correction_lists/atten = 0.75 0.5|correction_lists/contam = 3 5|"
     "all_xtals/xtal_ids = 2 1 13 3 3 1 15 2|all_xtals/sens = 0.5 0.5|all_xtals/atten = 0.75 0.5";
 
-/* Two formats whose readers have no table of their own, since nothing in them is refused or warned of. */
+/* Two formats whose readers have no table of their own, because no key in them is refused or warned of. */
 static const struct lr_known_key map_columns[] = {
     {LR_KEY_READ, "ring|det|layer|x|y|z|# depth_mm|# face_mm", NULL, NULL}, {LR_KEY_IDLE, "# comment", NULL, NULL}};
 static const struct lr_known_keys map_keys = {.format = "STIR's crystal maps", .rows = map_columns, .count = 2};
@@ -231,12 +231,12 @@ static const struct lr_known_key corrections_sets[] = {
 static const struct lr_known_keys corrections_keys = {
     .format = "GE's corrections.h5", .rows = corrections_sets, .count = 2};
 
-/* --- files that are no text --- */
+/* --- binary files --- */
 
-/* Writes a file from text with a line "field = value" for each field. */
+/* Writes a binary file from a text with a line "field = value" for each field. */
 typedef void write_function(const char *path, const char *text);
 
-/* Takes the next line; false behind the last. */
+/* Reads the next line; returns false after the last line. */
 static bool next_field(const char **text, char field[128], char value[256])
 {
     field[0] = value[0] = '\0';
@@ -296,7 +296,7 @@ static void write_nifti(const char *path, const char *text)
     bytes_write(path, bytes, sizeof(bytes));
 }
 
-/* A time mark of `time` ms, the event, and a mark at 1 s. */
+/* Writes a time mark at `time` ms, the event, and a mark at 1 s. */
 static void write_safir(const char *path, const char *text)
 {
     static const struct {
@@ -320,7 +320,8 @@ static void write_safir(const char *path, const char *text)
     bytes_write(path, bytes, sizeof(bytes));
 }
 
-/* The field's first word has the highest bits of a word, its value the rest. Two words tell the place of the bed. */
+/* The field's first word has the highest bits of a word, its value the other bits. Two words hold the position of
+   the bed. */
 static void write_words(const char *path, const char *text)
 {
     uint32_t list[16] = {0xc4000000, 0x80000000};
@@ -334,7 +335,7 @@ static void write_words(const char *path, const char *text)
     bytes_write(path, list, count * sizeof(list[0]));
 }
 
-/* The octagon's crystals, without that of ring 1, place 1, which has the fields of the text. */
+/* Writes the octagon's crystals; the crystal of ring 1, place 1 gets the fields of the text instead. */
 static void write_map(const char *path, const char *text)
 {
     static const char *const names[] = {"ring", "det", "layer", "x", "y", "z"};
@@ -356,8 +357,8 @@ static void write_map(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Each field is a dataset: events and pairs are tables, corrections lists, and the header has numbers, with an axis or
- * without. */
+/* Each field is a dataset: tables for events and pairs, lists for corrections, and in the header numbers with or
+ * without an axis. */
 static void write_hdf5(const char *path, const char *text)
 {
     char field[128], value[256];
@@ -380,7 +381,7 @@ static void write_hdf5(const char *path, const char *text)
     assert_true(H5Pclose(links) >= 0 && H5Fclose(file) >= 0);
 }
 
-/* --- what is made of a file --- */
+/* --- results as text --- */
 
 static char *print_scanner(const char *path)
 {
@@ -392,7 +393,7 @@ static char *print_scanner(const char *path)
     return (char *)bytes_read(yaml, NULL);
 }
 
-/* Events of a file that is named, or of the one beside which it lies. */
+/* Events of a file: either the named file, or the events beside which it lies. */
 static char *print_events(const char *path)
 {
     const struct test_folder *folder = &fixture.folder;
@@ -475,7 +476,7 @@ static const struct format {
     const struct lr_known_keys *known;
     const char *name, *separator;
     const char *good;   /* NULL: the fixture's projection data */
-    const char *trials; /* lines of keys that are read, with '|' between; behind '=', of values that change nothing */
+    const char *trials; /* lines of keys that are read, separated by '|'; '=' marks values that change nothing */
     make_function *make;
     write_function *write; /* NULL: the text is the file */
 } formats[] = {
@@ -498,7 +499,7 @@ static const struct format {
     {&lr_siemens_words, "words.l", "=", word_list, word_trials, print_events, write_words},
     {&lr_ge_keys, "x.BLF", "=", ge, ge_trials, print_events, write_hdf5},
     {&corrections_keys, "corrections.h5", "=", corrections, corrections_trials, print_corrections, write_hdf5},
-    {&lr_petsird_keys, NULL, NULL, NULL, NULL, NULL, NULL}, /* test_events.py tries those */
+    {&lr_petsird_keys, NULL, NULL, NULL, NULL, NULL, NULL}, /* test_events.py tests its keys */
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]), NUM_TEXTS = NUM_FORMATS - 1 };
 
@@ -533,7 +534,7 @@ static char *make(const struct format *format, const char *header)
     return made;
 }
 
-/* Element n of a list with '|' between; false behind the last. */
+/* Element n of a list separated by '|'; returns false after the last element. */
 static bool element_of(const char *list, int n, char element[128])
 {
     for (; list != NULL && n > 0; n--) {
@@ -550,7 +551,7 @@ static const char *last_line(const char *text)
     return end != NULL ? end + 1 : text;
 }
 
-/* A line's key without '!' and '%', and its length without blanks behind it. */
+/* The key of a line without '!' and '%'; the length excludes blanks after it. */
 static const char *key_of(const struct format *format, const char *line, size_t *length)
 {
     line += strspn(line, "!%");
@@ -561,7 +562,7 @@ static const char *key_of(const struct format *format, const char *line, size_t 
     return line;
 }
 
-/* The good header with that line in place of the one with its key, or before the last one. */
+/* The good header in which a line replaces the one with the same key, or is inserted before the last line. */
 static void edit(const struct format *format, const char *header, const char *line, char out[ROOM])
 {
     size_t length, other;
@@ -578,7 +579,7 @@ static void edit(const struct format *format, const char *header, const char *li
 
 /* --- tests --- */
 
-/* Makes the good file with that line; what it says must come true. */
+/* Puts the line into the good file, and checks that the key has the effect that the table states. */
 static void try_line(const struct format *format, const char *line, enum lr_key_outcome outcome)
 {
     char header[ROOM], usual_warnings[ROOM], key[128];
@@ -650,7 +651,7 @@ static void every_key_does_what_its_table_says(void **state)
     }
 }
 
-/* Editors leave a mark at the begin, tabs, runs of blanks, and other systems' ends of lines. */
+/* Editors may leave a byte order mark, tabs, repeated blanks, and line ends of other systems. */
 static void blanks_change_nothing(void **state)
 {
     for (int n = 0; n < NUM_TEXTS; n++) {
@@ -672,7 +673,7 @@ static void blanks_change_nothing(void **state)
     }
 }
 
-/* The tables of docs/formats/keys.md. */
+/* Prints the tables of docs/formats/keys.md. */
 static void print_tables(char *text, size_t room)
 {
     static const char *const outcomes[] = {"read", "changes neither what was measured nor where", "a warning",

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * NIfTI images: what is written has the standard's frame, files of any orientation and number type are read, and what
- * cannot be right is refused with a sentence. image_formats.c has what NIfTI has in common with the other formats. */
+ * NIfTI images: files that are written have the standard's frame, files of any orientation and number type are read,
+ * and invalid files are refused with a sentence. image_formats.c tests what NIfTI has in common with the other
+ * formats. */
 #include "io/images.h"
 #include "io/images/nifti_header.h"
 
 enum { header_bytes = 348, data_start = 352 };
 
-/* A header of the standard's own meaning, for files that LORaster would not write. */
+/* A header set by the meaning of the standard, for files that LORaster would not write. */
 static struct nifti_header plain_header(int datatype, int bytes)
 {
     struct nifti_header header = {.sizeof_hdr = header_bytes, .datatype = (int16_t)datatype};
@@ -64,8 +65,8 @@ static void multiply(const double p[4], const double q[4], double product[4])
     product[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0];
 }
 
-/* Finds the unit quaternion q = (a, b, c, d), a >= 0, by which q v q* is the rotation of v, among those that turn a
- * cube into itself. */
+/* Finds the unit quaternion q = (a, b, c, d), a >= 0, for which q v q* is the rotated v. It searches the rotations
+ * that map a cube to itself. */
 static void find_quaternion(const double rotation[3][3], float bcd[3])
 {
     static const double parts[7] = {0.0, 0.5, -0.5, 0.70710678118654752, -0.70710678118654752, 1.0, -1.0};
@@ -86,7 +87,7 @@ static void find_quaternion(const double rotation[3][3], float bcd[3])
     fail_msg("no quaternion for this rotation");
 }
 
-/* Writes the image with file axis f along axis[f] of ours, reversed where flipped. */
+/* Writes the image so that axis f of the file is axis[f] of ours, reversed where flipped. */
 static void write_turned(const char *path, const lr_image *image, const int axis[3], const bool flipped[3],
                          bool as_qform)
 {
@@ -127,7 +128,7 @@ static void write_turned(const char *path, const lr_image *image, const int axis
     write_file(path, &h, values, sizeof(values));
 }
 
-/* Six orders of the axes and eight directions: the same image each time. */
+/* The axes in six orders and eight directions give the same image each time. */
 static void test_orientations(void **state)
 {
     lr_image *image = make_image();
@@ -138,14 +139,14 @@ static void test_orientations(void **state)
         lr_image *back = keep(lr_image_read(path, &files.log.log));
         assert_memory_equal(back->grid.size, image->grid.size, sizeof(image->grid.size));
         assert_memory_equal(back->values, image->values, num_voxels * sizeof(float));
-        for (int k = 0; k < 3; k++) { /* the header holds single precision */
+        for (int k = 0; k < 3; k++) { /* the header has single precision */
             assert_close(back->grid.voxel_mm[k], image->grid.voxel_mm[k], 3e-7);
             assert_close(back->grid.origin_mm[k], image->grid.origin_mm[k], 1e-6);
         }
     }
 }
 
-/* Turns the order of a number's bytes round. */
+/* Reverses the bytes of a number. */
 static void turn(unsigned char *bytes, int count)
 {
     for (int k = 0; k < count / 2; k++) {
@@ -160,7 +161,7 @@ static const int fields[][3] = {{0, 1, 4},   {32, 1, 4},  {36, 1, 2},  {40, 8, 2
                                 {68, 4, 2},  {76, 8, 4},  {108, 3, 4}, {120, 1, 2}, {124, 4, 4},
                                 {140, 2, 4}, {252, 2, 2}, {256, 18, 4}};
 
-/* Writes 60 numbers of a type, as they are or with every byte order turned round. */
+/* Writes 60 numbers of a type, in the machine's byte order or in the opposite one. */
 static void write_numbers(const char *path, int datatype, bool swapped, int bytes)
 {
     struct nifti_header h = plain_header(datatype, bytes);
@@ -171,7 +172,7 @@ static void write_numbers(const char *path, int datatype, bool swapped, int byte
         unsigned char *at = values + n * bytes;
         const float single = (float)n;
         const double twice = n;
-        const int64_t whole = n; /* its low bytes, on the little-endian machines tests run on */
+        const int64_t whole = n; /* the low bytes of the number, as tests run on little-endian machines */
         const void *from = datatype == NIFTI_FLOAT32   ? (const void *)&single
                            : datatype == NIFTI_FLOAT64 ? (const void *)&twice
                                                        : (const void *)&whole;
@@ -199,15 +200,15 @@ static void test_number_types(void **state)
 
 #define AT(field) offsetof(struct nifti_header, field)
 
-/* One or two fields of a good header spoilt at a time. */
+/* A good header in which one or two fields are spoilt. */
 static void test_refusals(void **state)
 {
     static const struct {
         struct {
-            size_t at, bytes; /* 2 and 4: whole numbers, 0: single precision */
+            size_t at, bytes; /* 2 and 4: integers, 0: single precision */
             double value;
         } fields[2];
-        const char *words; /* NULL: within the tolerance */
+        const char *words; /* NULL: small enough to be accepted */
     } cases[] = {
         {{{AT(srow[0][1]), 0, 2e-4}}, "oblique or sheared"},
         {{{AT(srow[0][1]), 0, 0.5e-4}}, NULL},
@@ -257,7 +258,7 @@ static void test_bad_values(void **state)
     assert_refused(path, "voxel (0, 0, 0)");
 }
 
-/* Frames of a file of several volumes, plain and compressed, and what is not there. */
+/* Frames of a file of several volumes, plain and compressed, and frames that the file does not have. */
 static void test_frames(void **state)
 {
     enum { FRAMES = 3 };
@@ -279,7 +280,7 @@ static void test_frames(void **state)
         assert_null(lr_image_read_frame(path, 0, log));
         assert_int_equal(files.log.status, LR_USAGE);
         assert_none(lr_image_read(path, log), LR_BAD_INPUT, &files.log, "holds 3 volumes along its axis 4");
-        if (k > 0) continue; /* the last frame is not whole */
+        if (k > 0) continue; /* the last frame is incomplete */
         assert_int_equal(truncate(path, data_start + (long)sizeof(values) - 4), 0);
         keep(lr_image_read_frame(path, FRAMES - 1, log));
         assert_none(lr_image_read_frame(path, FRAMES, log), LR_BAD_INPUT, &files.log, "is truncated or damaged");
@@ -287,8 +288,8 @@ static void test_frames(void **state)
     assert_int_equal(lr_image_num_frames("gone.nii"), 0);
 }
 
-/* A compressed file with one bit turned is refused or, where the bit means nothing (a time stamp,
- * padding), read as it was: no damaged voxel gets through. */
+/* A compressed file with one bit flipped is refused, or read unchanged where the bit has no meaning (a time stamp,
+ * padding): no damaged voxel is read. */
 static void test_damage(void **state)
 {
     size_t count;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Images in the formats of STIR, CASToR, ITK and NumPy, and what NIfTI has in common with them: what is written comes
- * back; known voxels lie where each format's own rules put them; files that cannot be right are refused with a
- * sentence. */
+ * Images in the formats of STIR, CASToR, ITK and NumPy, and what NIfTI has in common with them. Images written are
+ * read back, known voxels lie where the rules of each format put them, and invalid files are refused. */
 #include "io/images.h"
 
-/* Files that are written, and the file of voxels beside each header; headers of text are decimal, with 15 digits. */
+/* Files to write, and the file of voxels beside each header. Text headers have decimal numbers with 15 digits. */
 static const struct {
     const char *name, *voxels;
     double tolerance;
@@ -43,7 +42,7 @@ static void test_npy(void **state)
     assert_none(lr_image_read(path, log), LR_BAD_INPUT, &files.log, "does not say where its voxels are");
     assert_int_equal(lr_grid_read(path, &grid, log), LR_BAD_INPUT);
     assert_null(lr_image_read_on(path, NULL, log));
-    grid.size[0] = ny; /* the same number of voxels */
+    grid.size[0] = ny; /* another shape with the same number of voxels */
     grid.size[1] = nx;
     assert_none(lr_image_read_on(path, &grid, log), LR_BAD_INPUT, &files.log, "[nz][ny][nx] = [3][5][4]");
     unsigned char *bytes = bytes_read(path, &count);
@@ -55,7 +54,7 @@ static void test_npy(void **state)
     assert_true(back->values[1] == 515.0f && back->values[num_voxels - 1] == 118 * 256 + 119);
 }
 
-/* The n-th voxel of a file has the value n; the header names "voxels". */
+/* Voxel n of the file has the value n; the header names the file "voxels". */
 static lr_image *read_numbered(const struct test_folder *folder, const char *name, const char *header)
 {
     float values[num_voxels];
@@ -69,7 +68,7 @@ static lr_image *read_numbered(const struct test_folder *folder, const char *nam
     return read_good(path);
 }
 
-/* A voxel whose centre is at a place in our frame has that value. */
+/* The voxel whose centre is at this position in our frame has this value. */
 struct place {
     double at_mm[3], value;
 };
@@ -101,10 +100,10 @@ static void test_places(void **state)
     enum { LAST = num_voxels - 1, CENTRE = 2 + 5 * (2 + 4 * 1) /* voxel (5/2, 4/2, middle) */ };
     static const struct {
         const char *what, *name, *header;
-        struct place places[6]; /* up to one at the origin that has 0 */
+        struct place places[6]; /* up to the first entry of zeros */
     } cases[] = {
-        /* The axis passes through voxel n/2 for even n too; x, y, z run against ours; the middle plane is the
-         * scanner's. */
+        /* The axis passes through voxel n/2 for even n, too. x, y and z have the opposite direction to ours. The
+         * middle plane is that of the scanner. */
         {"STIR",
          "a.hv",
          "!INTERFILE :=\r\n; comment := 1\nname of data file := voxels\n" FLOATS SIZES END "matrix size [1] := 7\n",
@@ -114,13 +113,14 @@ static void test_places(void **state)
          "a.hv",
          HEAD FLOATS SIZES OFFSETS "image scaling factor [1] := 2\n",
          {{{10, 20, -3}, 0}, {{2, 11, -11}, 2 * LAST}}},
-        /* Its first plane is our last. */
+        /* The first plane of the file is our last. */
         {"STIR's planes",
          "a.hv",
          "\xef\xbb\xbf!INTERFILE :=\nname of data  file := voxels\n" FLOATS SIZES
          "image scaling factor [1] := {2, 3, 5}\n" END,
          {{{2, 6, 4}, 2 * 1}, {{4, 6, 0}, 3 * 20}, {{4, 6, -4}, 5 * 40}}},
-        /* The same key is the place of the middle; only x runs against ours. */
+        /* CASToR uses the same key for the position of the middle; only its x axis has the opposite direction to
+           ours. */
         {"CASToR",
          "a.hdr",
          "!INTERFILE :=\n!version of keys := CASToRv3.1\n!name of data file := voxels\n" FLOATS SIZES,
@@ -158,7 +158,7 @@ static void test_places(void **state)
     }
 }
 
-/* A header without its last lines is refused, however many. */
+/* A header is refused when its last lines are missing, however many they are. */
 static void test_cut_headers(void **state)
 {
     const lr_grid grid = {.size = {5, 4, 3}, .voxel_mm = {2, 3, 4}, .origin_mm = {-4, -4.5, 20}};
@@ -178,8 +178,8 @@ static void test_cut_headers(void **state)
     }
 }
 
-/* A map of 0 and 1 whose header names no byte order, which means big endian, and one that ends in the NaN of that
- * order. */
+/* A map of 0 and 1 without a byte order in its header, which means big endian, and a map that ends in the NaN of
+ * that order. */
 static void test_wrong_byte_order(void **state)
 {
     const char *path = file_in(&files.folder, "a.hv");
@@ -193,7 +193,7 @@ static void test_wrong_byte_order(void **state)
     }
 }
 
-/* All 48 orders and directions of a MetaImage's axes give the same image; ITK is LPS. */
+/* All 48 orders and directions of a MetaImage's axes give the same image; ITK uses LPS coordinates. */
 static void test_metaimage_orientations(void **state)
 {
     const int size[3] = {nx, ny, nz};
@@ -247,7 +247,7 @@ static const struct kind kinds[] = {{"float", "MET_FLOAT", 4},
                                     {"unsigned integer", "MET_UINT", 4},
                                     {"signed integer", "MET_LONG_LONG", 8}};
 
-/* Numbers 100 - n: negative ones wrap round in unsigned types only from n = 101 on. */
+/* The numbers are 100 - n, so that negative ones, which wrap around in unsigned types, begin at n = 101. */
 static void write_numbers(const char *path, const struct kind *kind, bool big_endian)
 {
     unsigned char raw[8 * num_voxels];
@@ -388,7 +388,7 @@ static void test_metaimage_refusals(void **state)
     refuse_each(file_in(&files.folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-/* named: the file that is told to have no room. */
+/* named: the file for which the error says that there is no room. */
 static void assert_no_room(const char *path, const char *named, const lr_image *image, size_t bytes)
 {
     struct test_log log = TEST_LOG(log);
@@ -398,7 +398,7 @@ static void assert_no_room(const char *path, const char *named, const lr_image *
     assert_fails(status, LR_FAILED, &log, named);
 }
 
-/* Neither the header nor the voxels appear, and older files stay as they were. */
+/* Neither the header nor the voxels appear, and older files do not change. */
 static void test_disk_full(void **state)
 {
     lr_image *image = make_image();
@@ -408,7 +408,7 @@ static void test_disk_full(void **state)
         assert_int_equal(count_files(), 0);
     }
     static const char *const older[2][2] = {{"a.nii.gz", "a.nii.gz"}, {"a.hv", "a.v"}};
-    for (int n = 0; n < 2; n++) { /* the voxels of a.hv fit, the header does not */
+    for (int n = 0; n < 2; n++) { /* there is room for the voxels of a.hv, but not for the header */
         text_write(file_in(&files.folder, older[n][1]), "older");
         const char *path = file_in(&files.folder, older[n][0]);
         assert_no_room(path, path, image, n == 0 ? 100 : 300);
@@ -426,7 +426,7 @@ static void test_disk_full(void **state)
     }
 }
 
-/* A file without an ending that says anything is taken for what it begins as. */
+/* If the ending of a file's name says nothing about the format, its first bytes decide. */
 static void test_recognition(void **state)
 {
     static const char *const sources[] = {"a.hv", "a.mha", "a.nii.gz"};

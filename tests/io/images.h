@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Help for the tests of images: an image in which nothing is symmetric, files of numbered voxels, and refusals. */
+ * Help for the tests of images: an image without symmetry, files of numbered voxels, and images that are refused. */
 #ifndef LR_TEST_IO_IMAGES_H
 #define LR_TEST_IO_IMAGES_H
 
@@ -9,10 +9,10 @@
 
 enum { nx = 5, ny = 4, nz = 3, num_voxels = nx * ny * nz };
 
-/* Orders of the axes, of which each has eight directions. */
+/* All orders of the axes; each order has eight combinations of directions. */
 static const int axis_orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
-/* No two voxels are alike, no axis is symmetric, and sizes are even and odd. */
+/* All voxels differ, no axis is symmetric, and some sizes are even, others odd. */
 static inline lr_image *make_image(void)
 {
     const lr_grid grid = {{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}};
@@ -21,7 +21,7 @@ static inline lr_image *make_image(void)
     return image;
 }
 
-/* Field by field: padding need not agree. */
+/* Compares field by field, since padding may differ. */
 static inline void assert_same_grid(const lr_grid *a, const lr_grid *b, double tolerance)
 {
     for (int k = 0; k < 3; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Help for the tests of list mode: counts of LORs, refusals, and lists that are read until they are damaged. */
+ * Help for the tests of list mode: counts of LORs, files that are refused, and lists that are read up to a damage. */
 #ifndef LR_TEST_IO_LISTS_H
 #define LR_TEST_IO_LISTS_H
 
@@ -23,7 +23,7 @@ static inline double total(const lr_lor_data *data)
     return sum;
 }
 
-/* Prompts, delayeds, time marks, other words, unknown crystals, and pairs not in coincidence. */
+/* Numbers of prompts, delayed events, time marks, other words, unknown crystals, and pairs not in coincidence. */
 static inline void assert_counts(const lr_event_counts *counts, const int64_t expected[6])
 {
     assert_pairs(0, {counts->prompts, expected[0]}, {counts->delayeds, expected[1]}, {counts->time_marks, expected[2]},
@@ -31,7 +31,7 @@ static inline void assert_counts(const lr_event_counts *counts, const int64_t ex
                  {counts->not_in_coincidence, expected[5]});
 }
 
-/* Bins events; what is read is kept, and the log begins anew. */
+/* Bins the events of a source; the data are kept, and the log is emptied first. */
 static inline lr_prompts_delayeds bin_events(lr_events_source source, const lr_lors *lors)
 {
     lr_prompts_delayeds data;
@@ -43,7 +43,7 @@ static inline lr_prompts_delayeds bin_events(lr_events_source source, const lr_l
     return data;
 }
 
-/* Events go into a file in two pieces. */
+/* Writes the events into a file in two pieces. */
 static inline void write_list(const lr_events_writer_params *params, const lr_event *events, int64_t count)
 {
     lr_events_writer *writer = lr_events_writer_create(params);
@@ -54,7 +54,7 @@ static inline void write_list(const lr_events_writer_params *params, const lr_ev
     assert_int_equal(lr_events_writer_finish(writer), LR_OK);
 }
 
-/* Draws a LOR in coincidence. */
+/* Draws a random LOR in coincidence. */
 static inline int64_t draw_lor(const lr_lors *lors, uint64_t *seed)
 {
     int64_t lor;
@@ -71,7 +71,7 @@ static inline lr_status drop_events(void *user, const lr_event *events, int64_t 
     return LR_OK;
 }
 
-/* Reads all events for nothing but their status; the log begins anew. */
+/* Reads all events and returns only the status; the log is emptied first. */
 static inline lr_status pass_events(lr_events_source source, struct test_log *log)
 {
     int64_t count = 0;
@@ -84,7 +84,8 @@ static inline lr_status pass_events(lr_events_source source, struct test_log *lo
     return status;
 }
 
-/* Fails unless the file is refused with these words; by binning on these LORs, or NULL = by reading. */
+/* Fails unless the file is refused with these words: when it is binned on these LORs, or when it is read if they are
+   NULL. */
 static inline void refuse_events(lr_events_source source, const lr_lors *lors, const char *words)
 {
     struct test_log log = TEST_LOG(log);
@@ -96,7 +97,7 @@ static inline void refuse_events(lr_events_source source, const lr_lors *lors, c
     assert_true(data.prompts == NULL && data.delayeds == NULL && data.counts.prompts == 0);
 }
 
-/* Reads all events, which are kept; the log begins anew. */
+/* Reads all events, which are kept; the log is emptied first. */
 static inline lr_event_list *list_of(lr_events_source source)
 {
     test_log_init(&files.log);
@@ -104,7 +105,7 @@ static inline lr_event_list *list_of(lr_events_source source)
     return keep(lr_event_list_read(&source));
 }
 
-/* All events of one list are the first of another. */
+/* The events of one list equal the first events of the other. */
 static inline void check_prefix(const lr_event_list *part, const lr_event_list *whole)
 {
     assert_true(part->count <= whole->count);
@@ -116,8 +117,9 @@ static inline void check_prefix(const lr_event_list *part, const lr_event_list *
     }
 }
 
-/* The data file (of the source, or what that names) is cut short, and `count` whole events are left of it: refused with
- * what is said, or, where events are left, read with a warning that says it, too. */
+/* The data file (the source's own file, or the one that it names) has been cut short, and `count` whole events are
+ * left. Normal reading must fail with these words. Reading up to the damage must give the events, with a warning of
+ * the same words, or fail if no event is left. */
 static inline void check_cut(const lr_events_source *source, const lr_event_list *whole, int64_t count,
                              const char *said)
 {

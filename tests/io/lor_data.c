@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types or with
- * values that make no sense are refused; a full disk leaves nothing behind. */
+ * LOR data in HDF5: data written are read back; files of another scanner, of wrong types or with senseless values are
+ * refused; a full disk leaves no file. */
 #include "io/scanners.h"
 
 #include <hdf5.h>
 
 #define PATH "data.h5"
 
-static lr_lor_data *dense, sparse; /* the latter of three LORs */
+static lr_lor_data *dense, sparse; /* sparse has three LORs */
 static int64_t lors_of_sparse[3];
 static float values_of_sparse[3];
 
@@ -26,7 +26,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Pieces that follow each other are what was written. */
+/* Pieces read one after the other equal what was written. */
 struct pieces {
     const lr_lor_data *data;
     int64_t next, most;
@@ -75,13 +75,13 @@ static void test_round_trip(void **state)
     assert_int_equal(count_files(), 1);
 }
 
-/* Whole numbers are stored compressed in chunks, others as they are: both come back. */
+/* Integers are stored in compressed chunks, other numbers uncompressed: both are read back. */
 static void test_large(void **state)
 {
     lr_lors *large = lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [32, 16], "
                                         "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"));
     lr_lor_data *data = keep(lr_lor_data_create(large, NULL));
-    assert_true(data->count > 1 << 18); /* more than a piece */
+    assert_true(data->count > 1 << 18); /* larger than a piece */
     for (int64_t n = 0; n < data->count; n += 7) data->values[n] = (float)(n % 5);
     assert_comes_back(large, data);
     const size_t bytes = file_size(PATH);
@@ -90,7 +90,7 @@ static void test_large(void **state)
     assert_true(bytes * 4 < file_size(PATH));
 }
 
-/* The same data give the same file, whatever the hour. */
+/* The same data always give the same file, whatever the time of day. */
 static void test_same_bytes(void **state)
 {
     const lr_lor_data *const kinds[] = {dense, &sparse};
@@ -102,7 +102,7 @@ static void test_same_bytes(void **state)
     }
 }
 
-/* The layout that docs/formats/lor-data.md promises, seen by HDF5 alone. */
+/* The layout that docs/formats/lor-data.md promises, checked by HDF5 functions only. */
 static void test_layout(void **state)
 {
     assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
@@ -128,7 +128,7 @@ static void test_layout(void **state)
     H5Fclose(file);
 }
 
-/* Reads what must be refused, with these words. */
+/* Reads a file that must be refused with these words. */
 static void assert_refused(const lr_lors *lors, const char *words)
 {
     struct test_log log = TEST_LOG(log);
@@ -138,7 +138,7 @@ static void assert_refused(const lr_lors *lors, const char *words)
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
-/* Reads the file for a scanner; it is refused or warned of with these words, NULL = neither. */
+/* Reads the file for a scanner. It must be refused or raise a warning with these words; NULL = neither. */
 static void check_scanner(lr_scanner *scanner, const char *refused, const char *warned)
 {
     struct test_log log = TEST_LOG(log);
@@ -156,24 +156,24 @@ static void test_other_scanner(void **state)
 {
     assert_int_equal(lr_lor_data_write(PATH, files.lors, dense, NULL), LR_OK);
     check_scanner(small_ring(60.5, 0.0), "its module 0 has centre_mm[0] = 60, that of small ring has 60.5", NULL);
-    /* the same modules, but only opposite ones in coincidence */
+    /* the same modules, of which only opposite ones are in coincidence */
     check_scanner(small_ring(60.0, 10.0), "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2", NULL);
-    /* the same pairs: the order of the LORs holds, so the rule is only warned of */
+    /* the pairs are the same: the order of the LORs is right, so another rule only causes a warning */
     check_scanner(small_ring(60.0, 100.0), NULL, "field_of_view_mm = 0, the scanner here has 100");
-    /* crystals of another material are warned of; of unknown material, not */
+    /* another crystal material causes a warning, an unknown one does not */
     lr_scanner *same = small_ring(60.0, 0.0);
     same->crystal_mu_per_mm = 0.07;
     check_scanner(same, NULL, "crystal_mu_per_mm = 0.083, the scanner here");
     same = small_ring(60.0, 0.0);
     same->crystal_mu_per_mm = 0.0;
     check_scanner(same, NULL, NULL);
-    /* so is another plane on which hits are read */
+    /* another plane of hits causes a warning, too */
     same = small_ring(60.0, 0.0);
     same->detection_depth_mm += 1.5;
     check_scanner(same, NULL, "was made with detection_depth_mm");
 }
 
-/* Puts another dataset in the place of one; NULL numbers only removes it. */
+/* Replaces a dataset; if numbers is NULL, the dataset is only removed. */
 static void replace(const char *name, hid_t type, hsize_t count, const void *numbers)
 {
     const hid_t file = H5Fopen(PATH, H5F_ACC_RDWR, H5P_DEFAULT);
@@ -233,7 +233,7 @@ static void test_wrong_content(void **state)
     assert_refused(files.lors, "is not an HDF5 file");
 }
 
-/* A file without /scanner is read by its pairs alone: other programs need not write it. */
+/* A file without /scanner is read by its pairs only, because other programs need not write it. */
 static void test_no_scanner(void **state)
 {
     assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
@@ -254,7 +254,7 @@ static void test_refused_data(void **state)
     assert_int_equal(lr_lor_data_write("/dev/null", files.lors, dense, &log.log), LR_USAGE);
 }
 
-/* HDF5's own printing of errors is as it was, also after failures. */
+/* HDF5's own printing of errors is left as it was, also after failures. */
 static void test_printing_restored(void **state)
 {
     H5E_auto2_t before, after;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sums per LOR of more events than are held at once. */
+ * Sums per LOR of more events than are held in memory at once. */
 #include "io/files.h"
 
 #include "io/lor_data/lor_data.h"
 
-/* More than waits at once, on so few LORs that sums repeat, then so many that the sums outgrow what
- * waits. */
+/* There are more events than the buffer of unsorted events holds: on few LORs, so that sums repeat, and on so many
+ * that the sums are larger than the buffer. */
 static void expect_sums(int64_t num_lors, int64_t num_events, bool whole)
 {
     struct lr_lor_sums sums = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix files: the rows that went in are the rows that other programs find, in text and in HDF5;
- * wrong rows and full disks leave nothing behind. */
+ * Matrix files: other programs find the rows that were written, in text and in HDF5; wrong rows and full disks leave
+ * no file. */
 #include "io/matrices.h"
 
 #include <hdf5.h>
@@ -10,7 +10,7 @@
 
 enum { num_rows = 6, most = 400 };
 
-/* Rows 2, 3, ... of the grid; one is empty, one is left out. */
+/* Rows 2, 3, ... of the grid; one row is empty and one is missing. */
 static struct {
     int64_t lor[num_rows][most];
     double probability[num_rows][most];
@@ -35,7 +35,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* A file of the rows 2 to 8. */
+/* Parameters of a file of rows 2 to 8. */
 static lr_matrix_writer_params some_rows(lr_matrix_format format)
 {
     lr_matrix_writer_params params = params_of(format);
@@ -57,11 +57,11 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int64_t limit
     return lr_matrix_writer_finish(writer);
 }
 
-/* Every line of the text is the next element of the rows, to 9 digits. */
+/* The lines of the text are the elements of the rows in their order, to 9 digits. */
 static void test_tsv(void **state)
 {
     const lr_matrix_writer_params params = some_rows(LR_MATRIX_TSV);
-    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a decimal comma, where the machine has that locale */
+    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a decimal comma, if the machine has that locale */
     const lr_status status = write_rows(&params, INT32_MAX);
     setlocale(LC_NUMERIC, "C");
     assert_int_equal(status, LR_OK);
@@ -106,7 +106,7 @@ static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t n
     return count;
 }
 
-/* What HDF5 finds in the file is the rows, with empty ones for those that never came. */
+/* HDF5 finds these rows in the file, and empty rows in place of the missing ones. */
 static void assert_csr(const lr_lors *lors, hid_t index_type)
 {
     enum { room = num_rows * most };
@@ -153,8 +153,8 @@ static void test_hdf5(void **state)
     assert_int_equal(count_files(), 1);
 }
 
-/* indices and indptr become int64 together: from the start when there are too many columns, on the
- * way when there turn out to be too many elements. */
+/* indices and indptr become int64 together: from the start if there are too many columns, or later when the number
+ * of elements becomes too large. */
 static void test_wide_indices(void **state)
 {
     const int64_t total_before_last =
@@ -174,7 +174,7 @@ static lr_status take_last(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* The file's last column; is_wide: of which type HDF5 has both arrays, -1 = not HDF5. */
+/* Checks the file's last column. is_wide: 1 = HDF5 has both arrays as int64, 0 = as int32; -1 = not HDF5. */
 static void assert_last_column(int64_t expected, int is_wide)
 {
     int64_t last = -1;
@@ -192,8 +192,8 @@ static void assert_last_column(int64_t expected, int is_wide)
     H5Fclose(opened);
 }
 
-/* The limit itself, 2^31 - 1, without so many elements: int32 holds columns 0 .. 2^31 - 2 and row
- * starts up to 2^31 - 1. */
+/* The real limit, 2^31 - 1, tested without as many elements: int32 holds columns 0 .. 2^31 - 2 and row starts up to
+ * 2^31 - 1. */
 static void test_index_limit(void **state)
 {
     static const int64_t limit = INT32_MAX, columns[6] = {0, 2147483647, 2147483648, 0, 4294967297, 1},
@@ -201,7 +201,7 @@ static void test_index_limit(void **state)
     for (int n = 0; n < 6; n++) assert_int_equal(lr_matrix_is_wide(columns[n], elements[n], limit), n > 1);
 }
 
-/* Two modules with so many LORs face each other. */
+/* Two modules that face each other, with the given number of LORs. */
 static lr_lors *opposed(const int crystals[4])
 {
 #define OPPOSED "u: [1, 0, 0], v: [0, 0, 1], crystals: [%d, %d], pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 10}\n"
@@ -210,8 +210,8 @@ static lr_lors *opposed(const int crystals[4])
                               crystals[0], crystals[1], crystals[2], crystals[3]));
 }
 
-/* A file of a scanner of 2^31 LORs is int64, and holds the last of them; one of 2^31 - 2^16, int32.
- * No limit is lowered here. */
+/* A file for a scanner of 2^31 LORs is int64 and holds the last LOR; for 2^31 - 2^16 LORs it is int32. This test
+ * does not lower the limit. */
 static void test_many_columns(void **state)
 {
     const int crystals[2][4] = {{256, 256, 256, 128}, {256, 256, 217, 151}};
@@ -238,7 +238,7 @@ static void test_many_columns(void **state)
     }
 }
 
-/* Rows longer than the pieces and chunks in which they are written. */
+/* Rows are longer than the pieces and chunks in which they are written. */
 static void test_long_rows(void **state)
 {
     lr_lors *lors = lors_of(two_panels());
@@ -255,7 +255,7 @@ static void test_long_rows(void **state)
         all[n] = n;
         ones[n] = 1.0 / (double)(n + 1);
     }
-    /* int32; int64 because of the elements, known too late; int64 because of the columns */
+    /* int32; int64 because of the number of elements, known late; int64 because of the columns */
     const int64_t limits[3] = {INT32_MAX, count, count - 1};
     for (int wide = 0; wide < 3; wide++) {
         lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[wide]);
@@ -278,7 +278,7 @@ static void test_long_rows(void **state)
     }
 }
 
-/* The reader's next row is that which went in. */
+/* The row that the reader passes on is the next one that was written. */
 static lr_status check_row(void *user, const lr_row *row)
 {
     assert_int_equal(row->row, (*(int64_t *)user)++);
@@ -292,7 +292,7 @@ static lr_status check_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* What was written is read, from each format that can be. */
+/* Written matrices are read back from each format that LORaster can read. */
 static void test_read(void **state)
 {
     const lr_matrix_format formats[2] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ};
@@ -317,14 +317,14 @@ static void test_read(void **state)
     assert_same_modules(scanner, files.lors->scanner, 0);
 }
 
-/* Rows that come in three runs, whatever is cut off the end of what the first two left. */
+/* Rows are written in three runs. After each of the first two, some bytes are cut off the end of the files. */
 static void test_resume(void **state)
 {
     lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     params.path = "whole";
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
     params.path = PATH;
-    for (int cut = 0; cut < 14; cut++) { /* a run's addition has 72 bytes */
+    for (int cut = 0; cut < 14; cut++) { /* each run adds 72 bytes */
         params.resumes = false;
         for (int run = 0; run < 3; run++) {
             lr_matrix_writer *writer = writer_of(&params);
@@ -411,7 +411,7 @@ static void test_wrong_params(void **state)
     params = some_rows(LR_MATRIX_TSV);
     params.points_mm = point;
     params.num_points = 1;
-    assert_null(lr_matrix_writer_create(&params)); /* a grid and points */
+    assert_null(lr_matrix_writer_create(&params)); /* a grid and points at once */
     assert_int_equal(files.log.status, LR_USAGE);
     params = some_rows(LR_MATRIX_HDF5);
     params.path = "no/such/folder/m.h5";
@@ -428,7 +428,7 @@ static void test_disk_full(void **state)
         assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
         const size_t count = file_size(PATH);
         folder_visit(&files.folder, true);
-        /* the head in small steps, then the values, then the last bytes one by one */
+        /* the head is cut in small steps, then the values, then the last bytes one by one */
         for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1 : limit < 20000 ? 149 : 4999) {
             test_log_init(&files.log);
             const struct rlimit before = disk_fill(limit);
@@ -441,7 +441,7 @@ static void test_disk_full(void **state)
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
-/* The same rows give the same file, whatever the hour. */
+/* The same rows always give the same file, whatever the time of day. */
 static void test_same_bytes(void **state)
 {
     lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows that come in blocks make the same file, byte for byte, as rows that come one by one. */
+ * Rows written in blocks make the same file, byte for byte, as rows written one by one. */
 #include "base/log.h"
 #include "io/matrices.h"
 #include "model/lors/rows.h"
 
-/* In all more than two blocks of the file. */
+/* All rows together are larger than two blocks of the file. */
 enum { NUM_ROWS = 60, MOST_PER_ROW = 43000, ELEMENTS = NUM_ROWS * MOST_PER_ROW };
 
-static struct lr_row_extent extents[NUM_ROWS]; /* of unlike lengths, some without elements */
+static struct lr_row_extent extents[NUM_ROWS]; /* rows of different lengths, some without elements */
 static struct lr_packed_element elements[ELEMENTS];
 static int64_t first[NUM_ROWS + 1];
 
@@ -45,7 +45,7 @@ static lr_status take_rows(lr_matrix_writer *writer, int64_t begin, int64_t end)
     return lr_row_block_unpack(&block, &sink, NULL);
 }
 
-/* By blocks of `rows` rows. */
+/* Writes rows in blocks of `rows` rows. */
 static lr_status take_blocks(lr_matrix_writer *writer, const int64_t range[2], int64_t rows)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
@@ -68,7 +68,7 @@ static void write_by_rows(const lr_matrix_writer_params *params, int64_t limit)
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
 }
 
-/* rows: of a block. */
+/* rows: number of rows per block. */
 static void check_same(const lr_matrix_writer_params *params, int64_t limit, int64_t rows)
 {
     const int64_t all[2] = {0, NUM_ROWS};
@@ -82,7 +82,7 @@ static void check_same(const lr_matrix_writer_params *params, int64_t limit, int
     assert_same_bytes("rows", params->path);
 }
 
-/* Blocks of the file end within rows and within blocks of rows; indices of either width. */
+/* Blocks of the file end within rows and within blocks of rows; indices are 32 or 64 bits wide. */
 static void test_same_file(void **state)
 {
     const lr_matrix_writer_params hdf5 = params_of(LR_MATRIX_HDF5);
@@ -95,7 +95,7 @@ static void test_same_file(void **state)
     check_same(&npz, INT32_MAX, 17);
 }
 
-/* What blocks do not serve goes row by row: thresholds, and the rows of some voxels. */
+/* Cases that blocks do not support are written row by row: thresholds, and the rows of some voxels only. */
 static void test_other_ways(void **state)
 {
     int64_t voxels[NUM_ROWS];
@@ -109,7 +109,7 @@ static void test_other_ways(void **state)
     check_same(&params, INT32_MAX, 13);
 }
 
-/* A run that is stopped after some blocks is gone on with by rows, and the other way round. */
+/* A run that was stopped after some blocks is continued with single rows, and the reverse. */
 static void test_resume(void **state)
 {
     lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
@@ -129,7 +129,7 @@ static void test_resume(void **state)
     }
 }
 
-/* Wrong elements are named as they are row by row; nothing of their block counts. */
+/* Errors in elements are reported as for single rows, and no element of the wrong block is written. */
 static void test_wrong_elements(void **state)
 {
     const lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
@@ -156,7 +156,7 @@ static void test_wrong_elements(void **state)
     }
 }
 
-/* A plain sink takes no blocks. */
+/* A sink that is no matrix file takes no blocks. */
 static lr_status refuse(void *user, const lr_row *row)
 {
     (void)user;

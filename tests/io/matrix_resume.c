@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows that were written down outlive whatever fails later, and only the same matrix goes on with
- * them. */
+ * Rows that have been written survive any later failure, and only a run for the same matrix continues with them. */
 #include "base/log.h"
 #include "io/matrices.h"
 
@@ -24,7 +23,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Rows begin .. end - 1; LR_OK, or what the first that failed returned. */
+/* Writes rows begin .. end - 1; returns LR_OK, or the status of the first row that failed. */
 static lr_status take(lr_matrix_writer *writer, int64_t begin, int64_t end)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
@@ -51,7 +50,7 @@ static void write_whole(lr_matrix_writer_params params)
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
 }
 
-/* Goes on to the end, which is that of a run that was not stopped. */
+/* Continues to the end; the file must equal that of a run that was not stopped. */
 static void go_on(lr_matrix_writer_params params, int64_t num)
 {
     params.resumes = true;
@@ -64,7 +63,7 @@ static void go_on(lr_matrix_writer_params params, int64_t num)
     remove(PATH);
 }
 
-/* A lost context, or no memory: the caller gives up. Without rows written down nothing stays. */
+/* The caller gives up, since the context is lost or there is no memory. If no rows have been saved, no file stays. */
 static void test_given_up(void **state)
 {
     lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
@@ -103,7 +102,7 @@ static void fill_disk(lr_matrix_format format)
         else
             lr_matrix_writer_abandon(writer);
         disk_empty(before);
-        if (status == LR_OK) { /* text is longer than what it is made of */
+        if (status == LR_OK) { /* text is longer than the rows that it is made of */
             assert_same_bytes(PATH, "whole");
             remove(PATH);
             continue;
@@ -124,7 +123,7 @@ static void fill_disk(lr_matrix_format format)
     remove("whole");
 }
 
-/* The disk is full while rows come, or while the file is made of them, wherever that is. */
+/* The disk becomes full at any point, while rows are written or while the file is made of them. */
 static void test_full_disk(void **state)
 {
     fill_disk(LR_MATRIX_HDF5);
@@ -132,7 +131,8 @@ static void test_full_disk(void **state)
     fill_disk(LR_MATRIX_MTX);
 }
 
-/* The same where HDF5 takes the elements where they lie, behind which it may have written already. */
+/* The same test where HDF5 uses the elements at their position in the file, and may already have written data behind
+   them. */
 static void test_full_disk_adopted(void **state)
 {
     grid.size[0] = grid.size[1] = 64;
@@ -147,7 +147,8 @@ static void refuse(lr_matrix_writer_params params, const char *words)
     assert_int_equal(count_files(), 2);
 }
 
-/* One number of a map or of factors that is another one makes another matrix, under the same names. */
+/* If a single number of an input changes (attenuation map, efficiencies, scanner, list of voxels), the matrix is
+   another one, and resuming is refused although all names are the same. */
 static void test_contents(void **state)
 {
     float values[1000], others[1000];
@@ -183,7 +184,8 @@ static void test_contents(void **state)
     refuse(params, "other contents of: rows of voxels");
 }
 
-/* Nothing is cut off: two texts that differ behind their first 100,000 characters differ. */
+/* Inputs are compared to their end: two texts that differ only after their first 100,000 characters count as
+   different. */
 static void test_long_texts(void **state)
 {
     enum { LONG = 100000 };
@@ -206,7 +208,8 @@ static void test_long_texts(void **state)
     lr_matrix_writer_abandon(writer);
 }
 
-/* Files of these names that no run has left are not emptied; what one has left is, with a warning. */
+/* Files of these names that no earlier run has written are not overwritten; files of an earlier run are, with a
+   warning. */
 static void test_strangers(void **state)
 {
     static char strange[8192] = "half of a download";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * STIR's matrix files: six files appear or none; what the format cannot hold is refused. What they
- * mean is tested with the program (tests/cli/test_formats.py). */
+ * STIR's matrix files: either all six files appear or none; matrices that the format cannot hold are refused.
+ * tests/cli/test_formats.py tests the meaning of the files with the program. */
 #include "io/projdata_files.h"
 
 enum { many = 10001 };
@@ -23,7 +23,7 @@ static lr_matrix_writer_params params_of(void)
     return params;
 }
 
-/* Writes one row with that many elements for each of three LORs. */
+/* Writes one row with this number of elements for each of three LORs. */
 static lr_status write_rows(const lr_matrix_writer_params *params, int count)
 {
     static int64_t voxels[many];
@@ -76,7 +76,7 @@ static void test_limits(void **state)
     assert_int_equal(count_files(), 0);
 }
 
-/* The elements fit and the image does not, or the other way round: nothing appears. */
+/* There is room for the elements but not for the image, or the reverse: no file appears. */
 static void test_disk_full(void **state)
 {
     const lr_matrix_writer_params params = params_of();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where outputs lie until they are whole, and what they do to what lies there already: names, rights,
- * links, locks, and files that belong together. */
+ * How outputs are stored until they are whole, and how they treat existing files: names, rights, links, locks, and
+ * files that belong together. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "io/files.h"
 
@@ -14,7 +14,7 @@
 
 static const char a[] = "./a", b[] = "./b";
 
-/* Files without names, which not every file system has. */
+/* Files without names (O_TMPFILE) are not supported, as on some file systems. */
 static bool has_no_nameless;
 
 int __real_open(const char *path, int flags, ...);
@@ -24,7 +24,7 @@ int __wrap_open(const char *path, int flags, ...)
 {
     va_list list;
     va_start(list, flags);
-    const int mode = va_arg(list, int); /* not looked at where there is none */
+    const int mode = va_arg(list, int); /* not used where open() has no such argument */
     va_end(list);
     if (has_no_nameless && (flags & O_TMPFILE) == O_TMPFILE) {
         errno = EOPNOTSUPP;
@@ -58,7 +58,8 @@ static void begin(struct lr_output *output, const char *path, const char *text)
     assert_int_equal(lr_output_write(output, text, strlen(text)), LR_OK);
 }
 
-/* A killed program leaves nothing where files need no name: there is none to see while it writes. */
+/* On file systems with nameless files a killed program leaves nothing behind: the output has no name while it is
+   written. */
 static void test_nameless(void **state)
 {
     struct lr_output output;
@@ -78,7 +79,7 @@ static void test_nameless(void **state)
     assert_int_equal(count_files(), 1);
 }
 
-/* Elsewhere there is a hidden one, which nobody sweeps away while it is written. */
+/* On other file systems the output is a hidden file, which no other program deletes while it is written. */
 static void test_hidden(void **state)
 {
     struct lr_output output, other;
@@ -92,10 +93,10 @@ static void test_hidden(void **state)
     assert_holds(a, "new");
     assert_int_equal(count_files(), 1);
     begin(&output, a, "left by a kill");
-    close(output.file); /* as far as others can tell */
+    close(output.file); /* for other programs, this one has ended */
     output.file = -1;
     begin(&other, b, "other");
-    assert_int_equal(count_files(), 2); /* a, and the other one's */
+    assert_int_equal(count_files(), 2); /* a, and the file of the other output */
     assert_int_equal(lr_output_finish(&other), LR_OK);
     lr_output_leave(&output);
     assert_int_equal(count_files(), 2);
@@ -113,14 +114,14 @@ static void test_rights(void **state)
         begin(&output, a, "again");
         struct stat info;
         assert_int_equal(fstat(output.file, &info), 0);
-        assert_int_equal(info.st_mode & 077 & ~rights[k], 0); /* nor while it is written */
+        assert_int_equal(info.st_mode & 077 & ~rights[k], 0); /* also not while it is written */
         assert_int_equal(lr_output_finish(&output), LR_OK);
         assert_int_equal(rights_of(a), rights[k]);
     }
     umask(mask);
 }
 
-/* A link leads to where the file is, or is going to be. */
+/* An output whose name is a link replaces the file that the link leads to, or creates it. */
 static void test_links(void **state)
 {
     struct stat info;
@@ -138,17 +139,17 @@ static void test_links(void **state)
         assert_holds(b, text);
     }
     remove(b);
-    assert_int_equal(symlink("a", b), 0); /* a circle */
+    assert_int_equal(symlink("a", b), 0); /* a circle of links */
     assert_int_equal(lr_text_write(a, "x", &files.log.log), LR_FAILED);
 }
 
-/* What a killed program has left goes when another needs such a name, and what is in use stays. */
+/* A file left by a killed program is deleted when another program needs a hidden name; a file in use stays. */
 static void test_sweep(void **state)
 {
     char host[64] = "", left[256], held[256];
     gethostname(host, sizeof(host) - 1);
     for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
-    snprintf(left, sizeof(left), "%s/.loraster-%s-1-0.part", files.folder.path, host); /* the first that is tried */
+    snprintf(left, sizeof(left), "%s/.loraster-%s-1-0.part", files.folder.path, host); /* the first name tried */
     snprintf(held, sizeof(held), "%s/.loraster-%s-1-1.part", files.folder.path, host);
     const char *strange = file_in(&files.folder, ".loraster-elsewhere-1-0.part");
     text_write(left, "left");
@@ -168,7 +169,7 @@ static void test_sweep(void **state)
     assert_int_equal(count_files(), 2);
 }
 
-/* Files that belong together: both old or both new, whichever cannot be put into its place. */
+/* Files that belong together: both are old or both are new, whichever of them cannot be renamed to its final name. */
 static void test_together(void **state)
 {
     struct lr_output data, header;
@@ -194,7 +195,7 @@ static void test_together(void **state)
         rmdir(in_the_way);
         text_write(in_the_way, bad == 0 ? "new data" : "new header");
     }
-    begin(&data, a, "newer data"); /* what cannot be forced to the disk replaces nothing */
+    begin(&data, a, "newer data"); /* a file that cannot be written to the disk replaces nothing */
     begin(&header, b, "newer header");
     close(header.file);
     header.file = open("/dev/null", O_RDONLY);
@@ -204,7 +205,7 @@ static void test_together(void **state)
     assert_int_equal(count_files(), 2);
 }
 
-/* NAME.part that leads elsewhere, or is no file, is neither followed nor emptied. */
+/* If NAME.part is a link or no regular file, it is neither followed nor overwritten. */
 static void test_named_links(void **state)
 {
     struct lr_output output;
@@ -226,7 +227,7 @@ static void test_named_links(void **state)
     assert_int_equal(count_files(), 2);
 }
 
-/* One program has NAME.part until it is in place. */
+/* Only one program at a time has NAME.part, until the file gets its final name. */
 static void test_named_lock(void **state)
 {
     struct lr_output first, second;
@@ -235,12 +236,12 @@ static void test_named_lock(void **state)
     assert_int_equal(lr_output_write(&first, "first", 5), LR_OK);
     assert_fails(lr_output_open_named(&second, a, "part", &files.log.log), LR_FAILED, &files.log,
                  "another program is just writing it");
-    close(open(part, O_RDWR)); /* another look at it takes nobody's lock away */
+    close(open(part, O_RDWR)); /* opening and closing the file once more releases no lock */
     assert_int_equal(lr_output_open_named(&second, a, "part", &files.log.log), LR_FAILED);
     assert_int_equal(lr_output_finish(&first), LR_OK);
     assert_holds(a, "first");
     assert_int_equal(lr_output_open_named(&second, a, "part", &files.log.log), LR_OK);
-    remove(part); /* by other hands, and there is another one of that name */
+    remove(part); /* by another program, which makes another file of that name */
     text_write(part, "another's");
     assert_int_equal(lr_output_write(&second, "second", 6), LR_OK);
     assert_int_equal(lr_output_finish(&second), LR_FAILED);
@@ -248,8 +249,8 @@ static void test_named_lock(void **state)
     assert_holds(part, "another's");
 }
 
-/* Between giving a file back and renaming it another program could take it, and write into what has
- * become the target: so it is held until it is in place. */
+/* If a file were unlocked before it is renamed, another program could lock it in between and then write into the
+ * final file. So the lock is held until the file has its final name. */
 static bool was_renamed, was_held;
 
 int __real_rename(const char *from, const char *to);

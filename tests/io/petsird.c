@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * PETSIRD: the official file against what its own helpers print of it, and files written here read
+ * PETSIRD: the official file against the text that its own helper programs print, and files written here and read
  * back. */
 #define FILE_NAME "petsird_test.petsird"
 
@@ -13,7 +13,7 @@
 #define EVENTS "petsird/small_cpp_v0.9.1.events.txt"
 #define SCHEMA "petsird/schema_v0.9.1.json"
 
-/* The helpers print five decimals of single-precision numbers. */
+/* The helper programs print five decimals of single-precision numbers. */
 static const double text_mm = 1e-4;
 
 /* --- the official file --- */
@@ -36,7 +36,7 @@ static double from_corners(const lr_scanner *scanner, int crystal, const double 
     return nearest;
 }
 
-/* "type module element x y z x y z ..." */
+/* Reads a line "type module element x y z x y z ..." */
 static int read_corners(FILE *file, int names[3], double corners[8][3])
 {
     char line[1024];
@@ -50,7 +50,8 @@ static int read_corners(FILE *file, int names[3], double corners[8][3])
     return 1;
 }
 
-/* Every crystal's corners, as the file places them and as the scanner made of it does. */
+/* The corners of every crystal: those that the file defines, and those of the scanner read from the file, equal
+   those of the helper programs. */
 static void corners_are_the_official_ones(void **state)
 {
     char path[1024], text_path[1024];
@@ -80,7 +81,7 @@ static void corners_are_the_official_ones(void **state)
     assert_true(worst < text_mm && worst_scanner < text_mm);
     assert_string_equal(petsird.version, "0.9.1");
     assert_string_equal(scanner->name, "PETSIRD_TEST");
-    /* 9.4 mm of place are 9.4 / (c/2) ps; the mask excludes modules of one angle. */
+    /* a resolution of 9.4 mm is 9.4 / (c/2) ps; the mask excludes pairs of modules at the same angle */
     assert_close(scanner->tof_resolution_ps, 9.4 / 0.149896229, 1e-7);
     assert_close(scanner->detection_depth_mm, 10, 1e-6);
     assert_pairs(0, {scanner->num_positions, 8}, {scanner->coincidence.min_module_difference, 1});
@@ -112,8 +113,8 @@ static void events_are_the_official_ones(void **state)
     assert_pairs(0, {at, 273}, {list->count, 273}, {list->info.counts.prompts, 273});
 }
 
-/* Events are binned on the LORs of the file's own scanner; the mask and the rule agree with which
- * of them are in coincidence. */
+/* Events are binned on the LORs of the file's own scanner; the mask and the rule made of it agree on which events
+ * are in coincidence. */
 static void official_events_are_binned(void **state)
 {
     char path[1024];
@@ -136,7 +137,7 @@ static int compare_events(const void *a, const void *b)
     return 0;
 }
 
-/* (a, b, t) and (b, a, -t) are the same event. */
+/* (a, b, t) and (b, a, -t) are the same event, where t is the time of flight. */
 static void bring_into_order(lr_event *events, int count, bool swap)
 {
     for (int k = 0; swap && k < count; k++) {
@@ -151,7 +152,7 @@ static void bring_into_order(lr_event *events, int count, bool swap)
     qsort(events, (size_t)count, sizeof(*events), compare_events);
 }
 
-/* Written and read back. */
+/* Writes events and reads them back. */
 static void events_come_back(void **state)
 {
     enum { COUNT = 3000 };
@@ -184,13 +185,14 @@ static void events_come_back(void **state)
     }
 }
 
-/* A file of a scanner, without events. */
+/* Writes a file of a scanner without events. */
 static void write_scanner(const lr_lors *lors, int minor)
 {
     write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = minor}, NULL, 0);
 }
 
-/* Crystals of single precision: 400 mm are good to 3e-5 mm, put in place twice. */
+/* Positions are in single precision and are the result of two transformations: at 400 mm they are accurate to 3e-5
+   mm. */
 static void scanners_come_back(void **state)
 {
     static const char *const names[] = {NULL, "ge-explore-vista-dr", "safir-dual-ring-prototype", "siemens-mmr"};
@@ -219,7 +221,7 @@ static void scanners_come_back(void **state)
     }
 }
 
-/* Which modules are in coincidence is in the file, and comes back as a rule where one says it. */
+/* The file stores which modules are in coincidence; they are read as a rule if there is a rule for them. */
 static void masks_come_back(void **state)
 {
     test_log_init(&files.log);
@@ -235,7 +237,7 @@ static void masks_come_back(void **state)
     assert_int_equal(files.log.num_warnings, 0);
 }
 
-/* After magic and version stands the official schema string, byte for byte. */
+/* After magic and version comes the official schema, byte for byte. */
 static void schema_is_the_official_one(void **state)
 {
     char path[1024];
@@ -247,7 +249,7 @@ static void schema_is_the_official_one(void **state)
     assert_int_equal(schema_count, 10629);
     assert_true(count > 11 + schema_count);
     assert_memory_equal(bytes, start, sizeof(start));
-    assert_int_equal(bytes[9], 0x80 | (10629 & 0x7f)); /* 10629 in base 128 */
+    assert_int_equal(bytes[9], 0x80 | (10629 & 0x7f)); /* 10629, 7 bits per byte */
     assert_int_equal(bytes[10], 10629 >> 7);
     assert_memory_equal(bytes + 11, schema, schema_count);
     assert_memory_equal(bytes, good, 11 + schema_count);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * PETSIRD files that are damaged, schemas that are not as they should be, requests that make no
- * sense. */
+ * PETSIRD files that are damaged, wrong schemas, and requests that make no sense. */
 #define FILE_NAME "petsird_bad_test.petsird"
 
 #include "io/petsird_file.h"
@@ -10,7 +9,7 @@
 #include "io/files/output.h"
 #include "io/files/yardl.h"
 
-/* --- what can be wrong --- */
+/* --- damaged files --- */
 
 static lr_status read_file(const char *path)
 {
@@ -50,7 +49,8 @@ static void more_bytes_are_refused(void **state)
     refuse_events((lr_events_source){.path = FILE_NAME}, NULL, "3 bytes follow after the last time block");
 }
 
-/* Cut byte by byte and farther: the fewer bytes, the fewer events, and all of them those of the whole. */
+/* The file is cut byte by byte, later in larger steps: the fewer bytes, the fewer events are read, and all of them
+   equal those of the whole file. */
 static void events_before_the_end_are_read(void **state)
 {
     lr_events_source source = {.path = FILE_NAME, .format = LR_EVENTS_PETSIRD};
@@ -71,7 +71,7 @@ static void events_before_the_end_are_read(void **state)
     assert_int_equal(before, 0);
 }
 
-/* Any bytes: an answer or a sentence, never anything else. */
+/* Files of random bytes: the reader returns a result or an error with a sentence. */
 static void random_bytes_are_survived(void **state)
 {
     uint64_t seed = test_seed();
@@ -85,7 +85,7 @@ static void random_bytes_are_survived(void **state)
     unsigned char *copy = kept(good_count, 1);
     for (int n = 0; n < 1000; n++) {
         memcpy(copy, good, good_count);
-        const size_t first = n % 4 == 0 ? 0 : (size_t)FIRST; /* with the schema, or behind it */
+        const size_t first = n % 4 == 0 ? 0 : (size_t)FIRST; /* changes begin in the schema, or behind it */
         for (int k = 0; k < 1 + n % 5; k++) {
             const double at = test_random(&seed) * (double)(good_count - first);
             copy[first + (size_t)at] = (unsigned char)(test_random(&seed) * 256);
@@ -102,7 +102,7 @@ static void random_bytes_are_survived(void **state)
 
 /* --- schemas --- */
 
-/* A file of that schema, and bytes behind it. */
+/* Writes a file with this schema and these bytes after it. */
 static void write_schema(const char *schema, const void *bytes, size_t count)
 {
     struct lr_output output;
@@ -153,7 +153,7 @@ static void schemas_are_distrusted(void **state)
     }
 }
 
-/* Lists of nothing within each other: 2^64 items that take no byte. */
+/* Nested lists whose items have no bytes: 2^64 items in no space. */
 static void lists_of_nothing_are_refused(void **state)
 {
     static const char schema[] = STEPS("\"P.A\"") TYPE("A", "\"fields\":[" FIELD("scanner", "\"P.B\"") "]") "," TYPE(
@@ -168,7 +168,7 @@ static void lists_of_nothing_are_refused(void **state)
     expect("./" FILE_NAME, "4294967296 items are to follow");
 }
 
-/* Types that double at each of 40 levels, and a depth that no stack would hold. */
+/* Types that double in size at each of 40 levels, and types nested deeper than any stack allows. */
 static void schemas_that_explode_are_refused(void **state)
 {
     enum { LEVELS = 40, DEEP = 100000 };
@@ -189,7 +189,7 @@ static void schemas_that_explode_are_refused(void **state)
     expect("./" FILE_NAME, "is no JSON of at most 64 levels");
 }
 
-/* --- what cannot be written --- */
+/* --- requests that are refused --- */
 
 static void bad_requests_are_refused(void **state)
 {
@@ -212,7 +212,7 @@ static void bad_requests_are_refused(void **state)
     lr_events_writer_abandon(NULL);
 }
 
-/* Another scanner's file is refused with the distance. */
+/* The file of another scanner is refused, with the number of crystals that do not match. */
 static void other_scanners_are_told(void **state)
 {
     char path[1024];
@@ -232,7 +232,7 @@ static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
     return LR_CANCELLED;
 }
 
-/* A sink that wants no more ends the reading with its own status. */
+/* If a sink stops, reading ends with the status of the sink. */
 static void sinks_may_stop(void **state)
 {
     int64_t count = 0;
@@ -243,7 +243,7 @@ static void sinks_may_stop(void **state)
     assert_true(count > 0);
 }
 
-/* Of a scanner that lacks two of the file's modules, the events of the others are kept. */
+/* The scanner lacks two of the file's modules; events between the other modules are kept. */
 static void events_of_lost_modules_are_left_out(void **state)
 {
     enum { COUNT = 1000 };
@@ -253,14 +253,14 @@ static void events_of_lost_modules_are_left_out(void **state)
     lr_event *events = random_events(files.lors->scanner, COUNT, false);
     write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files.lors}, events, COUNT);
     int64_t kept = 0;
-    for (int k = 0; k < COUNT; k++) /* both scanners number the first two modules alike */
+    for (int k = 0; k < COUNT; k++) /* both scanners give the first two modules the same numbers */
         kept += events[k].crystals[0] < half->num_crystals && events[k].crystals[1] < half->num_crystals;
     const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &files.log.log};
     lr_event_list *list = keep(lr_event_list_read(&source));
     assert_true(kept > 0 && kept < COUNT);
     assert_pairs(0, {list->count, kept}, {list->info.counts.unknown_crystals, COUNT - kept},
                  {list->info.counts.prompts + list->info.counts.delayeds, COUNT});
-    assert_int_equal(files.log.num_warnings, 2); /* crystals, then events */
+    assert_int_equal(files.log.num_warnings, 2); /* one about crystals, one about events */
 }
 
 group_main("io petsird bad", set_up, files_end, cmocka_unit_test(no_files), cmocka_unit_test(more_bytes_are_refused),

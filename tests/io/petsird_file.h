@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Help for the tests of PETSIRD: the official file, a lopsided scanner and events of it. */
+ * Help for the tests of PETSIRD: the official file, and an asymmetric scanner with random events. */
 #ifndef LR_TESTS_IO_PETSIRD_FILE_H
 #define LR_TESTS_IO_PETSIRD_FILE_H
 
@@ -10,8 +10,8 @@
 
 #define OFFICIAL "petsird/small_cpp_v0.9.1.petsird"
 
-/* The official file's bytes, or those of one of ours where that is absent, and the place where its header begins. The
- * files' LORs are the lopsided scanner's. */
+/* Bytes of the official file, or of a file of ours if the official one is absent, and the offset of its header.
+ * files.lors are the LORs of the asymmetric scanner. */
 static unsigned char *good;
 static size_t good_count;
 enum { FIRST = 11 + 10629 };
@@ -23,7 +23,7 @@ static inline const char *official(char path[1024], const char *name)
     return path;
 }
 
-/* Four modules of which no two are alike in place, and one in its crystals. */
+/* Four modules at positions without symmetry; one has other crystals than the rest. */
 static inline lr_scanner *lopsided(void)
 {
 #define LOPSIDED_PANEL "v: [0, 0, 1], crystals: [3, 5], pitch_mm: [2, 3], face_mm: [1.9, 2.7], depth_mm: 10}\n"
@@ -39,7 +39,7 @@ static inline lr_scanner *lopsided(void)
 
 static const float even_edges[] = {-60, -31, -8, 8, 31, 60};
 
-/* Any two crystals of different modules, kept; times ascend and repeat. */
+/* Random events between crystals of different modules, kept; times ascend, with repeats. */
 static inline lr_event *random_events(const lr_scanner *scanner, int count, bool tof)
 {
     uint64_t seed = test_seed();

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * PETSIRD files with more events than are read at a time: the same by any number of threads, where blocks of
- * the file end, and up to a damage. */
+ * PETSIRD files with more events than are read at a time. Any number of threads must give the same events, also where
+ * blocks of the file end, and up to a damage. */
 #define FILE_NAME "petsird_many_test.petsird"
 
 #include "io/petsird_file.h"
 
-/* PLACE: among long lists. */
+/* PLACE: a byte among long lists of events. */
 enum { COUNT = 2400000, PLACE = 1 << 23 };
 
 struct many {
     struct test_log log;
     lr_lors *lors;
-    lr_event *events; /* as written */
+    lr_event *events; /* in the order of writing */
     lr_event_list *whole;
     unsigned char *bytes;
     size_t size;
@@ -31,7 +31,7 @@ static int set_up_many(void **state)
     test_log_init(&many.log);
     many.lors = lors_of(lopsided());
     many.events = random_events(many.lors->scanner, COUNT, true);
-    for (int k = COUNT / 4; k < COUNT; k++) /* few long lists behind many short ones */
+    for (int k = COUNT / 4; k < COUNT; k++) /* a few long lists after many short ones */
         many.events[k].time_ms = many.events[COUNT / 4].time_ms + (uint32_t)(k / 500000);
     lr_events_info info = {
         .tof_edges_mm = (float *)even_edges, .num_tof_bins = 5, .has_tof = true, .tof_resolution_ps = 300};
@@ -51,7 +51,7 @@ static int tear_down_many(void **state)
     return destroy_kept(state);
 }
 
-/* Of events in any order. */
+/* A checksum of events that does not depend on their order. */
 static uint64_t sum_of(const lr_event *events, int64_t count)
 {
     uint64_t sum = 0;
@@ -89,7 +89,7 @@ static void all_events_are_read(void **state)
     }
 }
 
-/* A damaged file, with a warning; what is said goes to `said`. */
+/* Reads a damaged file up to the damage; the warning or error goes to `said`. */
 static lr_event_list *read_damaged(const struct many *many, int threads, char said[1024])
 {
     struct test_log log = TEST_LOG(log);
@@ -101,8 +101,8 @@ static lr_event_list *read_damaged(const struct many *many, int threads, char sa
     return list;
 }
 
-/* By one thread and by several: the same events before the damage, which is at byte `at` or, where only
- * a whole event tells, some bytes before or behind that. */
+/* Reads with one thread and with several: both give the same events before the damage. It is found at byte `at`, or
+ * a few bytes before or behind if only a complete event shows it. */
 static int64_t check_place(const struct many *many, int64_t at)
 {
     char said[2][1024];
@@ -123,7 +123,7 @@ static int64_t check_place(const struct many *many, int64_t at)
     return count;
 }
 
-/* Event by event as the file becomes longer, where blocks that are read at a time end. */
+/* The file becomes longer event by event, around the size where blocks that are read at a time end. */
 static void files_may_be_cut_where_blocks_end(void **state)
 {
     const struct many *many = *state;
@@ -155,19 +155,19 @@ static void damages_are_told_where_they_are(void **state)
         assert_true(count >= before);
         before = count;
         memcpy(bytes, many->bytes, many->size);
-        memset(bytes + places[k], 6, 3); /* bins that there are, but one of time of flight */
+        memset(bytes + places[k], 6, 3); /* existing detection bins, and a wrong bin of time of flight */
         bytes_write(FILE_NAME, bytes, many->size);
         (void)check_place(many, places[k]);
     }
     free(bytes);
 }
 
-/* --- passing over --- */
+/* --- skipping events --- */
 
 struct skipping {
     const struct many *many;
-    int64_t sizes[4096], at; /* of what was handed on together, and which is at hand */
-    int64_t first;           /* of the next event in the whole list */
+    int64_t sizes[4096], at; /* numbers of events passed on together; index of the current one */
+    int64_t first;           /* index of the next event in the whole list */
     bool skips_odd;
 };
 
@@ -242,7 +242,7 @@ static void lors_are_found_together(void **state)
     free(weights);
 }
 
-/* Of a file of these events, as whoever reads it finds out by the way. */
+/* Writes these events into a file; returns whether the reader finds, while reading, that all are in coincidence. */
 static bool are_joined(struct many *many, const lr_event *events, int64_t count)
 {
     const lr_events_source source = source_of(many, 3);
@@ -274,10 +274,10 @@ static void coincidences_are_found_by_the_way(void **state)
     assert_false(are_joined(many, events, SOME));
     events[SOME / 2].crystals[1] = kept;
     lr_events_source source = source_of(many, 3);
-    lr_event_list *list = lr_event_list_read(&source); /* nobody looks */
+    lr_event_list *list = lr_event_list_read(&source); /* reading without LORs does not check it */
     assert_false(list->are_joined);
     lr_event_list_destroy(list);
-    source.until_damage = true; /* and where files may be damaged, that is not all there is to it */
+    source.until_damage = true; /* up to a damage, are_joined stays false */
     list = lr_event_list_read_joined(&source, many->lors);
     assert_true(list->count == SOME && !list->are_joined);
     lr_event_list_destroy(list);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * STIR's projection data: what is written comes back; STIR's own formulas put each bin's line onto
- * the two crystals of its LOR; compressed data keep their counts. */
+ * STIR's projection data: data written are read back; the ends of each bin's line, by STIR's own formulas, lie at the
+ * two crystals of its LOR; compressed data keep their counts. */
 #include "io/projdata_files.h"
 
 /* --- scanners --- */
 
-/* Two rings of 20 panels of 2 + 1 crystals by 2, begun at an odd angle; there is one virtual place
- * in each panel and one virtual ring. No axis is symmetric in what is measured. */
+/* Two rings of 20 panels of 2 + 1 crystals by 2, starting at an odd angle; each panel has one virtual crystal
+ * around, and there is one virtual ring. No axis is symmetric in the tested quantities. */
 static lr_scanner *uneven_ring(void)
 {
     return scanner_of("name: uneven ring\nring: {radius_mm: 51.3, modules: 20, first_angle_deg: 23, rings: 2, "
@@ -16,7 +16,7 @@ static lr_scanner *uneven_ring(void)
                       "face_mm: [3.8, 4.8], depth_mm: 10}\ncoincidence: {min_module_difference: 4}\n");
 }
 
-/* --- headers, as a reader of STIR's guide would take them apart --- */
+/* --- headers, read as a user of STIR's guide would read them --- */
 
 static const char *after(const char *header, const char *key)
 {
@@ -67,9 +67,9 @@ static struct header read_header(const char *path)
     return h;
 }
 
-/* --- laws --- */
+/* --- laws of the bins --- */
 
-/* Pairs of places and bins are the same set, for any number of places. */
+/* Each pair of crystals around the ring has one bin, and each bin one pair, for any number of crystals around. */
 static void test_bins(void **state)
 {
     const int sizes[] = {2, 4, 6, 10, 64, 234};
@@ -88,7 +88,7 @@ static void test_bins(void **state)
                 assert_true(back.view == view && back.t == t);
                 assert_true(lr_sinogram_bin_of(around, (int[2]){places[1], places[0]}, &back));
                 assert_true(back.view == view && back.t == t);
-                /* the published formula, with shifts of negative numbers that round down */
+                /* the published formula; shifting negative numbers to the right rounds down */
                 const int half = (int)floor(t / 2.0), other = (int)floor((t + 1) / 2.0);
                 assert_int_equal(places[0], (view + half + around) % around);
                 assert_int_equal(places[1], (view - other + around / 2 + around) % around);
@@ -109,7 +109,7 @@ static void test_round_trip(void **state)
         assert_null(back->index);
         assert_same_counts(lors, data, back);
 
-        int64_t index[40]; /* some of them, sparse: the same file as when dense */
+        int64_t index[40]; /* a few values as sparse data give the same file as dense data */
         float values[40];
         lr_lor_data sparse = {0, index, values};
         for (int64_t lor = 17; lor < lors->count; lor += lors->count / 37) {
@@ -129,8 +129,8 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Where STIR has the two ends of a bin's line (LORInAxialAndNoArcCorrSinogramCoordinates and
- * ProjDataInfoCylindrical), turned into our frame: x, y and z run against its own. */
+/* The two ends of a bin's line, as STIR computes them (LORInAxialAndNoArcCorrSinogramCoordinates and
+ * ProjDataInfoCylindrical), converted to our frame, in which x, y and z have the opposite direction. */
 static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2][3])
 {
     const int segment = bin[0], axial = bin[1], view = bin[2], t = bin[3];
@@ -138,7 +138,7 @@ static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2
     const double beta = t * pi / h->around;
     const double psi[2] = {phi + beta, phi - beta + pi};
     const double m = (axial - 0.5 * (h->axial[segment] - 1)) * h->pitch_mm;
-    const double apart = 0.5 * h->least[segment] * h->pitch_mm; /* ring of det2 less det1's */
+    const double apart = 0.5 * h->least[segment] * h->pitch_mm; /* ring of det2 minus ring of det1 */
     for (int e = 0; e < 2; e++) {
         ends_mm[e][0] = -h->radius_mm * sin(psi[e]);
         ends_mm[e][1] = h->radius_mm * cos(psi[e]);
@@ -146,7 +146,7 @@ static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2
     }
 }
 
-/* The bin that holds `value`, by the header alone. */
+/* The bin that holds `value`, found from the header only. */
 static void find_bin(const struct header *h, const float *bins, float value, int bin[4])
 {
     int64_t at = 0;
@@ -163,7 +163,7 @@ static void find_bin(const struct header *h, const float *bins, float value, int
     fail_msg("no bin holds %g", (double)value);
 }
 
-/* Crystals of a LOR at the ends of its bin's line; a flip or a shift by one crystal would show. */
+/* The crystals of a LOR are at the ends of its bin's line; a flip or a shift by one crystal would be detected. */
 static void test_places(void **state)
 {
     lr_scanner *scanners[2] = {uneven_ring(), even_ring(24, 7)};
@@ -186,16 +186,16 @@ static void test_places(void **state)
             worst_mm = fmax(worst_mm, fmin(straight, crossed));
         }
         print_message("%s: crystals within %.2f mm of their places\n", lors->scanner->name, worst_mm);
-        /* The centre lies 5 mm behind the face. Beside that, gaps and flat panels displace crystals
-         * by less than half of the 4 mm that the next one is away. */
+        /* The crystal's centre lies 5 mm behind the face. In the other directions, gaps and flat panels shift
+         * crystals by less than half of the 4 mm between neighbours. */
         assert_true(worst_mm < hypot(5.0, 2.0) + 0.7);
     }
 }
 
 /* --- compressed data --- */
 
-/* Span 3 and two views in one: each bin's counts go to the LORs that STIR would sum into it, in
- * equal parts, and none is lost. */
+/* Span 3 and two views combined: the counts of each bin are divided equally among the LORs that STIR would sum into
+ * it, and none is lost. */
 static void test_compressed(void **state)
 {
     static float bins[span_bins];
@@ -206,7 +206,7 @@ static void test_compressed(void **state)
     bins[at] = 12;
     bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
     lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
-    /* sum of rings 3: (2, 1) and (1, 2); 0 has the other parity. Two views of each. */
+    /* the rings add up to 3: (2, 1) and (1, 2); segment 0 has the other parity; two views of each */
     assert_int_equal(data->count, 4);
     for (int n = 0; n < 4; n++) {
         int32_t crystals[2];
@@ -233,10 +233,10 @@ static void test_compressed(void **state)
     data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
     assert_null(data->index);
     for (int64_t n = 0; n < data->count; n++) found += data->values[n];
-    assert_close(found, sum, 1e-6); /* single precision of each share */
+    assert_close(found, sum, 1e-6); /* rounding of each share to single precision */
 }
 
-/* View offsets turn the numbering by whole crystals. */
+/* View offsets rotate the numbering by whole crystals. */
 static void test_view_offset(void **state)
 {
     char more[64];
@@ -254,9 +254,9 @@ static void test_view_offset(void **state)
             find_ends(lors, data->index[n], ends_mm);
             const double angle = atan2(ends_mm[0][1], ends_mm[0][0]) * 180 / pi;
             const double place = (angle - 90) / (360.0 / 64) - turn;
-            const double off = fmod(place + 32 * 100, 32); /* either end */
+            const double off = fmod(place + 32 * 100, 32); /* either end of the line */
             assert_true(off < 1.3 || off > 31.7);
-            assert_true(ends_mm[0][2] > 7); /* ring 0 is the farthest along our z */
+            assert_true(ends_mm[0][2] > 7); /* ring 0 is at the largest z of our frame */
         }
     }
     snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */
@@ -264,7 +264,7 @@ static void test_view_offset(void **state)
     (void)read_good(file_in(&files.folder, "a.hs"), lors, 3);
 }
 
-/* The field of view that a warning advises leaves out what the file does not have, and no more. */
+/* A warning advises a field of view, which must leave out exactly the LORs that the file does not have. */
 static void test_advice(void **state)
 {
     static float bins[span_bins];
@@ -279,10 +279,10 @@ static void test_advice(void **state)
     lr_scanner *narrow = even_ring(16, 90 + 1.5 * 360 / 64);
     narrow->coincidence.field_of_view_mm = atof(advice + 22);
     lr_lors *fewer = lors_of(narrow);
-    (void)read_good(path, fewer, 1); /* the segments are those of compressed data */
+    (void)read_good(path, fewer, 1); /* the segments differ from those without compression */
     struct lr_projdata projdata;
     assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
-    assert_int_equal(projdata.num_t, 39); /* the file has -20 to 19, and -19 to 19 are kept */
+    assert_int_equal(projdata.num_t, 39); /* the file has t = -20 to 19; the field of view keeps -19 to 19 */
     lr_projdata_finish(&projdata);
 }
 

@@ -9,7 +9,7 @@
 #include "io/lor_data/projdata.h"
 #include "io/scanners.h"
 
-/* Panels of 4 x 4 crystals whose width is the circle's share of each. */
+/* A ring of panels of 4 x 4 crystals; the crystals fill the circle. */
 static inline lr_scanner *even_ring(int modules, double first_angle_deg)
 {
     return scanner_of("name: even ring\nring: {radius_mm: %.17g, modules: %d, first_angle_deg: %.17g}\n"
@@ -18,7 +18,7 @@ static inline lr_scanner *even_ring(int modules, double first_angle_deg)
                       4 * 4.0 * modules / (2 * pi), modules, first_angle_deg);
 }
 
-/* Counts that tell every LOR from the others, on LORs in coincidence; each of them has a bin. */
+/* Different counts for all LORs in coincidence; each of these LORs has a bin. */
 static inline lr_lor_data *numbered(const lr_lors *lors)
 {
     struct lr_projdata projdata;
@@ -53,7 +53,7 @@ static inline void assert_same_counts(const lr_lors *lors, const lr_lor_data *a,
     assert_memory_equal(x->values, y->values, (size_t)lors->count * sizeof(float));
 }
 
-/* Header of a ring of 16 x 4 crystals and 4 rings that stands at 90 degrees, with more lines at its end. */
+/* Header of a ring of 16 x 4 crystals and 4 rings that starts at 90 degrees, with more lines appended. */
 static inline void write_header(const char *path, const char *more)
 {
     char text[4096];
@@ -72,7 +72,7 @@ static inline void write_header(const char *path, const char *more)
 
 enum { span_bins = 16 * 13 * 40 };
 
-/* A scanner whose first crystal stands at 90 degrees: modules begin at their first crystals. */
+/* A scanner whose first crystal is at 90 degrees: modules are rotated so that they begin at their first crystals. */
 static inline lr_lors *top_ring(void)
 {
     return lors_of(even_ring(16, 90 + 1.5 * 360 / 64));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * STIR's projection data: files that cannot be right are refused with a sentence, real headers mean
- * what they say, and real data keep their counts. */
+ * STIR's projection data: invalid files are refused with a sentence, real headers are interpreted correctly, and real
+ * data keep their counts. */
 #include "io/lists.h"
 #include "io/projdata_files.h"
 
@@ -91,8 +91,8 @@ static lr_status try_header(const char *name, const lr_scanner *scanner, struct 
     return status;
 }
 
-/* Headers of a Biograph mMR: the crystals are those of its list mode, and span 11 combines all 4,084
- * pairs of rings up to 60 apart. */
+/* Headers of a Biograph mMR: the crystals are those of its list mode, and span 11 combines all 4,084 pairs of rings
+ * up to 60 apart. */
 static void test_mmr_headers(void **state)
 {
     static const struct lr_sinogram_gaps one = {1, 0};
@@ -144,8 +144,8 @@ static void test_other_headers(void **state)
     }
 }
 
-/* The bins of smalllong.s, taken as those of 128 crystals in 14 rings before arc correction: one
- * segment of ring differences -8 to 8. Its counts are neither lost nor moved to other rings. */
+/* The bins of smalllong.s, interpreted as those of 128 crystals in 14 rings before arc correction: one segment of
+ * ring differences -8 to 8. No count is lost or moved to other rings. */
 static void test_real_bins(void **state)
 {
     char given[1024], data[1024];
@@ -181,8 +181,8 @@ static void test_real_bins(void **state)
     print_message("%.6g counts in %lld LORs\n", total, (long long)found->count);
 }
 
-/* A real acquisition binned here by STIR's formula for the detectors that its records name, under
- * STIR's header with a crystal map: the same LORs as from the records. */
+/* A real acquisition, binned here by STIR's formula for the detectors that its records name, with STIR's header and
+ * a crystal map: the LORs equal those read from the records. */
 static void test_generic_geometry(void **state)
 {
     char events[1024], map[1024], header[1024];
@@ -200,11 +200,11 @@ static void test_generic_geometry(void **state)
     for (size_t at = 32; at + 8 <= count; at += 8) {
         uint64_t word;
         memcpy(&word, records + at, 8);
-        if (word >> 62 != 0) continue; /* time marks and delayed ones */
+        if (word >> 62 != 0) continue; /* time marks and delayed events */
         int ring[2] = {(int)(word & 255), (int)(word >> 8 & 255)};
         int det[2] = {(int)(word >> 16 & 65535), (int)(word >> 32 & 65535)};
         int t = (det[0] - det[1] + 270) % 180, view = (det[0] - (t >> 1) + 180) % 180;
-        bool swap = false; /* STIR's own ranges, from its source */
+        bool swap = false; /* the ranges of view and t, from STIR's source */
         if (view < 90 && t >= 90) {
             t = 180 - t;
             swap = true;

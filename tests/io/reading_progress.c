@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Readers of large files report how far they are, and end as soon as they are asked to. */
+ * Readers of large files report their progress, and stop as soon as the listener asks them to. */
 #include "io/formats.h"
 
 struct listener {
@@ -26,7 +26,7 @@ static const lr_progress *listen_to(struct listener *listener, int stop_at)
     return &listener->progress;
 }
 
-/* The status with which the last call of this thread has ended. */
+/* The status of the last call of this thread, if it has failed. */
 static lr_status last_status(bool is_null)
 {
     lr_status status = LR_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * SAFIR list mode: a hand-made scanner whose events are known, all that can be wrong with the two
- * files, and the real acquisition. */
+ * SAFIR list mode: a hand-made scanner with known events, all errors that the two files can have, and the real
+ * acquisition. */
 #include "io/lists.h"
 #include "io/scanners.h"
 
@@ -12,7 +12,7 @@
 
 enum { NUM_DETECTORS = 8, NUM_RINGS = 2 };
 
-/* map NULL: the one beside the events. */
+/* map NULL: the map beside the events. */
 static lr_events_source source_of(const char *path, const char *map)
 {
     return (lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .companion = map};
@@ -33,7 +33,7 @@ static int crystal_of(int ring, int detector)
     return detector / 2 * 4 + ring * 2 + detector % 2;
 }
 
-/* One line per crystal, rounded to 4 decimals, in an order that is not ours. */
+/* Writes one line per crystal, rounded to 4 decimals, in another order than ours. */
 static void write_map(bool layers, const char *comma)
 {
     FILE *file = fopen(MAP, "w");
@@ -50,7 +50,7 @@ static void write_map(bool layers, const char *comma)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Events in a file that begins with a writer's signature. */
+/* Writes events into a file that begins with a writer's signature. */
 static size_t write_records(unsigned char bytes[80], const char *writer, const uint64_t *records, size_t count)
 {
     memset(bytes, 0, 32);
@@ -68,7 +68,7 @@ static uint64_t event(int ring_a, int detector_a, int ring_b, int detector_b)
 static const char *const writers[] = {"SAFIR CListModeData", "MUPET CListModeData", "NeuroLF CListModeData"};
 enum { NUM_WRITERS = 3 };
 
-/* 3 prompts of 2 LORs, 1 delayed, 1 time mark, 1 prompt out of coincidence. */
+/* The list has 3 prompts on 2 LORs, 1 delayed event, 1 time mark, and 1 prompt out of coincidence. */
 static size_t write_events(unsigned char bytes[80])
 {
     const uint64_t records[6] = {UINT64_C(1) << 63 | 1234, event(0, 1, 1, 4),
@@ -86,7 +86,7 @@ static void check_events(void)
     assert_true(value_of(data.prompts, lr_lors_number(files.lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
 }
 
-/* Maps may have layers, and commas. */
+/* Maps may have a column of layers, and commas. */
 static void events_are_counted(void **state)
 {
     unsigned char bytes[80];
@@ -99,7 +99,7 @@ static void events_are_counted(void **state)
 
 /* --- other writers --- */
 
-/* Whatever stands behind the signature's zero byte. */
+/* The bytes after the zero byte of the signature may have any value. */
 static void other_writers_are_read(void **state)
 {
     write_map(false, "\t");
@@ -114,14 +114,14 @@ static void other_writers_are_read(void **state)
     }
 }
 
-/* --- what can be wrong --- */
+/* --- errors in files --- */
 
 static void expect(const char *map, const char *sentence)
 {
     refuse_events(source_of(EVENTS, map), files.lors, sentence);
 }
 
-/* Layers have 4 bits, in NeuroLF's files 3: those of b begin at another bit. */
+/* Layers have 4 bits, but 3 in NeuroLF's files, so that the layer of crystal b begins at another bit. */
 static void layers_are_where_the_writer_has_them(void **state)
 {
     static const unsigned layer_bits[NUM_WRITERS] = {4, 4, 3};
@@ -159,7 +159,7 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
-/* Behind the time mark all records are events. */
+/* The first record is a time mark, all others are events. */
 static void events_before_the_end_are_read(void **state)
 {
     unsigned char bytes[80];
@@ -187,7 +187,7 @@ static void other_files_are_refused(void **state)
     bytes_write(EVENTS, bytes, whole);
     expect(MAP, "does not begin with 'SAFIR CListModeData'");
     write_events(bytes);
-    bytes[19] = '2'; /* a longer name */
+    bytes[19] = '2'; /* a longer name in the signature */
     bytes_write(EVENTS, bytes, whole);
     expect(MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
 }
@@ -206,7 +206,7 @@ static void unknown_crystals(void **state)
     assert_pairs(0, {data.counts.unknown_crystals, 2}, {data.counts.prompts, 3}, {data.prompts->count, 1},
                  {files.log.num_warnings, 1});
     assert_warning(&files.log, "2 of 3 prompts");
-    write_records(bytes, writers[0], &layered, 1); /* layers that the map does not name are unknown, too */
+    write_records(bytes, writers[0], &layered, 1); /* a layer that the map does not have makes a crystal unknown, too */
     expect(MAP, "with ring 0, detector 5, layer 1");
 }
 
@@ -248,8 +248,8 @@ static void wrong_maps_are_refused(void **state)
     expect("no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
 }
 
-/* A position that is 0.0099 mm off is still that crystal, whichever side of a hash cell it is
- * on. */
+/* A position that is 0.0099 mm off is assigned to the same crystal, also if it is in the next cell of the hash
+ * table. */
 static void rounding_is_allowed_and_gaps_are_told(void **state)
 {
     unsigned char bytes[80];
@@ -285,7 +285,7 @@ static void the_map_is_found_beside_the_events(void **state)
 
 /* --- the real acquisition --- */
 
-/* Distance of a point from the line through the two crystals' centres. */
+/* Distance of a point from the line through the centres of the two crystals. */
 static double from_line_mm(const lr_lors *lors, int64_t lor, const double point[3])
 {
     double ends[2][3], d[3], w[3];
@@ -315,7 +315,7 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     assert_true(events == 1408);
     assert_counts(&data.counts, (const int64_t[]){1408, 0, 93, 0, 0, 0});
     assert_int_equal(files.log.num_warnings, 0);
-    assert_true(near >= 0.945 * events); /* 95 %, which the notes give without decimals */
+    assert_true(near >= 0.945 * events); /* 95 %, which the notes state without decimals */
 }
 
 group_main("SAFIR list mode", set_up, files_end, cmocka_unit_test(events_are_counted),

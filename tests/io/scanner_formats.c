@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners written and read back in every format, places of crystals as other programs define them,
- * and tables and numbers that cannot be. damaged.c has what may be wrong with any file. */
+ * Scanners written and read back in every format, crystal positions as other programs define them, and tables and
+ * numbers that are impossible. damaged.c tests the errors that any file can have. */
 #include "io/scanners.h"
 
-/* --- scanners that no symmetry hides an error of --- */
+/* --- scanners without symmetry, which could hide an error --- */
 
 /* Two rings of seven panels of 2 x 3 blocks, beginning at 17 degrees. */
 static lr_scanner *turned_ring(void)
@@ -22,7 +22,7 @@ static lr_scanner *turned_ring(void)
     return scanner;
 }
 
-/* Modules of one crystal size with no symmetry at all. */
+/* Modules of one crystal size without any symmetry. */
 static lr_scanner *odd_list(void)
 {
     return scanner_of("name: odd\ndetection_depth_mm: 1.5\nmodules:\n"
@@ -68,7 +68,7 @@ static void assert_identical(lr_scanner *a, lr_scanner *b)
 static void yaml_is_identical(void **state)
 {
     lr_scanner *scanners[3] = {turned_ring(), turned_ring(), odd_list()};
-    /* A gap that no ring has: places and rings are listed. */
+    /* A gap that no ring has, so that the modules are written as a list, with positions and rings. */
     scanners[1]->modules[scanners[1]->num_modules - 1].centre_mm[2] += 1.25;
     for (int k = 0; k < 3; k++) assert_identical(scanners[k], there_and_back(scanners[k], "a.yml", NULL, NULL));
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
@@ -77,7 +77,8 @@ static void yaml_is_identical(void **state)
     }
 }
 
-/* Places of a list: as many modules at each, and only together with their number. */
+/* Positions around the axis in a list of modules: each position must have as many modules, and they may be given
+   only together with the number of positions. */
 static void places_are_even(void **state)
 {
     static const char module[] =
@@ -115,7 +116,7 @@ static void geom_and_hscan_come_back(void **state)
 {
     static const struct {
         const char *name, *lost;
-        double most; /* float32 of 60 mm: 4e-6 */
+        double most; /* single precision at 60 mm: 4e-6 */
     } cases[] = {{"ring.geom",
                   "field_of_view_mm 60.5 as a rule of coincidence (it is that of images there); "
                   "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083",
@@ -145,8 +146,8 @@ static void geom_and_hscan_come_back(void **state)
     "crystals size trans: 3\ncrystals size axial: 2\ncrystal gap transaxial: 0.5\ncrystal gap axial: 0.25\n"           \
     "rsectors first angle: 0\n"
 
-/* CASToR puts its first rsector above the axis and turns clockwise: (x, y) = (R sin a, R cos a) in
- * its left-handed frame; with x reversed that is counterclockwise from +y. */
+/* CASToR puts its first rsector above the axis and counts clockwise: (x, y) = (R sin a, R cos a) in its left-handed
+ * frame; with x reversed this is counterclockwise from +y. */
 static void geom_stands_as_castor_has_it(void **state)
 {
     static const char *const texts[] = {GEOM, GEOM "rotation direction: CW\n", GEOM "rotation direction: CCW\n"};
@@ -161,7 +162,7 @@ static void geom_stands_as_castor_has_it(void **state)
     }
 }
 
-/* Shifts along z are of rsectors in turn: no ring any more. */
+/* Shifts along z alternate between rsectors, so the scanner is no ring any more. */
 static void geom_shifts(void **state)
 {
     lr_scanner *scanner = read_text("x.geom", GEOM "rsectors nbZShift: 2\nrsectors ZShift: 0,7\n");
@@ -172,7 +173,7 @@ static void geom_shifts(void **state)
     }
 }
 
-/* Two layers are modules one behind the other. */
+/* Two layers become modules one behind the other. */
 static void geom_layers(void **state)
 {
     lr_scanner *scanner = read_text("x.geom", "number of layers: 2\nscanner radius: 30,38\nnumber of rsectors: 8,8\n"
@@ -184,7 +185,7 @@ static void geom_layers(void **state)
     assert_int_equal(scanner->modules[1].position, 0);
 }
 
-/* The table itself: ring by ring, around within each; x reversed; orientations outwards. */
+/* The table itself: ring by ring, around the axis within each ring; x is reversed, and orientations point outwards. */
 static void lut_rows(void **state)
 {
     size_t count;
@@ -205,7 +206,7 @@ static void lut_rows(void **state)
 
 /* --- STIR --- */
 
-/* A real file's scanner, or the case is skipped. */
+/* The scanner of a real file; without the file, the case is skipped. */
 static lr_scanner *read_real(const char *name)
 {
     char path[1024];
@@ -217,13 +218,13 @@ static void safir_header_and_map_are_the_preset(void **state)
 {
     lr_scanner *scanner = read_real("safir/muppet.hs");
     lr_scanner *preset = keep(lr_scanner_read("safir-dual-ring-prototype", NULL));
-    for (int m = 0; m < preset->num_modules; m++) /* STIR has no faces */
+    for (int m = 0; m < preset->num_modules; m++) /* STIR has no sizes of faces */
         preset->modules[m].face_mm[0] = preset->modules[m].face_mm[1] = 2.2;
     assert_same_modules(preset, scanner, 1e-12);
     assert_close(scanner->detection_depth_mm, 6.5, 1e-12);
 }
 
-/* Distance of the plane on which hits are read from the axis. */
+/* Distance from the axis to the plane of hits. */
 static double hits_mm(const lr_scanner *scanner, int m)
 {
     const lr_module *module = &scanner->modules[m];
@@ -231,7 +232,8 @@ static double hits_mm(const lr_scanner *scanner, int m)
            module->normal[1] * module->centre_mm[1];
 }
 
-/* A map alone says nothing of sizes, unless its comments do: hits are then read where it says. */
+/* A map alone says nothing about sizes; hits are then read at its positions. If its comments have sizes, positions
+   are centres of crystals. */
 static void maps_say_where_hits_are(void **state)
 {
     static char text[65536];
@@ -259,15 +261,15 @@ static void maps_say_where_hits_are(void **state)
     }
 }
 
-/* Single crystals on circles, as STIR's example for the SAFIR scanner has them: 180 places of 3
- * decimals at 63.019 mm, rings 2.2 mm apart. Each line along the axis is a module. */
+/* Single crystals on circles, as in STIR's example for the SAFIR scanner: 180 positions of 3 decimals at 63.019 mm,
+ * rings 2.2 mm apart. Each line of crystals along the axis becomes a module. */
 static void maps_of_circles(void **state)
 {
     static const struct {
         const char *comment;
         int rings;
         double depth_mm;
-        bool centres; /* places are centres of crystals: hits are read in front of them */
+        bool centres; /* positions are centres of crystals: hits are read in front of them */
     } cases[] = {{"", 7, 2.2, false}, {"# depth_mm: 10\n", 7, 10, true}, {"", 1, 2.2, false}};
     enum { AROUND = 180 };
     static char text[65536];
@@ -289,15 +291,15 @@ static void maps_of_circles(void **state)
             assert_close(module->depth_mm, cases[k].depth_mm, 1e-9);
             assert_true(fabs(hits_mm(scanner, m) - (cases[k].centres ? front_mm : 63.019)) < 1e-3);
             assert_true(fabs(module->face_mm[1] - 2.2) < 1e-3);
-            /* As wide as the circle of the fronts leaves them, to 1 %. */
+            /* As wide as the circle of the fronts allows, to 1 %. */
             const double room_mm = 2 * front_mm * tan(acos(-1.0) / AROUND);
             assert_true(module->face_mm[0] < room_mm && module->face_mm[0] > 0.99 * room_mm);
         }
     }
 }
 
-/* The header's numbers give the preset: angles, rules, virtual crystals left out. Its pitch is that
- * of 504 equal parts of the circle; the preset has the blocks' width instead. */
+/* The header's numbers give the preset: angles, rules, virtual crystals left out. Only the pitch differs: the
+ * header's is 1/504 of the circle, the preset's follows from the width of the blocks. */
 static void mmr_header_is_the_preset(void **state)
 {
     lr_scanner *scanner = read_real("interfile/template_span11.hs");
@@ -313,7 +315,7 @@ static void mmr_header_is_the_preset(void **state)
     assert_int_equal(scanner->coincidence.max_ring_difference, preset->coincidence.max_ring_difference);
 }
 
-/* 55 rings of 672 places, of which every 14th is virtual both ways: 32,448 crystals are left. */
+/* 55 rings of 672 crystals; every 14th is virtual in both directions, which leaves 32,448 crystals. */
 static void mct_lacks_its_virtual_crystals(void **state)
 {
     lr_scanner *scanner = read_text(
@@ -342,8 +344,9 @@ static void mct_lacks_its_virtual_crystals(void **state)
     "Distance between blocks in axial direction (cm) := 1\n"                                                           \
     "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n!END OF INTERFILE :=\n"
 
-/* Eight flat buckets of two blocks, whose middles stand on their normals; STIR turns a bucket by half of its share of
- * the ring, less a crystal's half and a gap of its own in blocks. STIR's x, y and z are ours reversed. */
+/* Eight flat buckets of two blocks, with the middle of each bucket at the foot of its normal. STIR rotates a bucket
+ * by half of its share of the ring, minus half a crystal and a gap that STIR defines in units of blocks. STIR's x, y
+ * and z are ours reversed. */
 static void blocks_on_a_cylinder(void **state)
 {
     lr_scanner *scanner = read_text("x.hs", BLOCKS);
@@ -351,8 +354,8 @@ static void blocks_on_a_cylinder(void **state)
     assert_pairs(1e-9, {scanner->modules[0].pitch_mm[0], 5},
                  {scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2]});
     assert_true(fabs(scanner->modules[2].centre_mm[2] - scanner->modules[0].centre_mm[2] - 10) < 1e-6);
-    /* The first bucket: its offset of 10 degrees from the top, and the turn; its first crystal 16 mm from the
-     * middle. */
+    /* The first bucket is at its offset of 10 degrees from the top plus the rotation; its first crystal is 16 mm
+     * from the middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
     const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0);
@@ -362,8 +365,8 @@ static void blocks_on_a_cylinder(void **state)
     assert_true(fabs(-scanner->modules[0].normal[0] * at[0] - scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);
 }
 
-/* Forms that STIR reads: without a depth of interaction, a scanner by its name alone, less than a block along the axis,
- * and a mark of UTF-8 before it all. */
+/* Headers that STIR reads: without a depth of interaction, with only the name of a scanner, with less than a block
+ * along the axis, and with a UTF-8 byte order mark at the beginning. */
 static void headers_that_say_less(void **state)
 {
     static const struct {
@@ -401,7 +404,7 @@ static void damaged_tables(void **state)
     for (int part = 0; part < 64; part++) {
         bytes_write(table, bytes, count * (size_t)part / 64);
         refuse(header, "the table is truncated");
-        refuse(table, "the table is truncated"); /* named by its table */
+        refuse(table, "the table is truncated"); /* the table is given instead of the header */
     }
     memset(bytes + 24 * 7 + 12, 0, 12);
     bytes_write(table, bytes, count);
@@ -434,7 +437,7 @@ static void huge_counts(void **state)
     }
 }
 
-/* Whole or not at all, and what formats cannot hold. */
+/* A file is written whole or not at all, and scanners that a format cannot hold are refused. */
 static void writers_refuse(void **state)
 {
     const struct test_folder *folder = &files.folder;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals in scanner files: what is refused and where, places, LORs, and the way through
- * every format that has layers. */
+ * Layers of crystals in scanner files: errors and their positions in the file, positions around the ring, LORs, and
+ * reading and writing in every format that has layers. */
 #include "io/lists.h"
 #include "io/scanners.h"
 #include "model/scanner/scanner.h"
@@ -21,7 +21,7 @@ static lr_scanner *parse(const char *text, int64_t length, struct test_log *log)
     return lr_scanner_parse(lr_yaml_parse("layers.yaml", text, length, &log->log));
 }
 
-/* The sentence begins with the place. */
+/* Each sentence begins with file, line and column. */
 static void impossible_layers_are_refused(void **state)
 {
     static const char *const cases[][2] = {
@@ -60,7 +60,7 @@ static void assert_point(const double point[3], double x, double y, double z)
     assert_true(fabs(point[0] - x) < 1e-12 && fabs(point[1] - y) < 1e-12 && fabs(point[2] - z) < 1e-12);
 }
 
-/* A module a layer, front to back, each behind the one before unless it says where. */
+/* Each layer becomes a module, from front to back; it lies behind the layer before unless its own position is given. */
 static void layers_are_modules(void **state)
 {
     lr_scanner *scanner =
@@ -80,7 +80,7 @@ static void layers_are_modules(void **state)
     }
 }
 
-/* The same in the list form, with a plain module beside. */
+/* The same in a list of modules, next to a module without layers. */
 static void listed_modules_have_layers(void **state)
 {
     lr_lors *lors =
@@ -92,11 +92,11 @@ static void listed_modules_have_layers(void **state)
     assert_point(modules[1].centre_mm, 0, -41, 0);
     assert_point(modules[2].centre_mm, 0, -45, 0);
     assert_pairs(0, {modules[1].block, modules[2].block}, {modules[0].block, 0}, {modules[2].layer, 1});
-    assert_int_equal(lors->num_pairs, 2); /* layers of one block have none */
+    assert_int_equal(lors->num_pairs, 2); /* layers of one block have no LORs with each other */
     assert_pairs(0, {lr_lors_pair(lors, 1, 2), -1}, {lors->count, 6 * 6 + 6 * 4});
 }
 
-/* Places around the ring are those of blocks, whatever their layers. */
+/* Positions around the ring count blocks, whatever their layers. */
 static void rules_count_blocks(void **state)
 {
     for (int least = 0; least <= 4; least++) {
@@ -116,9 +116,9 @@ static void rules_count_blocks(void **state)
     }
 }
 
-/* --- there and back --- */
+/* --- writing and reading back --- */
 
-/* Layers may be of other materials than the scanner. */
+/* Layers may have other materials than the scanner. */
 static void layers_have_materials(void **state)
 {
     static const char *const wrong[][2] = {
@@ -138,7 +138,7 @@ static void layers_have_materials(void **state)
     }
 }
 
-/* Two rings of panels of blocks, with layers of other blocks. */
+/* Two rings of panels of blocks; the blocks have different layers. */
 static lr_scanner *blocks_of_layers(void)
 {
     return scanner_of(
@@ -160,7 +160,7 @@ static void yaml_there_and_back(void **state)
     }
 }
 
-/* Centred layers of the same crystals everywhere, as .geom can have them. */
+/* Layers are centred and have the same crystals everywhere, as .geom requires. */
 static lr_scanner *centred_layers(void)
 {
     return scanner_of(
@@ -176,7 +176,8 @@ static const lr_module *module_of(const lr_scanner *scanner, int crystal)
     return &scanner->modules[lr_scanner_module_of(scanner, crystal)];
 }
 
-/* Every crystal of one scanner is one of the other, in a module of its layer; blocks are alike. */
+/* Every crystal of one scanner has a counterpart in the other, in a module of the same layer; both have the same
+   blocks. */
 static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, double most_mm)
 {
     int *block_of = kept((size_t)a->num_modules + 1, sizeof(int));
@@ -200,7 +201,7 @@ static void castor_there_and_back(void **state)
     lr_scanner *again = there_and_back(scanner, "again.geom", NULL, "crystals size depth               : 5,4\n");
     assert_same_modules(scanner, again, 1e-6);
     again = there_and_back(scanner, "again.hscan", NULL, "number of crystals in layer(s): 672,336\n");
-    assert_same_modules(scanner, again, 2e-5); /* float32 */
+    assert_same_modules(scanner, again, 2e-5); /* single precision */
     assert_int_equal(again->coincidence.min_module_difference, 2);
     scanner = layered_ring();
     again = there_and_back(scanner, "again.hscan", "", "number of layers              : 2\n");
@@ -208,7 +209,7 @@ static void castor_there_and_back(void **state)
     assert_same_crystals(scanner, again, 2e-5);
 }
 
-/* Depths of interaction that differ by layer cannot be kept. */
+/* If depths of interaction differ between layers, they cannot be kept. */
 static void castor_depths_differ(void **state)
 {
     const char *path = file_in(&files.folder, "two.geom");
@@ -227,7 +228,7 @@ static void castor_depths_differ(void **state)
 
 /* --- other lists of crystals --- */
 
-/* STIR's map, with the layer behind numbered 1 and the one in front 2. */
+/* STIR's map, in which the layer behind has number 1 and the layer in front number 2. */
 static void maps_have_layers(void **state)
 {
     enum { NU = 4, NV = 3 };
@@ -252,7 +253,7 @@ static void maps_have_layers(void **state)
     assert_same_modules(scanner, again, 1e-5);
 }
 
-/* Nothing but places: modules behind others become their layers, inserts do not. */
+/* Only positions are known: modules behind others become layers of these, modules of an insert do not. */
 static void layers_are_found(void **state)
 {
     struct test_log log = TEST_LOG(log);
@@ -282,7 +283,7 @@ static void layers_are_found(void **state)
     }
 }
 
-/* Data files keep layers of their scanner, and tell scanners apart by them. */
+/* Data files store the layers of their scanner, and a scanner with other layers is refused. */
 static void hdf5_keeps_layers(void **state)
 {
     const char *path = file_in(&files.folder, "data.h5");
@@ -303,7 +304,7 @@ static void hdf5_keeps_layers(void **state)
 
 /* --- events --- */
 
-/* Crystals of two scanners at one place, in the same layer. */
+/* Returns true if two crystals of two scanners are at the same position and in the same layer. */
 static bool is_same_crystal(const lr_scanner *a, int in_a, const lr_scanner *b, int in_b)
 {
     double x[3], y[3];
@@ -312,7 +313,7 @@ static bool is_same_crystal(const lr_scanner *a, int in_a, const lr_scanner *b, 
     return distance_mm(x, y) < 1e-3 && module_of(a, in_a)->layer == module_of(b, in_b)->layer;
 }
 
-/* Written for one scanner, read for it and for the one that the file brings. */
+/* Writes events for a scanner, and reads them for this scanner and for the one that the file contains. */
 static void check_events(lr_scanner *scanner, const char *name, const char *scanner_name)
 {
     enum { NUM_EVENTS = 200 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The presets against counts and positions that other sources give. */
+ * The presets against counts and positions from other sources. */
 #include "io/scanners.h"
 
 #define ASSETS "scanner_presets_test"
@@ -24,10 +24,10 @@ static void every_preset_is_a_scanner_with_sources(void **state)
         assert_true(strcmp(*name, "two-opposed-modules") == 0 || strstr(scanner->source, "\nunverified: ") != NULL);
         (void)lors_of(scanner);
     }
-    assert_int_equal(count, 17); /* 15 real ones */
+    assert_int_equal(count, 17); /* 15 real scanners */
 }
 
-/* The axial length of the scanner, from the outer edges of the pitch cells. */
+/* The axial length of the scanner between the outer edges of the crystal pitches. */
 static double length_mm(const lr_scanner *scanner)
 {
     double low = INFINITY, high = -INFINITY;
@@ -40,16 +40,15 @@ static double length_mm(const lr_scanner *scanner)
     return high - low;
 }
 
-/* Inner radius, crystal rings, axial length and time resolution as sources other than the presets
- * have them: STIR's table of scanners and publications. Where sources differ, the tolerance is that
- * difference. */
+/* Inner radius, crystal rings, axial length and time resolution from sources other than those of the presets: STIR's
+ * table of scanners, and publications. If sources differ, the tolerance is this difference. */
 static void numbers_are_as_published(void **state)
 {
     static const struct {
         const char *name;
-        int modules, crystals, rings; /* 0 = not compared, as are lengths */
+        int modules, crystals, rings; /* 0 = not compared; lengths, too */
         double radius_mm, radius_off_mm, axial_mm, axial_off_mm, tof_ps;
-        double length_mm; /* with the crystals' pitch, to rounding */
+        double length_mm; /* by the crystals' pitch, to rounding */
     } cases[] = {
         {"penn-labr3", 24, 24 * 27 * 60 /* 38,880 */, 60, 465, 0, 258, 1e-9, 400, 258},
         {"siemens-mmr", 56, 28672, 64, 328, 0, 258, 2.1, 0, 260},
@@ -99,9 +98,9 @@ static void penn_is_as_published(void **state)
     assert_true(scanner->detection_depth_mm == 0);
 }
 
-/* The GPU-cluster paper: modules of 32 x 32 detectors without gaps, hits on their planes, "about
- * 10^7" lines of response; what is chosen lets lines through its whole volume, 64 mm wide, end in
- * modules that are in coincidence. */
+/* The GPU-cluster paper has modules of 32 x 32 detectors without gaps, hits on their planes, and "about 10^7" lines
+ * of response. In the preset, lines through the paper's whole volume, which is 64 mm wide, end in modules that are
+ * in coincidence. */
 static void cluster_is_as_published(void **state)
 {
     lr_scanner *scanner = read_preset("cluster-paper-32");
@@ -119,18 +118,19 @@ static void cluster_is_as_published(void **state)
     assert_close(length_mm(scanner), 64, 1e-12);
 }
 
-/* Where sources contradict each other, the presets keep what they agree on. */
+/* If sources contradict each other, the presets use the values on which they agree. */
 static void doubtful_numbers_are_consistent(void **state)
 {
     lr_scanner *mmr = read_preset("siemens-mmr"), *signa = read_preset("ge-signa-petmr");
     const lr_module *block = &mmr->modules[0];
-    /* CASToR's table, and 504 places of equal angle where photons stop in 20 mm of LSO. */
+    /* The pitch is CASToR's, and also fits 504 equal angles at the depth where photons stop in 20 mm of LSO. */
     const double lso = mmr->crystal_mu_per_mm;
     const double mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
     assert_close(block->pitch_mm[0], 4.17252, 1e-9);
     assert_close(block->pitch_mm[0], 2 * pi * (328 + mean_mm) / 504, 3e-3);
     assert_true(8 * block->pitch_mm[0] < 2 * 328 * tan(pi / 56));
-    /* STIR's radius and depth, CASToR's, and where photons stop in 25 mm of LYSO. */
+    /* The depth is the one at which STIR's radius and depth, CASToR's numbers, and the mean depth of stopped photons
+       in 25 mm of LYSO agree. */
     const lr_module *unit = &signa->modules[0];
     const double front_mm = -(unit->centre_mm[0] * unit->normal[0] + unit->centre_mm[1] * unit->normal[1]);
     const double mu = signa->crystal_mu_per_mm, depth = unit->depth_mm;
@@ -153,11 +153,11 @@ static void mmr_has_4084_planes(void **state)
         }
     }
     assert_int_equal(planes, 4084);
-    /* 504 places with the virtual crystals: a sinogram of 344 bins ends 80 places apart. */
+    /* There are 504 positions including virtual crystals: the outermost of 344 bins joins positions 80 apart. */
     assert_int_equal(lors->num_pairs, 56 * (56 - 2 * 8 - 1) / 2);
 }
 
-/* Every crystal of the published map lies within 0.01 mm of another one of ours. */
+/* Every crystal of the published map lies within 0.01 mm of one of our crystals, each of a different one. */
 static void safir_agrees_with_its_crystal_map(void **state)
 {
     char path[1024], line[256];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Every way in which a scanner file can be wrong ends in LR_BAD_INPUT and one sentence with file,
- * line and column, and shows the line. */
+ * Every error that a scanner file can have gives LR_BAD_INPUT and one sentence with file, line and column, and shows
+ * the line. */
 #include "io/scanners.h"
 
 #include <locale.h>
@@ -38,8 +38,8 @@ static void unknown_key_is_spelled_out(void **state)
 
 static void wrong_texts_are_refused(void **state)
 {
-    /* A wrong text, its "line:column" or "" where there is none, how the sentence continues behind file and place, and,
-     * in some, the line and what stands below it. */
+    /* A wrong text; its "line:column", or "" if it has none; the sentence after file and position; and, in some
+     * cases, the line and the marks below it. */
     static const char *const cases[][4] = {
         /* keys */
         {"nmae: x\n" RING MODULE, "1:1", "unknown key 'nmae'; did you mean 'name'?", "^~~~"},
@@ -131,13 +131,13 @@ static void wrong_texts_are_refused(void **state)
         {"name: \xc3\n", "", "line 1 holds the byte 0xc3"},
         {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive"},
         {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive"},
-        /* geometry errors carry the place */
+        /* errors of geometry name the position */
         {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:1",
          "tight: ", "    ring: {radius_mm: 400, modules: 24}\n    ^~~~"},
         {"name: twice\nmodules:\n" UPPER UPPER, "2:1", "twice: ", "    modules:\n    ^~~~~~~"},
         {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "1:1",
          "unnamed scanner: the detection plane lies 31 mm behind", "    ring:"},
-        /* sizes have limits */
+        /* limits on sizes */
         {MODULES("100001"), "1:1", "100001 modules"},
         {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},
         {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals"},
@@ -236,8 +236,8 @@ static void both_forms_are_read(void **state)
     assert_pairs(0, {scanner->coincidence.max_ring_difference, 0}, {scanner->coincidence.field_of_view_mm, 50},
                  {scanner->detection_depth_mm, 6.5}, {scanner->tof_resolution_ps, 300},
                  {scanner->crystal_mu_per_mm, 0.0834}, {log.num_warnings, 0});
-    /* 15 crystals of 2.5 mm and a gap of 0.5 mm: 38 mm, the first block of 17.5 mm at u = -10.25;
-       at -90 degrees u is +x. */
+    /* 15 crystals of 2.5 mm and a gap of 0.5 mm make 38 mm; the first block, 17.5 mm wide, is at u = -10.25; at -90
+       degrees, u is +x. */
     assert_pairs(1e-12, {scanner->modules[0].centre_mm[0], -10.25}, {scanner->modules[0].centre_mm[1], -100},
                  {scanner->modules[0].centre_mm[2], -20});
 

@@ -11,7 +11,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* The scanner of a description in YAML, printed like printf does; it is kept. */
+/* The scanner of a YAML description, which is formatted as by printf; it is kept until the end of the case. */
 __attribute__((format(printf, 1, 2))) static inline lr_scanner *scanner_of(const char *format, ...)
 {
     struct test_log log = TEST_LOG(log);
@@ -52,7 +52,7 @@ static inline lr_lors *lors_of(const lr_scanner *scanner)
     return keep(lr_lors_create(scanner, NULL));
 }
 
-/* files_begin, with the LORs of a scanner. */
+/* files_begin, and then the LORs of a scanner. */
 static inline int files_begin_with(void **state, lr_scanner *scanner)
 {
     files_begin(state);
@@ -73,7 +73,7 @@ static inline void find_ends(const lr_lors *lors, int64_t lor, double ends_mm[2]
     for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(lors->scanner, crystals[e], ends_mm[e]);
 }
 
-/* The crystal nearest to a point, and how far it is. */
+/* The crystal nearest to a point, and its distance. */
 static inline int nearest_crystal(const lr_scanner *scanner, const double point_mm[3], double *off_mm)
 {
     int nearest = -1;
@@ -88,7 +88,7 @@ static inline int nearest_crystal(const lr_scanner *scanner, const double point_
     return nearest;
 }
 
-/* Lengths agree to `most`, mm and vectors' components, all else is equal. */
+/* Lengths and components of vectors agree to `most` (mm for lengths), and all else is equal. */
 static inline void assert_same_modules(const lr_scanner *a, const lr_scanner *b, double most)
 {
     assert_pairs(0, {a->num_modules, b->num_modules}, {a->num_positions, b->num_positions});
@@ -111,8 +111,8 @@ static inline void assert_same_modules(const lr_scanner *a, const lr_scanner *b,
     }
 }
 
-/* Written and read again, without a warning but of what the format has no place for: `lost`, NULL = nothing. The file
- * has `text`, unless that is NULL. */
+/* Writes a scanner and reads it again. `lost` names what the format cannot store, in the only warning; NULL = no
+ * warning. The file contains `text`, unless it is NULL. */
 static inline lr_scanner *there_and_back(const lr_scanner *scanner, const char *name, const char *lost,
                                          const char *text)
 {

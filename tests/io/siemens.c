@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Siemens list mode: words made by hand, a whole sinogram plane of a Biograph mMR against the
- * geometry of its bins, all that can be wrong with the two files, and the real acquisition. */
+ * Siemens list mode: hand-made words, a whole sinogram plane of a Biograph mMR against the geometry of its bins, all
+ * errors that the two files can have, and the real acquisition. */
 #include "io/lists.h"
 #include "io/scanners.h"
 
@@ -10,13 +10,13 @@
 #define HEADER "siemens_test.l.hdr"
 #define OTHER "siemens_test_other.hdr.STIR"
 
-/* Of the mMR, as the notes beside the data give them. */
+/* Numbers of the mMR, from the notes that come with the data. */
 enum { AROUND = 504, RINGS = 64, BINS = 344, VIEWS = 252, PER_MODULE = 9, LARGEST = 60 };
 
-/* Of the small ring. */
+/* Numbers of the small ring. */
 enum { ACROSS = 3, DEEP = 4, SMALL_BINS = 20, SMALL_VIEWS = 16 };
 
-/* The small ring's LORs are the files'. */
+/* LORs of the mMR; those of the small ring are in `files`. */
 static lr_lors *mmr;
 
 #define SMALL_HEADER                                                                                                   \
@@ -36,15 +36,15 @@ static int set_up(void **state)
     return files_begin_with(state, octagon());
 }
 
-/* header NULL: the one beside the events. */
+/* header NULL: the header beside the events. */
 static lr_events_source source_of(const char *path, const char *header)
 {
     return (lr_events_source){.path = path, .format = LR_EVENTS_SIEMENS, .companion = header};
 }
 
-/* --- words by hand --- */
+/* --- hand-made words --- */
 
-/* Crystal p of a module in a ring of crystals counted from +z downwards. */
+/* Crystal p of a module in a ring that is counted from the largest z downwards. */
 static int small_crystal(int module, int p, int ring)
 {
     return module * ACROSS * DEEP + (DEEP - 1 - ring) * ACROSS + p;
@@ -57,17 +57,17 @@ static uint32_t address(int plane, int view, int bin)
 
 static const uint32_t prompt_bit = UINT32_C(1) << 30, tag_bit = UINT32_C(1) << 31;
 
-/* 32 places around, module k at 4k .. 4k + 3 with the virtual one first. View 1, t = 0: places 1
- * and 17, p = 0 of modules 0 and 4. View 2, t = 3: places 2 + 1 = 3 and 2 - 2 + 16 = 16, which is
- * virtual; t = 2: 3 and 2 - 1 + 16 = 17. View 1, t = -3: 1 - 2 = -1, which is 31, and
- * 1 + 1 + 16 = 18. Planes: 4 of segment 0, 3 of -1, 3 of +1, 2 of -2, 2 of +2. */
+/* There are 32 positions around the ring; module k has positions 4k .. 4k + 3, the first of them virtual. View 1, t
+ * = 0: positions 1 and 17, p = 0 of modules 0 and 4. View 2, t = 3: positions 2 + 1 = 3 and 2 - 2 + 16 = 16, which
+ * is virtual; t = 2: 3 and 2 - 1 + 16 = 17. View 1, t = -3: 1 - 2 = -1, which is 31, and 1 + 1 + 16 = 18. Number of
+ * planes: 4 in segment 0, 3 in -1, 3 in +1, 2 in -2, 2 in +2. */
 static void words_are_spelled_out(void **state)
 {
     const lr_lors *lors = files.lors;
     const uint32_t words[] = {
         tag_bit | 7,                     /* a time mark */
-        tag_bit | 0x1fffffff,            /* another, all bits of its time set */
-        prompt_bit | address(0, 1, 10),  /* ring 0 and 0 */
+        tag_bit | 0x1fffffff,            /* another one, with all bits of its time set */
+        prompt_bit | address(0, 1, 10),  /* rings 0 and 0 */
         prompt_bit | address(0, 1, 10),  /* again */
         address(0, 1, 10),               /* the same, delayed */
         prompt_bit | address(4, 2, 12),  /* segment -1, a = 0: rings 1 and 0 */
@@ -77,8 +77,8 @@ static void words_are_spelled_out(void **state)
         tag_bit | UINT32_C(1) << 29 | 5, /* tags of other kinds */
         tag_bit | prompt_bit,
         prompt_bit | address(2, 2, 13), /* a virtual crystal */
-        prompt_bit | address(14, 0, 0), /* a plane that is not there */
-        prompt_bit | address(0, 1, 18), /* t = 8: places 5 and 13, modules 1 and 3 */
+        prompt_bit | address(14, 0, 0), /* a plane that does not exist */
+        prompt_bit | address(0, 1, 18), /* t = 8: positions 5 and 13, modules 1 and 3 */
     };
     write_words(words, sizeof(words) / sizeof(words[0]));
     text_write(HEADER, SMALL_HEADER);
@@ -96,7 +96,7 @@ static void words_are_spelled_out(void **state)
     assert_warning(&files.log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
 }
 
-/* Bytes before the words, and a header that tells of more words than there are. */
+/* The header tells that bytes precede the words, and announces more words than the file has. */
 static void headers_are_believed(void **state)
 {
     write_words((const uint32_t[]){0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)}, 3);
@@ -108,11 +108,12 @@ static void headers_are_believed(void **state)
 
 /* --- a whole plane of the mMR --- */
 
-/* The planes 0 (rings 0, 0), 64 (the first of segment -1: rings 1, 0) and 127 (of +1: 0, 1). */
+/* Planes 0 (rings 0, 0), 64 (the first of segment -1: rings 1, 0) and 127 (the first of segment +1: rings 0, 1). */
 static const int shown_planes[][3] = {{0, 0, 0}, {64, 1, 0}, {127, 0, 1}};
 enum { NUM_SHOWN = 3 };
 
-/* The word of a bin, and its line's two places around, unwrapped; false: one of its crystals is virtual. */
+/* The word of a bin, and the two positions around the ring that its line joins, not wrapped; false if one of its
+   crystals is virtual. */
 static bool bin_of(int plane, int view, int bin, uint32_t *word, int places[2])
 {
     const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
@@ -122,7 +123,7 @@ static bool bin_of(int plane, int view, int bin, uint32_t *word, int places[2])
     return (places[0] + AROUND) % AROUND % PER_MODULE != 0 && (places[1] + AROUND) % AROUND % PER_MODULE != 0;
 }
 
-/* Every bin once. A bin's crystals are virtual or in coincidence, and no two bins share a LOR. */
+/* Every bin has one event. The crystals of a bin are virtual or in coincidence, and no two bins share a LOR. */
 static void every_bin_has_a_lor_of_its_own(void **state)
 {
     const int count = NUM_SHOWN * VIEWS * BINS;
@@ -141,8 +142,8 @@ static void every_bin_has_a_lor_of_its_own(void **state)
     assert_true(total(data.prompts) == (double)data.prompts->count);
 }
 
-/* Reads a file of one prompt and gives its crystals' centres, the one with the least angle from
- * `lead_deg` first. */
+/* Reads a file of one prompt event and returns the centres of its crystals, first the one whose angle from
+ * `lead_deg` is smaller. */
 static void ends_of(uint32_t word, double lead_deg, double ends[2][3])
 {
     double found[2][3];
@@ -156,13 +157,13 @@ static void ends_of(uint32_t word, double lead_deg, double ends[2][3])
     memcpy(ends[1], found[!turns], sizeof(ends[1]));
 }
 
-/* On a circle of N places the line of view v and tangential index t joins the angles
- * 360 (v + floor(t/2)) / N and 360 (v - floor((t+1)/2)) / N + 180 and passes the axis at
- * R sin(pi |t| / N). In STIR's frame the first angle is 0 at the top of the bore and turns towards
- * the patient's left, and rings count towards the bed; for a patient who lies head first on the
- * back this is 90 degrees more in our frame, and -z. Crystals stand on flat modules
- * instead of the circle, 338 mm from the axis: the last of eight, 3.5 pitches aside, is up to
- * 0.08 degrees from its place, which moves a line by 0.47 mm; radii differ by 0.15 mm besides. */
+/* On a circle of N positions, the line of view v and tangential index t joins the angles 360 (v + floor(t/2)) / N
+ * and 360 (v - floor((t+1)/2)) / N + 180 and passes the axis at R sin(pi |t| / N). In STIR's frame angle 0 is at the
+ * top of the bore, angles increase towards the patient's left, and rings are counted towards the bed. For a patient
+ * who lies on the back with the head first, this is 90 degrees more in our frame, and the direction of -z. Crystals
+ * are on flat modules instead of the circle, 338 mm from the axis: the last of eight, 3.5 pitches from the middle,
+ * is up to 0.08 degrees from its position on the circle, which moves a line by 0.47 mm; in addition, radii differ by
+ * 0.15 mm. */
 static void lines_lie_where_their_bins_say(void **state)
 {
     uint64_t seed = test_seed();
@@ -193,7 +194,7 @@ static void lines_lie_where_their_bins_say(void **state)
     assert_true(worst_deg < 0.08 && worst_mm < 0.62);
 }
 
-/* --- what can be wrong --- */
+/* --- errors in files --- */
 
 static void expect(const char *header, const char *sentence)
 {
@@ -265,7 +266,7 @@ static void wrong_headers_are_refused(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(HEADER, cases[k][0]);
         expect(HEADER, cases[k][1]);
-        expect(NULL, cases[k][1]); /* it lies beside the events */
+        expect(NULL, cases[k][1]); /* the header is beside the events */
     }
     static char line[70000];
     memset(line, 'a', sizeof(line));
@@ -278,7 +279,7 @@ static void wrong_headers_are_refused(void **state)
     expect(NULL, EVENTS ": how many bins a projection of octagon has is not known");
 }
 
-/* EVENTS.hdr first; else the one file that names the events. */
+/* EVENTS.hdr is taken first; otherwise, the only file that names the events. */
 static void the_header_is_found_beside_the_events(void **state)
 {
     static const char ours[] = SMALL_HEADER "name of data file := " EVENTS "\n";
@@ -299,7 +300,7 @@ static void the_header_is_found_beside_the_events(void **state)
     remove(OTHER);
 }
 
-/* Panels of blocks and modules listed one by one have no such numbering. */
+/* Panels of blocks, and modules that are listed one by one, do not have this numbering. */
 static void other_scanners_are_refused(void **state)
 {
     static const char *const names[] = {"safir-dual-ring-prototype", "two-opposed-modules"};
@@ -312,8 +313,8 @@ static void other_scanners_are_refused(void **state)
 
 /* --- the real acquisition --- */
 
-/* Place in the block of nine, from the notes beside the data: a slightly wrong mapping puts tens of
- * thousands on the virtual crystal. */
+/* Counts at each of the nine crystals of a block, from the notes that come with the data: a slightly wrong
+ * assignment would put tens of thousands of counts on the virtual crystal. */
 static void the_virtual_crystal_is_never_hit(void **state)
 {
     static const double known[PER_MODULE] = {0, 48214, 55984, 56010, 58107, 58387, 55830, 56314, 48916};
@@ -322,7 +323,7 @@ static void the_virtual_crystal_is_never_hit(void **state)
     char path[1024];
     if (test_data(path, "mmr/small_listmode_file.l") == NULL) skip();
     lr_prompts_delayeds data = bin_events(source_of(path, NULL), mmr);
-    assert_warning(&files.log, "holds 254816 words where its header tells of 331257106"); /* so it was found */
+    assert_warning(&files.log, "holds 254816 words where its header tells of 331257106"); /* so the header was found */
     assert_counts(&data.counts, (const int64_t[]){218881, 35320, 613, 2, 0, 0});
     assert_true(total(data.prompts) == 218881 && total(data.delayeds) == 35320);
     for (int64_t k = 0; k < data.prompts->count; k++) {

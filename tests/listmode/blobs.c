@@ -8,13 +8,13 @@
 
 #define PI 3.14159265358979323846
 
-/* MANY: whose order each grid's backend has for itself. */
+/* MANY: so many events that the backend of each of the two grids orders them for itself. */
 enum { COUNT = 400, MANY = 6000 };
 
 static lr_lors *lors;
 static lr_event events[MANY];
 
-/* Blobs of a tenth of the usual volume, so that few make an image. */
+/* Blobs with a tenth of the usual volume, so that a small image needs few of them. */
 static const lr_blobs small = {.radius_mm = 5};
 
 static lr_grid voxel_grid(void)
@@ -22,7 +22,7 @@ static lr_grid voxel_grid(void)
     return shifted_grid((const int[3]){9, 8, 7}, (const double[3]){4, 4.5, 3.5}, (const double[3]){1.2, 0, -0.9});
 }
 
-/* Lines enter it anywhere, and meet few of its slices. */
+/* A long, flat grid: lines enter it anywhere and cross only few of its slices. */
 static lr_grid wide_grid(void)
 {
     return lr_grid_centred((const int[3]){30, 6, 3}, (const double[3]){4.5, 4.5, 3.5});
@@ -69,7 +69,7 @@ static void test_a_footprint_is_a_line_integral(void **state)
     assert_true(lr_blobs_footprint(&blobs, 7) == 0 && lr_blobs_value(&blobs, 7.5) == 0);
 }
 
-/* The spectrum of a blob at k / mm, over that at 0. */
+/* The spectrum of a blob at spatial frequency k / mm, divided by its value at 0. */
 static double spectrum(const lr_blobs *blobs, double k)
 {
     enum { STEPS = 4000 };
@@ -83,11 +83,11 @@ static double spectrum(const lr_blobs *blobs, double k)
     return wave / volume;
 }
 
-/* Waves along an axis that are added up; those beyond are below 1e-5 in all. */
+/* Number of waves along an axis that are added up; all further waves together are below 1e-5. */
 enum { WAVES = 12 };
 
-/* A lattice of blobs is 1 and the waves of its reciprocal lattice, whose whole numbers add up to even
- * ones (Poisson's sum). */
+/* The sum of a lattice of blobs is 1 plus the waves of its reciprocal lattice, which are those with an even sum of
+ * their three indices (Poisson's sum formula). */
 static double rippled(const lr_blobs *blobs, const double off[3], const double *waves)
 {
     const double unit = 2 * PI / blobs->spacing_mm;
@@ -149,7 +149,7 @@ static lr_listmode_params params_of(const lr_grid *grid, const lr_events_info *i
     return params;
 }
 
-/* Distance of a blob's centre from an event's line. */
+/* Distance from a blob's centre to an event's line. */
 static double distance(const lr_event *event, const double point[3])
 {
     double a[3], b[3], along = 0, square = 0, length = 0;
@@ -196,11 +196,11 @@ static void check_integrals(const lr_blobs *of, int num_events)
     assert_true(worst < 1e-5 * sqrt(rms));
 }
 
-/* Blobs that are close together overlap in windows that kernels do not hold at once. */
+/* Blobs that are close together overlap, in windows that are larger than a kernel holds at once. */
 static void test_values_are_integrals_of_blobs(void **state)
 {
     check_integrals(&small, COUNT);
-    setenv("LR_TEST_LISTMODE_BLOCKS", "1024", 1); /* each in few of the slices */
+    setenv("LR_TEST_LISTMODE_BLOCKS", "1024", 1); /* few slices per block */
     check_integrals(&small, MANY);
     unsetenv("LR_TEST_LISTMODE_BLOCKS");
     check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3}, COUNT);
@@ -216,7 +216,7 @@ static void expect_numbers(const lr_vector *vector, const double *expected, doub
         assert_true(fabs(found[k] - expected[k]) <= share * fabs(expected[k]) + error);
 }
 
-/* Both grids' halves are parts of a vector, wherever it is: nothing passes through the host. */
+/* The values of both grids are parts of the same vector, wherever the vector is: nothing is copied to the host. */
 static void test_vectors_stay_where_they_are(void **state)
 {
     const lr_grid grid = voxel_grid();
@@ -256,9 +256,9 @@ static void test_back_is_the_transpose(void **state)
     check_laws(&info);
 }
 
-/* Events of the same LORs fill all bins of time of flight, each a tenth of a standard deviation wide. If events know
- * of the bins, the sum is exact, else it approximates the integral. The Gaussian is cut where its height is 0.0044 /
- * sigma, so a bin more or less changes the sum by 0.05 % of a blob. */
+/* Events on the same LORs fill all time-of-flight bins, each a tenth of a standard deviation wide. If the bin width
+ * is given, the sum over bins is exact; if not, it approximates the integral. The Gaussian is cut where its height
+ * is 0.0044 / sigma, so that one bin more or less changes the sum by 0.05 % of a blob. */
 static void test_bins_add_up_to_the_integral(void **state)
 {
     enum { BINS = 241, LINES = 6 };
@@ -291,7 +291,7 @@ static void test_bins_add_up_to_the_integral(void **state)
     assert_true(seen > 0);
 }
 
-/* Sums of whole numbers have the same rounding in all voxels, few lines or many. */
+/* Sums of integers have the same rounding error in all voxels, whether few or many lines see them. */
 static void expect_alike(const double *found, const double *expected, int64_t count)
 {
     const double rms = sqrt(dot_product(expected, expected, count) / (double)count);
@@ -316,8 +316,8 @@ static void test_sensitivity_is_that_of_all_lines(void **state)
     expect_alike(sensitivity_of(op, NULL), image_by(&params, NULL), test_num_voxels(op));
 }
 
-/* Operators can take the sensitivity of an operator with the same blobs, as the frames of a study take that of the
- * first frame. */
+/* Operators can use the sensitivity of another operator with the same blobs, as the frames of a study use that of
+ * the first frame. */
 static void test_sensitivity_is_taken(void **state)
 {
     const lr_grid grid = voxel_grid(), other = wide_grid();
@@ -327,7 +327,7 @@ static void test_sensitivity_is_taken(void **state)
     const double *expected = sensitivity_by(&params, NULL);
     params.sensitivity_of = first;
     expect_alike(sensitivity_by(&params, NULL), expected, test_num_voxels(first));
-    params.blobs = NULL; /* voxels */
+    params.blobs = NULL; /* voxels instead of blobs */
     assert_null(lr_listmode_create(&params));
     assert_says(test_log.error, "another grid");
     params.blobs = &small;

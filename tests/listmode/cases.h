@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of list mode by operators, which the public interface creates, and by backends alone; a scanner of
- * six panels, which has lines along every axis, and a ring. */
+ * Projections in list mode, by operators of the public interface and by backends alone; a scanner of six panels,
+ * which has lines along every axis; and a ring. */
 #ifndef LR_TEST_LISTMODE_CASES_H
 #define LR_TEST_LISTMODE_CASES_H
 
@@ -18,7 +18,7 @@
 
 /* --- numbers --- */
 
-/* Random floats, so that both precisions hold them. */
+/* Random floats, which single and double precision represent exactly. */
 static inline double *case_random(int64_t count, uint64_t *seed)
 {
     double *values = kept_doubles(count);
@@ -33,20 +33,20 @@ static inline double *case_ones(int64_t count)
     return values;
 }
 
-/* Opens and arranges the events of params on the host. */
+/* Opens the events of params and arranges them on the host. */
 static inline lr_status events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     LR_TRY(lr_listmode_events_open(events, params, NULL));
     return lr_listmode_events_arrange(events, params);
 }
 
-/* Projections of random numbers, or of given values. */
+/* Projections of random numbers or of given values. */
 struct both {
     int64_t num_voxels, count;
     double *x, *y, *values, *image;
 };
 
-/* Outputs are 1, so that what is left of them shows. */
+/* Outputs are filled with 1 first, so that values that a projection does not overwrite are noticed. */
 static inline struct both case_inputs(int64_t num_voxels, int64_t count, const double *y)
 {
     uint64_t seed = 30 + test_seed();
@@ -72,7 +72,7 @@ static inline void expect_both(const struct both *found, const struct both *expe
     assert_true(l2_apart(found->image, expected->image, expected->num_voxels) < of_image);
 }
 
-/* Sums of x over rows, by event. */
+/* Sums of x over the rows, for each event. */
 struct rows_seen {
     const double *x;
     double *sums;
@@ -92,7 +92,7 @@ static inline lr_status see_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Factors of LORs from the first number on, within the second. */
+/* A factor for each LOR, from range[0] to less than range[1]. */
 static inline double case_factor(const double range[2], int64_t lor)
 {
     return range[0] + range[1] * (double)(lor * 7919 % 1000) * 1e-3;
@@ -126,7 +126,7 @@ static inline lr_grid shifted_grid(const int size[3], const double voxel_mm[3], 
 
 static struct test_log test_log;
 
-/* A ring of modules of `crystals`; sizes_mm: of their pitch, face and depth. */
+/* A ring of modules of `crystals`; sizes_mm: pitch, face and depth of a crystal. */
 static inline lr_scanner *case_ring(double radius_mm, int modules, const int crystals[2], const double sizes_mm[5],
                                     const lr_coincidence *rules)
 {
@@ -192,7 +192,7 @@ static inline struct both both_of(lr_operator *op, const double *y)
     return both;
 }
 
-/* Projects by an operator that is destroyed afterwards. y: values to project back; NULL = random ones. */
+/* Projects with an operator that is destroyed afterwards. y: values to project back; NULL = random ones. */
 static inline struct both both_by(const lr_listmode_params *params, const double *y)
 {
     lr_operator *op = open_operator(params);
@@ -201,7 +201,7 @@ static inline struct both both_by(const lr_listmode_params *params, const double
     return both;
 }
 
-/* image: NULL = ones. */
+/* image: NULL = an image of ones. */
 static inline double *values_by(const lr_listmode_params *params, const double *image)
 {
     lr_operator *op = open_operator(params);
@@ -229,8 +229,8 @@ static inline double *sensitivity_by(const lr_listmode_params *params, lr_listmo
     return image;
 }
 
-/* A reconstruction of data at the operator's place to an image there, to which nothing crosses: sensitivities, of which
- * that of a scanner's events has been made before, stay there, and sums alone come to the host. */
+/* Reconstructs with data and image in the memory in which the operator computes. No image, data or sensitivities may
+ * be copied; only sums come to the host. The sensitivity of a scanner's events has been computed before. */
 static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *given, double *image)
 {
     enum { MOST_SUMS = 128 };
@@ -253,7 +253,7 @@ static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *
     assert_ok(lr_vector_copy(&there, &host));
 }
 
-/* An event of a LOR, with its crystals in either order. */
+/* An event on a LOR; `turned` swaps its crystals. */
 static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned)
 {
     int32_t crystals[2];
@@ -261,7 +261,7 @@ static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned
     return (lr_event){.crystals = {crystals[turned], crystals[!turned]}, .weight = 1};
 }
 
-/* LR_TEST_MEMORY_BYTES, the most that a device has; 0 = all. */
+/* LR_TEST_MEMORY_BYTES, the memory limit of a device; 0 = no limit. */
 static inline int64_t most_bytes(void)
 {
     const char *const bytes = getenv("LR_TEST_MEMORY_BYTES");
@@ -273,7 +273,7 @@ static inline bool is_on_device(void)
     return test_backend_is("cuda") || test_backend_is("compute");
 }
 
-/* Events for the backend of the test, which has LR_TEST_MEMORY_BYTES. */
+/* Events for the backend of the test, with the limit LR_TEST_MEMORY_BYTES. */
 static inline lr_listmode_params case_params(const lr_lors *lors, const lr_grid *grid, const lr_event *events,
                                              int64_t count)
 {
@@ -287,7 +287,7 @@ static inline lr_listmode_params case_params(const lr_lors *lors, const lr_grid 
                                 .log = &test_log.log};
 }
 
-/* main for the backend that argv[1] names; argv[2]: the only test to run. set_up: before every test. */
+/* main() for the backend that argv[1] names; argv[2]: the only test to run. set_up is called before every test. */
 static inline int case_run(int argc, char **argv, const char *usual, CMFixtureFunction set_up, struct CMUnitTest *tests,
                            size_t count)
 {
@@ -314,8 +314,8 @@ static inline int case_run(int argc, char **argv, const char *usual, CMFixtureFu
 
 /* --- six panels --- */
 
-/* Panels of 21 x 21 crystals, 10 mm apart, at 120 mm from the middle: the hits are at multiples of 10 mm.
- * Panel 2 k is at the negative end of axis k, panel 2 k + 1 at the positive one. */
+/* Panels of 21 x 21 crystals, 10 mm apart, at 120 mm from the middle, so that hits are at multiples of 10 mm. Panel
+ * 2 k is at the negative end of axis k, panel 2 k + 1 at the positive one. */
 enum { SIDE = 21, PANEL = SIDE * SIDE, PANELS = 6 };
 #define PANEL_MM 120.0
 #define PITCH_MM 10.0
@@ -336,7 +336,7 @@ static inline lr_scanner *case_scanner(void)
     return keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = PANELS}));
 }
 
-/* The crystal of a panel at these millimetres along its two axes, ascending. */
+/* The crystal of a panel at these coordinates in mm along its two axes, which are in ascending order. */
 static inline int32_t case_crystal(int panel, int u_mm, int v_mm)
 {
     const int p = u_mm / (int)PITCH_MM + SIDE / 2, q = v_mm / (int)PITCH_MM + SIDE / 2;
@@ -351,8 +351,8 @@ static inline void case_point(int32_t crystal, double point[3])
     point[axis == 2 ? 1 : 2] = PITCH_MM * (within / SIDE - SIDE / 2);
 }
 
-/* Not cubic, more slices than kernels take at a time, and off centre so that nothing is symmetric by
- * chance. */
+/* Voxels are not cubic, a kernel cannot take all slices at once, and the grid is off centre so that nothing is
+ * symmetric by chance. */
 static inline lr_grid case_grid(void)
 {
     return shifted_grid((const int[3]){38, 27, 22}, (const double[3]){4, 5, 6}, (const double[3]){1.3, -2.1, 0.7});
@@ -372,7 +372,7 @@ static inline void case_kernel(lr_listmode_params *params, enum case_model model
         params->tube = (lr_listmode_tube){.width_mm = 15.3, .fwhm_mm = 6, .as_paper = true};
 }
 
-/* Random lines between different panels; with time of flight places within 150 mm of the middle. */
+/* Random lines between different panels; with time of flight, positions are within 150 mm of the middle. */
 static inline lr_event *case_events(int64_t count, uint64_t *seed)
 {
     lr_event *events = kept(count, sizeof(*events));
@@ -399,7 +399,7 @@ static inline void expect_same_events(const struct lr_listmode_events *a, const 
 
 /* --- backends --- */
 
-/* A backend with all that it stands on. */
+/* A backend and all objects that it needs. */
 struct case_backend {
     struct lr_listmode_model model;
     struct lr_listmode_events events;
@@ -441,7 +441,7 @@ static inline lr_status case_create(const char *name, const struct lr_listmode_b
     return (strcmp(name, "cpu") == 0 ? lr_listmode_cpu_create : lr_listmode_native_create)(params, backend);
 }
 
-/* Events as an operator has them: arranged where the backend computes, or by the host. */
+/* Events as an operator prepares them: arranged by the device of the backend, or by the host. */
 static inline lr_status case_arrange(struct case_backend *open, const lr_listmode_params *params)
 {
     const bool is_cuda = params->backend != NULL && strcmp(params->backend, "cuda") == 0;
@@ -459,7 +459,7 @@ static inline void end_backend(void *object)
     free(open);
 }
 
-/* Makes the model and the events of a backend, but not the backend; until the end of the case. */
+/* Makes the model and the events of a backend, but not the backend; they live until the end of the case. */
 static inline struct case_backend *case_models(const lr_listmode_params *params, const char *name)
 {
     struct case_backend *open = calloc(1, sizeof(*open));
@@ -489,9 +489,9 @@ static inline struct case_backend *case_open(const lr_listmode_params *params, c
     return open;
 }
 
-/* --- projections of doubles in whatever precision the backend has --- */
+/* --- projections of doubles, in the precision of the backend --- */
 
-/* values: NULL = left as made. */
+/* values: NULL = the vector is not filled. */
 static inline lr_vector case_vector(const struct case_backend *open, int64_t count, const double *values)
 {
     lr_vector vector = kept_vector(NULL, count, open->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32);
@@ -500,7 +500,8 @@ static inline lr_vector case_vector(const struct case_backend *open, int64_t cou
     return vector;
 }
 
-/* values: overwritten; what stood there before is handed to the backend, so that stale ones show. */
+/* values: overwritten. Their old contents are copied to the output vector first, so that values left over are
+   noticed. */
 static inline void case_forward(const struct case_backend *open, const lr_selection *part, const double *image,
                                 double *values)
 {
@@ -513,7 +514,7 @@ static inline void case_forward(const struct case_backend *open, const lr_select
     destroy_kept_since(before);
 }
 
-/* values NULL: 1. */
+/* values NULL: all values are 1. */
 static inline void case_back(const struct case_backend *open, const lr_selection *part, const double *values,
                              double *image)
 {
@@ -540,7 +541,7 @@ static inline struct both case_both_of(const struct case_backend *open, const lr
     return both;
 }
 
-/* The same by a backend alone, which is destroyed afterwards. */
+/* The same with a backend that is destroyed afterwards. */
 static inline struct both case_both(const lr_listmode_params *params, const char *name, const double *y)
 {
     const struct both both = case_inputs(lr_grid_num_voxels(params->grid), params->count, y);

@@ -2,12 +2,13 @@
  * Copyright The LORaster authors
  *
  * Elements of list mode against closed forms, for the backend that argv[1] names. Expected values are derived here
- * from end points and voxel centres, without code of src/listmode. */
+ * from end points and voxel centres, without using code of src/listmode. */
 #include "listmode/cases.h"
 
 #include "base/vec.h"
 
-/* Half the speed of light in mm per ps, over the FWHM of a Gaussian in its standard deviations. */
+/* Standard deviation in mm per ps of FWHM: half the speed of light, divided by the FWHM of a Gaussian of standard
+   deviation 1. */
 #define SIGMA_MM_PER_PS (0.299792458 / 2 / (2 * sqrt(2 * log(2))))
 
 static lr_lors lors;
@@ -18,13 +19,14 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Closed forms hold to rounding, of single precision but for the reference. */
+/* Tolerance of closed forms: the given one for the reference, which computes in double, and rounding in single
+   precision for other backends. */
 static double error_of(double of_reference)
 {
     return test_backend_is("cpu") ? of_reference : 1e-6;
 }
 
-/* An event on a grid. */
+/* A single event and a grid. */
 struct trial {
     lr_grid grid;
     enum case_model model;
@@ -47,7 +49,7 @@ static const struct case_backend *open_trial(const struct trial *trial)
 static double value_on(const struct trial *trial, const double *image)
 {
     const int before = num_kept();
-    double value = -7; /* stale */
+    double value = -7; /* old value, to be overwritten */
     case_forward(open_trial(trial), NULL, image != NULL ? image : case_ones(lr_grid_num_voxels(&trial->grid)), &value);
     destroy_kept_since(before);
     return value;
@@ -55,7 +57,7 @@ static double value_on(const struct trial *trial, const double *image)
 
 static double *elements_of(const struct trial *trial)
 {
-    double *image = case_ones(lr_grid_num_voxels(&trial->grid)); /* stale */
+    double *image = case_ones(lr_grid_num_voxels(&trial->grid)); /* old values, to be overwritten */
     const int before = num_kept();
     case_back(open_trial(trial), NULL, NULL, image);
     destroy_kept_since(before);
@@ -67,14 +69,14 @@ static lr_event event_between(int32_t a, int32_t b, double tof_mm)
     return (lr_event){.crystals = {a, b}, .tof_mm = (float)tof_mm, .weight = 1};
 }
 
-/* Along an axis from one panel to the other, leaning by whole crystals. */
+/* An event along an axis between opposite panels; the ends may be at different crystals. */
 static lr_event across(int axis, const int from_mm[2], const int to_mm[2], double tof_mm)
 {
     return event_between(case_crystal(2 * axis, from_mm[0], from_mm[1]), case_crystal(2 * axis + 1, to_mm[0], to_mm[1]),
                          tof_mm);
 }
 
-/* Along an axis, at the same millimetres of both panels. */
+/* An event parallel to an axis, at the same coordinates in both panels. */
 static lr_event straight(int axis, int u_mm, int v_mm, double tof_mm)
 {
     const int at_mm[2] = {u_mm, v_mm};
@@ -92,7 +94,7 @@ static double event_length(const lr_event *event)
 
 /* --- every element of random events --- */
 
-/* The event seen from its first end: places are shares of the way to the second. */
+/* The event seen from its first end; positions are fractions of the distance from the first end to the second. */
 struct expected {
     const struct trial *trial;
     lr_listmode_tube tube;
@@ -107,7 +109,7 @@ static struct expected expect(const struct trial *trial)
     double b[3];
     case_kernel(&params, trial->model);
     expected.tube = params.tube;
-    if (trial->model == CASE_TUBE) { /* the defaults: pitch 10 mm, edges up to 6 mm */
+    if (trial->model == CASE_TUBE) { /* the defaults: the pitch is 10 mm, the longest voxel edge 6 mm */
         expected.tube.fwhm_mm = 6.0;
         expected.tube.width_mm = 2 * 6.0 * sqrt(log(100.0) / (4 * log(2.0)));
     }
@@ -134,7 +136,7 @@ static double way_to(const struct expected *expected, double index)
     return (coordinate(expected, axis, index) - expected->a[axis]) / expected->along[axis];
 }
 
-/* shift_mm: of the place within its bin, from the middle. */
+/* shift_mm: shift of the position from the middle of its bin. */
 static double shifted_factor(const struct expected *expected, int slice, double shift_mm)
 {
     const double offset = expected->length * 0.5 + (double)expected->trial->event.tof_mm + shift_mm;
@@ -158,8 +160,9 @@ static double shifted_factor(const struct expected *expected, int slice, double 
     return (erf((high - offset) / root) - erf((low - offset) / root)) / 2 / erf(3 / sqrt(2.0));
 }
 
-/* The mean over places within the bin, by midpoints 200 to a standard deviation: that is good to 1e-6 where the
- * function has bends. The paper's jumps at its cut, so places beyond are left out before. */
+/* The mean over positions within the bin, by the midpoint rule with 200 steps per standard deviation, which is
+ * accurate to 1e-6 where the function has bends. The paper's function jumps where it is cut off, so positions behind
+ * the cut are left out first. */
 static double expected_factor(const struct expected *expected, int slice)
 {
     const double bin_mm = expected->trial->bin_mm;
@@ -179,15 +182,15 @@ static double expected_factor(const struct expected *expected, int slice)
 static double inner_function(const struct expected *expected, double distance, double half)
 {
     if (expected->tube.table != NULL) {
-        const double at = distance / half * 4; /* five values */
+        const double at = distance / half * 4; /* the table has five values */
         const int k = at < 4 ? (int)at : 3;
         return case_table[k] * (k + 1 - at) + case_table[k + 1] * (at - k);
     }
     return pow(2.0, -4 * distance * distance / expected->tube.fwhm_mm / expected->tube.fwhm_mm);
 }
 
-/* The function of the distance from the line, which a cross product tells. Beyond half the width it falls
- * to 0 while the square of the distance grows by a thousandth. */
+/* The profile as a function of the distance from the line, computed by a cross product. Beyond half the width it
+ * falls to 0 while the square of the distance grows by a thousandth. */
 static double tube_function(const struct expected *expected, const double voxel[3])
 {
     double from[3], cross[3];
@@ -221,7 +224,7 @@ static double expected_share(const struct expected *expected, const int at[3])
 
 enum { AROUND = 8 };
 
-/* Sum of a slice's shares, those of voxels beyond the image too. */
+/* Sum of the shares of all voxels of a slice, including voxels outside the image. */
 static double expected_sum(const struct expected *expected, int slice)
 {
     const int *size = expected->trial->grid.size;
@@ -256,9 +259,9 @@ static double *expected_elements(const struct trial *trial)
     return elements;
 }
 
-/* Largest error, relative to the largest element. At the rim of a tube, shares fall a thousand times as fast as
- * distances grow. Squares of distances are a little less accurate on devices: CUDA computes them without
- * differences, and NVIDIA's OpenGL compiler fuses products and sums. */
+/* Largest error relative to the largest element. At the edge of a tube, shares change a thousand times as fast as
+ * distances. Squares of distances are a little less accurate on devices: CUDA computes them without differences, and
+ * NVIDIA's OpenGL compiler fuses products and sums. */
 static double element_error(const struct trial *trial)
 {
     if (trial->bin_mm > 0) return test_backend_is("cpu") ? 3e-6 : 6e-6;
@@ -302,11 +305,11 @@ static void test_elements(void **state)
     }
 }
 
-/* --- a box of ones: the length of the line in it --- */
+/* --- a box of ones: the value is the length of the line in it --- */
 
 static const enum case_model normalised[3] = {CASE_LINE, CASE_TUBE, CASE_TABLE};
 
-/* Lines that enter and leave through faces across their predominant direction. */
+/* Lines that enter and leave the box through the faces across their main direction. */
 static void test_chords(void **state)
 {
     static const int ends[4][2][2] = {
@@ -321,7 +324,7 @@ static void test_chords(void **state)
     }
 }
 
-/* A grid beyond the crystals: the line ends at them. */
+/* The grid is larger than the scanner: the line ends at the crystals. */
 static void test_ends(void **state)
 {
     for (int model = 0; model < 3; model++) {
@@ -334,7 +337,7 @@ static void test_ends(void **state)
 
 /* --- time of flight --- */
 
-/* A row of voxels of 2 mm through the middle, and an event along it. */
+/* A row of voxels of 2 mm through the middle, and an event along this row. */
 static struct trial row_trial(int axis, int voxels, double resolution_ps, double bin_mm)
 {
     int size[3] = {1, 1, 1};
@@ -375,7 +378,7 @@ static void test_area(void **state)
     }
 }
 
-/* The mean of a coordinate under the Gaussian is that of its centre: towards b where tof_mm > 0. */
+/* The mean coordinate weighted by the Gaussian is that of its centre, which moves towards b where tof_mm > 0. */
 static void test_direction(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){50, 50, 50}, (const double[3]){4, 4, 4});
@@ -403,8 +406,8 @@ static void test_direction(void **state)
     }
 }
 
-/* The variance along a line is the sum of those of bin and Gaussian, which that cut at three standard deviations
- * has, and of a slice. */
+/* The variance along a line is the sum of three variances: those of the bin, of the Gaussian cut at three standard
+ * deviations, and of a slice. */
 static void test_width(void **state)
 {
     const double cut = 6 * exp(-4.5) / sqrt(2 * acos(-1.0)) / (normal(3) - normal(-3));
@@ -412,7 +415,7 @@ static void test_width(void **state)
         const int axis = k % 3;
         const struct trial trial = row_trial(axis, 121, resolutions_ps[k / 3 % 2], bins_mm[k / 6]);
         const double sigma = SIGMA_MM_PER_PS * trial.resolution_ps;
-        if (3 * sigma + 0.5 * trial.bin_mm + 3 > PANEL_MM) continue; /* the ends of the line cut it */
+        if (3 * sigma + 0.5 * trial.bin_mm + 3 > PANEL_MM) continue; /* the line's ends would cut the Gaussian */
         double *elements = elements_of(&trial), sums[3] = {0};
         for (int64_t v = 0; v < lr_grid_num_voxels(&trial.grid); v++) {
             double centre[3], power = elements[v];
@@ -427,14 +430,14 @@ static void test_width(void **state)
     }
 }
 
-/* Integral of the normal distribution's integral. */
+/* Integral of the cumulative normal distribution. */
 static double twice_normal(double x)
 {
     return x * normal(x) + exp(-0.5 * x * x) / sqrt(2 * acos(-1.0));
 }
 
-/* Elements of a narrow bin are right relative to themselves, down to a hundredth of the largest one: a difference of
- * two integrals in float is not. */
+/* Elements of a narrow bin are accurate relative to themselves, down to a hundredth of the largest element. A
+ * difference of two integrals in float would not be. */
 static void test_far_from_the_middle(void **state)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -458,8 +461,8 @@ static void test_far_from_the_middle(void **state)
     }
 }
 
-/* Bins that touch each other and hold all places: the values add up to the one without time of flight, whatever
- * their width. */
+/* Adjacent bins that cover all positions: their values add up to the value without time of flight, whatever their
+ * width. */
 static void test_bins_add_up(void **state)
 {
     uint64_t seed = 22;
@@ -492,7 +495,7 @@ static void test_bins_add_up(void **state)
     }
 }
 
-/* Over exact places a millimetre apart the values add up to the one without time of flight. */
+/* Values at exact positions 1 mm apart add up to the value without time of flight. */
 static void test_places_add_up(void **state)
 {
     enum { PLACES = 301 };
@@ -521,14 +524,14 @@ static void test_places_add_up(void **state)
     }
 }
 
-/* --- lines that broke other programs --- */
+/* --- lines that caused errors in other programs --- */
 
 static int64_t row_of(const lr_grid *grid, const int at[3])
 {
     return at[0] + grid->size[0] * (at[1] + (int64_t)grid->size[1] * at[2]);
 }
 
-/* A line along an axis on the edge of four voxels is shared equally, also where it is the image's edge. */
+/* A line along the common edge of four voxels is shared equally, also where this edge is on the border of the image. */
 static void test_faces(void **state)
 {
     for (int k = 0; k < 3 * 4; k++) {
@@ -557,7 +560,7 @@ static void test_faces(void **state)
     }
 }
 
-/* A line along an axis through voxel centres is theirs alone. */
+/* A line along an axis through voxel centres has elements only in these voxels. */
 static void test_centres(void **state)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -573,7 +576,7 @@ static void test_centres(void **state)
     }
 }
 
-/* The line is equally long along two axes. Both orders of its ends give the same elements. */
+/* The line has equal lengths along two axes. Swapping its ends must not change the elements. */
 static void test_diagonals(void **state)
 {
     uint64_t seed = 22;
@@ -601,7 +604,7 @@ static void test_diagonals(void **state)
     }
 }
 
-/* Lines beside the image, and time of flight out of it, see nothing. */
+/* Lines that miss the image, and time of flight outside of the image, have no elements. */
 static void test_misses(void **state)
 {
     struct trial trial = {.grid = case_grid()};
@@ -610,7 +613,7 @@ static void test_misses(void **state)
         trial.resolution_ps = 0;
         trial.event = across(0, (const int[2]){100, 100}, (const int[2]){100, 90}, 0);
         assert_true(value_on(&trial, NULL) == 0);
-        /* beside a corner: through the panels' edges, 190 mm from the middle */
+        /* past a corner of the image: through the panels' edges, 190 mm from the middle */
         trial.event = event_between(case_crystal(1, 100, 0), case_crystal(3, 100, 0), 0);
         assert_true(value_on(&trial, NULL) == 0);
         trial.event = straight(0, 0, 0, 0);

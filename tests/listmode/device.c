@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Properties that only device backends of list mode have: vectors at the device, events that do not fit into its
+ * Properties that only device backends of list mode have: vectors on the device, events that do not fit into its
  * memory, slices of any size, and values of any size. argv[1] names the backend. */
 #include "listmode/cases.h"
 
@@ -9,7 +9,7 @@
 
 enum { COUNT = 2500 };
 
-static lr_lors lors; /* of the scanner, which is all that list mode asks of them */
+static lr_lors lors; /* only the scanner is set; list mode needs no more */
 static lr_grid grid;
 static lr_event *events;
 static const lr_events_info timed = {.has_tof = true, .tof_resolution_ps = 400};
@@ -48,11 +48,11 @@ static void expect_reference(const lr_listmode_params *params, const double *y)
     expect_alike(params, y, &expected);
 }
 
-/* --- slices that groups hold whole, in bands, and not at all --- */
+/* --- slices that fit into a group's memory whole, in bands, or not at all --- */
 
 static void test_sizes_of_slices(void **state)
 {
-    /* Across x, y and z: bands, and one slice at a time; slices that none holds; rows of one voxel. */
+    /* Slices across x, y and z: some fit in bands or one at a time, some do not fit, some have rows of one voxel. */
     static const int sizes[3][3] = {{3, 80, 70}, {127, 111, 2}, {1, 1, 300}};
     static const double edges[3][3] = {{30, 2.6, 2.8}, {1.6, 1.8, 30}, {40, 50, 0.8}};
     for (int k = 0; k < 3; k++) {
@@ -66,7 +66,8 @@ static void test_sizes_of_slices(void **state)
     }
 }
 
-/* Events stay on the device, or go back to be streamed, or never get there as a whole. */
+/* With growing memory, events do not fit on the device as a whole, are arranged there and streamed from the host, or
+   stay there. */
 static void test_any_memory(void **state)
 {
     lr_listmode_params params = params_of(CASE_LINE, &timed);
@@ -91,7 +92,7 @@ static void test_sizes_of_values(void **state)
     }
 }
 
-/* All events are on one line and have the largest value. The sum equals the element times the number of events. */
+/* All events are on one line and have the largest value. The sum is the element times the number of events. */
 static void test_sums_do_not_overflow(void **state)
 {
     lr_event *same = kept(COUNT, sizeof(*same));
@@ -109,7 +110,7 @@ static void test_sums_do_not_overflow(void **state)
     }
 }
 
-/* Events that see next to nothing have ratios that are next to infinite. */
+/* An event that hardly sees the image has a ratio that is nearly infinite. */
 static void test_few_large_values_leave_the_others(void **state)
 {
     const lr_listmode_params params = params_of(CASE_TUBE, &timed);
@@ -124,8 +125,8 @@ static void test_few_large_values_leave_the_others(void **state)
     expect_reference(&params, y);
 }
 
-/* A few values are 2^9 times as large as the others: voxels that only the others see have their image to the
- * digits that it has without the large ones. */
+/* A few values are 2^9 times as large as the others. Voxels that only small values reach must be as accurate as
+ * without the large values. */
 static void test_small_values_are_kept(void **state)
 {
     const lr_listmode_params params = params_of(CASE_TUBE, &timed);
@@ -148,11 +149,11 @@ static void test_small_values_are_kept(void **state)
         assert_true(large.image[v] != 0 || fabs(found.image[v] - expected.image[v]) <= 1e-5 * most);
 }
 
-/* Crystals of odd numbers have no time of flight, so that most events have none. */
+/* Crystals with odd numbers have no time of flight, so that most events have none. */
 static void test_lines_with_and_without_times(void **state)
 {
-    /* Factors by which few values are larger and smaller than the rest: with the first, sums are integers, with the
-     * second floats. */
+    /* Ratios between a few large values and the rest: with the first ratio sums are integers, with the second they
+     * are floats. */
     static const double large[2] = {0x1p6, 0x1p12};
     const int crystals = lors.scanner->num_crystals;
     unsigned char *kind_of = kept(crystals, 1);
@@ -185,7 +186,7 @@ static void test_streamed_events(void **state)
         params.max_memory_bytes = 1;
         const struct both streamed = case_both(&params, test_backend, NULL);
         if (!test_backend_is("cuda")) assert_memory_equal(whole.values, streamed.values, COUNT * sizeof(double));
-        if (!is_on_device()) /* else other groups add up */
+        if (!is_on_device()) /* on devices, groups add up in another order */
             assert_memory_equal(whole.image, streamed.image, (size_t)whole.num_voxels * sizeof(double));
         expect_both(&streamed, &whole, 1e-6, 3e-6);
     }
@@ -193,7 +194,7 @@ static void test_streamed_events(void **state)
 
 /* --- the paper's steps --- */
 
-/* A part of the events by a variant: what the fastest one has of it. */
+/* A part of the events: the variant must give the results of the fastest variant. */
 static void expect_part(const lr_listmode_params *params, const lr_selection *part)
 {
     lr_listmode_params fastest = *params;
@@ -205,8 +206,8 @@ static void expect_part(const lr_listmode_params *params, const lr_selection *pa
     destroy_kept_since(before);
 }
 
-/* Variants on a device, and on the tests' stand-in for a device, which has so little shared memory that slices are
- * in several tiles. */
+/* Tests the variants on a device, or on the tests' stand-in for one, which has so little shared memory that a slice
+ * is divided into several tiles. */
 static void test_variants(void **state)
 {
     static const int32_t ranges[2] = {0, 2};
@@ -242,8 +243,8 @@ static void test_variants_need_room(void **state)
 
 /* --- events are arranged on a device as on the host --- */
 
-/* Place of arranged events: they stay on the device, go back to the host, or are not on the device because its
- * memory has no room. */
+/* The place of arranged events: on the device, on the host after arranging on the device, or never on the device
+ * because its memory has no room. */
 enum arranged { STAY, GO_BACK, HAVE_NO_ROOM };
 
 static void end_events(void *object)
@@ -300,7 +301,7 @@ static void test_arranged(void **state)
 
 /* --- vectors where the backend computes --- */
 
-/* A part of a vector at a place, which begins anywhere. */
+/* A vector at a place that is a part of a longer one and does not begin at its start. */
 static lr_vector vector_at(lr_place *place, const double *values, int64_t count)
 {
     const lr_vector whole = kept_vector(place, count + 5, LR_FLOAT32), from = lr_vector_of_doubles(values, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * While `recon` reads events, it has a CUDA device compute the sensitivity. The result equals that of an operator
+ * While `recon` reads events, a CUDA device already computes the sensitivity. The result equals that of an operator
  * that computes its sensitivity itself. CUDA is replaced by the tests' stand-in, which computes on the processor. */
 #include "listmode/cases.h"
 
@@ -28,7 +28,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Params as recon has them before it has read the events. The sensitivity is of a sample of LORs, and its error is
+/* Params as recon has them before it has read the events. The sensitivity uses a sample of LORs, and its error is
  * reported. */
 static lr_listmode_params params_of(const char *backend)
 {
@@ -39,7 +39,7 @@ static lr_listmode_params params_of(const char *backend)
     return params;
 }
 
-/* Sensitivity of an operator of two events, which takes it from another operator unless `from` is NULL. */
+/* Sensitivity of an operator of two events, which uses that of the operator `from`; NULL: it computes its own. */
 static double *found_by(lr_operator *from, lr_listmode_info *info)
 {
     const lr_event events[2] = {event_of(lors, 0, false), event_of(lors, lors->count / 2, true)};
@@ -50,7 +50,7 @@ static double *found_by(lr_operator *from, lr_listmode_info *info)
     return sensitivity_by(&params, info);
 }
 
-/* Finds the sensitivity that is taken, and that of an operator of its own. */
+/* Compares the sensitivity taken from another operator with that of an operator that computes its own. */
 static void expect_same(lr_operator *from, lr_listmode_info *taken, lr_listmode_info *own)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
@@ -90,7 +90,7 @@ static bool stop(void *user, const char *what, double done, double total)
     return false;
 }
 
-/* Whoever asks for it then computes it, and is told. */
+/* Waiting is cancelled; an operator that needs the sensitivity later computes it and gets the same. */
 static void test_stopped(void **state)
 {
     const lr_listmode_params params = params_of("cuda");
@@ -102,7 +102,7 @@ static void test_stopped(void **state)
     assert_non_null(from);
     assert_int_equal(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED);
     assert_int_equal(calls, 1);
-    early.shown = NULL; /* which goes on to say stop */
+    early.shown = NULL; /* which would stop the computation again */
     atomic_store(&early.is_unwanted, false);
     expect_same(from, &taken, &own);
     early_sensitivity_finish(&early);
@@ -115,7 +115,7 @@ static void test_given_up(void **state)
     early_sensitivity_give_up(&early);
     assert_false(early.working.is_running);
     early_sensitivity_finish(&early);
-    atomic_store(&early.is_unwanted, true); /* before the device is awake */
+    atomic_store(&early.is_unwanted, true); /* set before the device is ready */
     early_sensitivity_begin(&early, &params, false);
     assert_null(early_sensitivity_of(&early));
     assert_true(atomic_load(&early.total) == 0);
@@ -125,10 +125,10 @@ static void test_given_up(void **state)
 static void test_nothing(void **state)
 {
     lr_listmode_params params = params_of("cuda");
-    assert_null(early_sensitivity_of(&early)); /* none has begun */
+    assert_null(early_sensitivity_of(&early)); /* no computation has begun */
     assert_ok(early_sensitivity_wait(&early, NULL, NULL));
 
-    early_sensitivity_begin(&early, &params, true); /* its factors are not known */
+    early_sensitivity_begin(&early, &params, true); /* the factors are not known yet */
     assert_null(early_sensitivity_of(&early));
     early_sensitivity_finish(&early);
 

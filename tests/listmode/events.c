@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events of list mode: their arrangement, errors for events that are refused, and which lines are near a region. */
+ * Events of list mode: how they are arranged, errors for events that are refused, and which lines are near a region. */
 #include "listmode/cases.h"
 #include "listmode/region.h"
 
@@ -115,8 +115,8 @@ static void test_ranges(void **state)
     lr_listmode_events_finish(&found);
 }
 
-/* The events are so many that several threads arrange them. Some events have equal centres and keep their order, which
- * is that of one thread, whose events the tests above look at one by one. */
+/* There are so many events that several threads arrange them. Events with equal centres keep their order. The result
+ * must equal that of one thread, which the tests above check event by event. */
 static void test_threads(void **state)
 {
     enum { MANY = 300000 };
@@ -143,7 +143,7 @@ static void test_threads(void **state)
 
 /* --- time of flight by kinds of crystals --- */
 
-/* Panels along x are of kind 0, those along y of kind 1, the others of none. */
+/* Panels along x have kind 0 and panels along y kind 1; the others have no kind. */
 static void test_kinds(void **state)
 {
     unsigned char kind_of[PANELS * PANEL];
@@ -198,7 +198,7 @@ static void test_events_refused(void **state)
     refuse(LR_BAD_INPUT, "event 77 has a time of flight of");
     event->tof_mm = INFINITY;
     refuse(LR_BAD_INPUT, "not a finite number");
-    params.info = NULL; /* nobody looks at it then */
+    params.info = NULL; /* without info, tof_mm is not read */
     check_arranged(1, 0x15);
     params.info = &info;
     *event = good;
@@ -230,7 +230,7 @@ static void test_tubes(void **state)
     static const struct {
         lr_listmode_tube tube;
         const char *sentence;
-    } refused[] = {/* voxels of 4 x 5 x 6 mm: a face is 7.81 mm across */
+    } refused[] = {/* voxels of 4 x 5 x 6 mm: the diagonal of the largest face is 7.81 mm */
                    {{.width_mm = 7.8}, "at least 7.81 mm"},
                    {{.width_mm = 4001, .as_paper = true}, "1000 voxels of 4 mm"},
                    {{.width_mm = -1}, "cannot be -1 mm wide"},
@@ -252,7 +252,7 @@ static void test_tubes(void **state)
     lr_listmode_model_finish(&model);
     params.tube = (lr_listmode_tube){0};
     assert_ok(lr_listmode_model_init(&model, &params));
-    assert_close(model.tube.fwhm_mm, 6.0, 1e-12); /* an edge; half of a pitch is 5 mm */
+    assert_close(model.tube.fwhm_mm, 6.0, 1e-12); /* the longest edge; half of the pitch is only 5 mm */
     assert_close(exp(-log(2.0) * pow(model.tube.width_mm / model.tube.fwhm_mm, 2)), 0.01, 1e-6);
     lr_listmode_model_finish(&model);
     params.kernel = (lr_listmode_kernel)99;
@@ -260,7 +260,7 @@ static void test_tubes(void **state)
     lr_listmode_model_finish(&model);
 }
 
-/* --- lines near a set of voxels and far from it, against the distance from points along the lines --- */
+/* --- lines near a set of voxels and far from it, compared with distances of points on the lines --- */
 
 enum { SETS = 20, LINES = 30, POINTS = 60, NX = 9, NY = 150, NZ = 7 };
 
@@ -286,8 +286,8 @@ static double distance_to(const lr_grid *of, const unsigned char *labels, const 
     return sqrt(least);
 }
 
-/* No line within the reach is left out. Few lines beyond it are taken, and none that is more than about two cells beyond
- * it. */
+/* No line within the given distance is left out. Of the lines beyond it, few are taken, and none that is more than
+ * about two cells farther away. */
 static void test_no_line_is_missed(void **state)
 {
     grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){3, 0.5, 2});

@@ -14,8 +14,8 @@ static lr_grid ring_grid, wide_grid, panel_grid;
 
 /* --- scanners --- */
 
-/* Panels at x = -80 and 80, of 8 x 8 crystals of 6 mm, and one that leans above them; a fourth stands
- * between the first two where it is asked for, and hides parts of them. */
+/* Panels at x = -80 and 80, of 8 x 8 crystals of 6 mm, and an inclined one above them. An optional fourth panel
+ * stands between the first two and hides parts of them. */
 static lr_scanner *make_panels(int num_modules)
 {
     const double lean = 0.35;
@@ -41,7 +41,7 @@ static lr_lors *lors_of(lr_scanner *scanner)
     return keep(lr_lors_create(keep(scanner), NULL));
 }
 
-/* Crystals of the wide ring are as small beside lines as those of clinical scanners. */
+/* Crystals of the wide ring are as small relative to the lengths of lines as those of clinical scanners. */
 static int set_up(void **state)
 {
     ring = lors_of(case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 4.2, 4.6, 10}, &usual_rules));
@@ -65,11 +65,11 @@ static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid, co
     return params;
 }
 
-/* An event of each of some random LORs in coincidence, in either order of its crystals. */
+/* Events on random LORs in coincidence, one per LOR, with the crystals in either order. */
 struct drawn {
     int64_t count, num_voxels;
     lr_event *events;
-    int64_t *numbers; /* of their LORs, ascending and without repeats */
+    int64_t *numbers; /* numbers of their LORs, ascending and without repeats */
     lr_listmode_params params;
 };
 
@@ -124,7 +124,7 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
     print_message("%lld of %lld LORs see the grid; the worst is off by %.2g rms\n", (long long)seen,
                   (long long)drawn.count, worst);
     assert_true(seen > drawn.count / 8);
-    /* Elements of devices are in single precision, about 1e-6 of the largest ones. */
+    /* Elements on devices are in single precision, accurate to about 1e-6 of the largest element. */
     assert_true(worst < (is_on_device() ? 1e-5 : 1e-6));
 }
 
@@ -147,7 +147,7 @@ static void test_sensitivity_is_that_of_the_lors(void **state)
     for (int64_t v = 0; v < num_voxels; v++) assert_close(found[v], expected[v], 1e-5);
 }
 
-/* --- back is the transpose of forward, and rows are the same elements --- */
+/* --- back is the transpose of forward, and rows have the same elements --- */
 
 static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_events_info *info)
 {
@@ -157,14 +157,14 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     drawn.params.info = info;
     drawn.params.num_ranges = 3;
     for (int k = 0; k < 3 && grid->voxel_mm[k] < 2; k++)
-        drawn.params.samples[k] = 1; /* OpenGL in software goes through no more */
+        drawn.params.samples[k] = 1; /* fewer samples, since OpenGL in software is slow */
     lr_operator *op = kept_operator(&drawn.params);
     const struct both both = both_of(op, NULL);
     expect_adjoint(&both, 1e-6);
     struct rows_seen seen = {.x = both.x, .sums = kept_doubles(drawn.count)};
     assert_ok(lr_operator_rows(op, 0, drawn.num_voxels, &(lr_row_sink){see_row, &seen}));
     assert_true(l2_apart(seen.sums, both.values, drawn.count) < 1e-6);
-    /* Threads change no bit. */
+    /* The number of threads changes no bit. */
     drawn.params.threads = 5;
     const struct both again = both_by(&drawn.params, NULL);
     assert_memory_equal(again.values, both.values, (size_t)drawn.count * sizeof(double));
@@ -174,8 +174,8 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
 
 static void test_back_is_the_transpose(void **state)
 {
-    /* Voxels are small compared with crystals, and lines to the leaning panel are oblique, so that elements at one
-     * place along the line are in many slices. */
+    /* Voxels are small compared with crystals, and lines to the inclined panel are oblique, so that elements at one
+     * position along the line lie in many slices. */
     const lr_grid fine =
         shifted_grid((const int[3]){22, 24, 12}, (const double[3]){1, 1.1, 1.2}, (const double[3]){-38, 45, 0});
     const lr_events_info info = tof_info(120), sharp = tof_info(10);
@@ -184,13 +184,13 @@ static void test_back_is_the_transpose(void **state)
     check_adjoint(panels, &fine, &sharp);
 }
 
-/* Ratios of events that see next to nothing are next to infinite, and leave the others' sums alone. */
+/* An event that hardly sees the image has a nearly infinite ratio, which must not affect the sums of other events. */
 static void check_sizes(const lr_events_info *info, double large)
 {
     struct drawn drawn = draw(ring, &ring_grid);
     uint64_t seed = 16;
     double *values = case_random(drawn.count, &seed);
-    values[0] = large; /* at the edge of the image */
+    values[0] = large; /* an event at the edge of the image */
     drawn.params.info = info;
     const double *found = image_by(&drawn.params, values);
     drawn.params.backend = "cpu";
@@ -208,7 +208,7 @@ static void test_sizes_of_values(void **state)
     check_sizes(NULL, 30);
 }
 
-/* Events that do not fit the device's memory come some at a time. */
+/* Events that do not fit into the device's memory are streamed in parts. */
 static void test_streamed_events(void **state)
 {
     const lr_events_info info = tof_info(150);
@@ -224,7 +224,8 @@ static void test_streamed_events(void **state)
 
 /* --- slabs --- */
 
-/* A back-projection as cuda makes it where the image is, or in slabs of shared memory of so many bytes. */
+/* A back-projection as cuda computes it: directly into the image (bytes NULL), or in slabs of shared memory of so
+   many bytes. */
 static double *back_in(const lr_listmode_params *params, const double *values, const char *bytes)
 {
     setenv("LR_TEST_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
@@ -235,7 +236,7 @@ static double *back_in(const lr_listmode_params *params, const double *values, c
     return image;
 }
 
-/* Slabs of all slices, of four, of so few that some axes have none, and none at all. */
+/* Slabs that hold all slices, four slices, so few that some axes cannot use slabs, and none. */
 static void expect_slabs(const lr_listmode_params *params, const double *values)
 {
     static const char *const bytes[4] = {"39000", "3800", "1800", "96"};
@@ -266,7 +267,7 @@ static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_event
     expect_slabs(&drawn.params, values);
 }
 
-/* Sums go beyond words of 32 bits where all events are on one line: that which sees most of an image of ones. */
+/* All events are on the line that sees most of an image of ones, so that their sums exceed words of 32 bits. */
 static void check_one_line(const lr_lors *lors, const lr_grid *grid, double value)
 {
     const struct drawn drawn = draw(lors, grid);
@@ -298,8 +299,8 @@ static void test_slabs_have_the_sums_of_atomics(void **state)
 
 /* --- closed forms --- */
 
-/* Solid angle of a rectangle seen from a height above the origin of its plane: Mathar 2015 has it as the
- * sum over corners of atan(x y / (h r)). */
+/* Solid angle of a rectangle seen from a height above the origin of its plane: by Mathar 2015, the sum over its
+ * corners of atan(x y / (h r)). */
 static double rectangle_angle(const double low[2], const double high[2], double height)
 {
     double sum = 0;
@@ -316,7 +317,7 @@ static double meet(double a, double b, bool least)
     return least == (a < b) ? a : b;
 }
 
-/* Opposite panels are parallel: what a point sees of one face through the other is a rectangle. */
+/* Opposite panels are parallel: a point sees a rectangle of one face through the other. */
 static double closed_element(const lr_event *event, const double point[3])
 {
     double centre[2][3], low[2], high[2];
@@ -334,7 +335,7 @@ static double closed_element(const lr_event *event, const double point[3])
     return rectangle_angle(low, high, height) / (2 * PI);
 }
 
-/* A box of ones is what its points see, which is known in closed form. */
+/* The value of a box of ones is the integral of what its points see, which has a closed form. */
 static void test_a_box_of_ones_is_its_solid_angle(void **state)
 {
     enum { LINES = 40 };
@@ -360,7 +361,8 @@ static void test_a_box_of_ones_is_its_solid_angle(void **state)
 
 /* --- time of flight --- */
 
-/* Element by element, bins of 4 mm that hold all places of the line add up to that without time of flight. */
+/* Time-of-flight bins of 4 mm cover the whole line: for every element, the sum over bins equals the element without
+   time of flight. */
 static void test_bins_add_up_to_the_element(void **state)
 {
     enum { BINS = 121 };
@@ -371,7 +373,7 @@ static void test_bins_add_up_to_the_element(void **state)
     double widths[BINS];
     for (int turn = 0; turn < 12; turn++) {
         int64_t lor;
-        info.tof_bin_mm = turn % 3 == 0 ? bin_mm : 0; /* else the sum is one over places */
+        info.tof_bin_mm = turn % 3 == 0 ? bin_mm : 0; /* otherwise a sum over exact positions */
         do {
             lor = (int64_t)(test_random(&seed) * (double)ring->count);
         } while (!lr_lors_in_coincidence(ring, lor));
@@ -442,7 +444,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
         double ends[2][3];
         for (int k = 0; k < 2; k++) lr_scanner_hit_centre(panels->scanner, event.crystals[k], ends[k]);
         info.tof_bin_mm = bins_mm[line % 3];
-        /* The normal distribution of native is good to 1.2e-9, means over bins are sums here. */
+        /* The normal distribution of native is accurate to 1.2e-9; the mean over a bin is a sum in this test. */
         const bool is_plain = info.tof_bin_mm == 0 && !test_backend_is("native");
         const double of_peak = is_on_device() ? 5e-6 : is_plain ? 0 : 2e-8;
         lr_listmode_params params = params_of(panels, &panel_grid, &event, 1);
@@ -464,7 +466,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
     assert_true(reached > 100 && beyond > 100);
 }
 
-/* --- factors, samples, and what is refused --- */
+/* --- factors, samples, and requests that are refused --- */
 
 static void test_factors_multiply(void **state)
 {

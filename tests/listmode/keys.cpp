@@ -38,7 +38,7 @@ void parts_fit_into_a_key(void **)
         const list_keys keys(slices);
         assert_true(keys.step_bits() >= 0 && keys.step_bits() <= list_keys::most_step_bits);
         assert_true(list_keys::wide_bits + 2 * keys.slice_bits + keys.step_bits() <= 32);
-        // What begins or ends behind all slices is told from what ends with the last one.
+        // A line that begins or ends behind all slices must have another key than one that ends in the last slice.
         assert_true(keys.last() >= (uint32_t)slices || keys.slice_bits == list_keys::most_slice_bits);
     }
 }
@@ -60,7 +60,7 @@ void parts_are_found_again(void **)
     }
 }
 
-// Windows come first, then the first slice, the last one and the steps.
+// Keys are ordered by window, then by first slice, last slice and number of steps.
 void keys_are_in_order(void **)
 {
     std::mt19937 generator(8);
@@ -78,7 +78,7 @@ void keys_are_in_order(void **)
     }
 }
 
-// As many steps as a piece can have: their sum stays below 2^31.
+// Even if every line of a piece has the largest number of steps, the sum stays below 2^31.
 void steps_of_a_piece_add_up(void **)
 {
     assert_true((int64_t)most_steps * LR_CUDA_LIST_PIECE <= INT32_MAX);

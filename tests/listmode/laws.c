@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Laws of projections of list mode, for the backend that argv[1] names; argv[2]: the only test to run. */
+ * Laws of projections in list mode, for the backend that argv[1] names; argv[2]: the only test to run. */
 #include "listmode/cases.h"
 #include "listmode/native/kernels.h"
 #include "listmode/settings.h"
 
 enum { COUNT = 3000 };
 
-static lr_lors lors; /* of the scanner, which is all that list mode asks of them */
+static lr_lors lors; /* only the scanner is set; list mode needs no more */
 static lr_grid grid;
 static lr_event *events;
 
@@ -53,8 +53,7 @@ static double allowed(void)
     return test_backend_is("cpu") ? 1e-12 : 1e-6;
 }
 
-/* Returns true if sums have a fixed order. CUDA's blocks add in any order, and the slabs of slices depend on the
- * events. */
+/* Returns true if sums have a fixed order. CUDA's blocks add in any order, and slabs of slices depend on the events. */
 static bool is_ordered(void)
 {
     return !test_backend_is("cuda");
@@ -87,7 +86,7 @@ static void check_reference(const lr_listmode_params *params)
 
 static void test_reference(void **state)
 {
-    /* FWHM and bins in mm: slices short against either one, and long against both. */
+    /* FWHM and bins in mm: slices are shorter than either one, or longer than both. */
     static const double widths_mm[4][2] = {{60, 12}, {60, 240}, {6, 24}, {1, 2}};
     if (test_backend_is("cpu")) return;
     each_of(check_reference);
@@ -170,7 +169,7 @@ static void test_order(const lr_listmode_params *params)
 
 /* --- values of all sizes --- */
 
-/* An event that hardly sees the image has a nearly infinite ratio. The contributions of other events are not lost. */
+/* An event that hardly sees the image has a nearly infinite ratio. Contributions of other events must not be lost. */
 static void test_outlier(const lr_listmode_params *params)
 {
     enum { ALONE, OTHERS, ALL, NUM };
@@ -187,7 +186,7 @@ static void test_outlier(const lr_listmode_params *params)
         if (images[ALONE][v] == 0) assert_true(fabs(images[ALL][v] - images[OTHERS][v]) < 1e-5 * most);
 }
 
-/* Back-projects by the reference, with a tube whose width is changed by this share. */
+/* Back-projects with the reference, with the width of the tube changed by this fraction. */
 static double *back_of_reference(const lr_listmode_params *params, double change, const double *y)
 {
     const struct case_backend *reference = case_open(params, "cpu");
@@ -202,9 +201,10 @@ static double *back_of_reference(const lr_listmode_params *params, double change
     return image;
 }
 
-/* Factors from 1 down to 1e-4, as attenuation has them, of few events a voxel and of many: sums lose no more than
- * floats do. At the rim of a tube, where shares fall to 0, a rounding error of the distance counts for much: values lie
- * between those of a slightly thinner and a slightly wider tube. A table's shares are less right there. */
+/* Factors from 1 down to 1e-4, like those of attenuation, with few events per voxel and with many: sums are as
+ * accurate as sums of floats. At the edge of a tube, where shares fall to 0, rounding of the distance matters much,
+ * so values must lie between those of a slightly thinner and a slightly wider tube. A table's shares are less
+ * accurate there, so it is not tested. */
 static void test_factors(const lr_listmode_params *params)
 {
     if (params->tube.table != NULL) return;
@@ -235,8 +235,8 @@ static void test_factors(const lr_listmode_params *params)
 
 /* --- parts: ranges, and single events --- */
 
-/* Checks that a part's values equal those of all events, event by event, and checks the part's back-projection.
- * CUDA's warps add a slice's shares in an order that depends on all of their lines. */
+/* Checks that the values of a part equal those of all events, event by event, and checks the part's back-projection.
+ * CUDA's warps add the shares of a slice in an order that depends on all of their lines. */
 static void check_part(const struct case_backend *open, const lr_selection *part, const int64_t *numbers)
 {
     const double neighbours = is_ordered() ? 0 : 1e-6;
@@ -301,7 +301,7 @@ static void test_rows(void **state)
     assert_int_equal(open->backend.fns->rows(open->backend.self, &wanted, &(lr_row_sink){see_row, NULL}), LR_USAGE);
 }
 
-/* --- progress: of the work of the call, and the end of it when asked --- */
+/* --- progress: reports on the work of a call, and cancelling --- */
 
 struct reports {
     int count, stop_at; /* -1 = never */
@@ -333,7 +333,7 @@ static void test_progress(void **state)
     backend->fns->destroy(backend->self);
     assert_ok(case_create(test_backend, &open->params, backend));
     assert_ok(backend->fns->project(backend->self, false, &part, NULL, &image));
-    assert_int_equal(reports.count, has_launches ? 1 : 3); /* a launch; a group of each axis */
+    assert_int_equal(reports.count, has_launches ? 1 : 3); /* one per launch, or one per axis's group */
     reports = (struct reports){.stop_at = has_launches ? 0 : 1};
     assert_int_equal(backend->fns->project(backend->self, false, &part, NULL, &image), LR_CANCELLED);
     assert_int_equal(reports.count, has_launches ? 1 : 2);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of lines given by their ends, and of events in columns, for the backend that argv[1] names: closed forms,
- * the adjoint law, events of a scanner, ranges, the sensitivity, and errors. The closed forms include the cases of
- * parallelproj's public tests: each axis in both directions, lines between voxels, lines beside the image, time of
- * flight. */
+ * Operators of lines given by their ends, and of events given in columns, for the backend that argv[1] names: closed
+ * forms, the adjoint law, events of a scanner, ranges, the sensitivity, and errors. The closed forms include the
+ * cases of parallelproj's public tests: each axis in both directions, lines between voxels, lines that miss the
+ * image, time of flight. */
 #include "listmode/cases.h"
 
 #include <lr/events.h>
@@ -12,7 +12,7 @@
 static lr_grid grid;
 static const lr_listmode_kernel kernels[2] = {LR_LISTMODE_LINE, LR_LISTMODE_TUBE};
 
-/* Lines with arrays of their own. */
+/* Lines and the arrays of their ends and times. */
 struct lines {
     int64_t count;
     float (*start)[3], (*end)[3], *tof_mm;
@@ -20,7 +20,7 @@ struct lines {
     lr_lines given;
 };
 
-/* Room for lines without time of flight. */
+/* Allocates lines without time of flight. */
 static struct lines *open_lines(int64_t count)
 {
     struct lines *lines = kept(1, sizeof(*lines));
@@ -45,7 +45,8 @@ static struct lines *lines_between(const float (*ends)[2][3], int64_t count)
     return lines;
 }
 
-/* Lines in and around the grid, whose ends are outside it, inside, or on both sides of it; some miss it. */
+/* Random lines in and around the grid: both ends are outside, inside, or on either side of its border; some lines
+   miss it. */
 static struct lines *draw_lines(int64_t count, uint64_t *seed)
 {
     struct lines *lines = open_lines(count);
@@ -75,7 +76,7 @@ static lr_listmode_params params_of(const struct lines *lines, lr_listmode_kerne
     return params;
 }
 
-/* Not cubic, and off centre so that nothing is symmetric by chance. */
+/* Voxels are not cubic, and the grid is off centre so that nothing is symmetric by chance. */
 static int set_up(void **state)
 {
     grid = shifted_grid((const int[3]){28, 21, 18}, (const double[3]){4, 5, 6}, (const double[3]){1.3, -2.1, 0.7});
@@ -94,7 +95,7 @@ static int64_t voxel_at(const int at[3])
     return ((int64_t)at[2] * grid.size[1] + at[1]) * grid.size[0] + at[0];
 }
 
-/* Sum over the row of voxels through `at` along an axis, times the voxel's edge. */
+/* Sum over the row of voxels through `at` along an axis, times the edge length of a voxel. */
 static double row_integral(const double *image, int axis, const int at[3])
 {
     int here[3] = {at[0], at[1], at[2]};
@@ -103,8 +104,8 @@ static double row_integral(const double *image, int axis, const int at[3])
     return sum * grid.voxel_mm[axis];
 }
 
-/* Lines along each axis, in both senses: through centres of voxels they see these alone, between two rows both by
- * half, and beside the image nothing. */
+/* Lines along each axis, in both directions: through voxel centres they see only these voxels, between two rows they
+ * see both by half, and outside the image they see nothing. */
 static void test_axes(void **state)
 {
     enum { EACH = 3 };
@@ -133,7 +134,7 @@ static void test_axes(void **state)
     }
 }
 
-/* Ends inside the image, and oblique lines: the value for ones is the length of the line in the image. */
+/* Ends inside the image, and oblique lines: the value for an image of ones is the length of the line in the image. */
 static void test_lengths(void **state)
 {
     static const float ends[6][2][3] = {{{-20, 3, 4}, {17.5f, 3, 4}},   {{0, -30.25f, -2}, {0, 11, -2}},
@@ -151,7 +152,7 @@ static void test_lengths(void **state)
         }
     }
 
-    /* A line from end to end of the grid along its axis crosses it by the extent over the cosine. */
+    /* A line between the two end faces of the grid has the length of the grid along its axis, divided by the cosine. */
     for (int n = 0; n < 6; n++) {
         for (int k = 0; k < 3; k++) {
             lines->start[n][k] = k == n % 3 ? -150.0f : (float)(-5.0 - n);
@@ -166,7 +167,7 @@ static void test_lengths(void **state)
     }
 }
 
-/* Lines beside the image, and lines that end before it, have the value 0 and no elements. */
+/* Lines that miss the image, or end before it, have the value 0 and no elements. */
 static void test_misses(void **state)
 {
     static const float ends[4][2][3] = {{{-200, 90, 0}, {200, 90, 0}},
@@ -182,7 +183,7 @@ static void test_misses(void **state)
     }
 }
 
-/* The sum over bins times their width is the value without time of flight, whatever the width. */
+/* The sum over bins, times their width, is the value without time of flight, whatever the width. */
 static void test_bins_add_up(void **state)
 {
     enum { LINES = 7, BINS = 61 };
@@ -207,8 +208,8 @@ static void test_bins_add_up(void **state)
     }
 }
 
-/* tof_mm is positive towards the end: a hot voxel there is seen at its place, with the Gaussian's density over the
- * voxel, and at the negative place of the line turned around. */
+/* tof_mm is positive towards the end of a line. An event at a hot voxel has the Gaussian's integral over the voxel
+ * as its value; on the reversed line, the same position has the negative tof_mm. */
 static void test_times(void **state)
 {
     const double resolution_ps = 400, sigma = resolution_ps * 0.149896229 / 2.3548200450309493;
@@ -232,7 +233,7 @@ static void test_times(void **state)
     for (int n = 0; n < 4; n++) {
         const double off = n < 2 ? 0.0 : 25.0, half = 0.5 * grid.voxel_mm[0];
         const double low = (off - half) / (sigma * sqrt(2.0)), high = (off + half) / (sigma * sqrt(2.0));
-        assert_close(values[n], 0.5 * (erf(high) - erf(low)) / held, 3e-5); /* ends and places are floats */
+        assert_close(values[n], 0.5 * (erf(high) - erf(low)) / held, 3e-5); /* ends and positions are floats */
     }
 }
 
@@ -244,7 +245,7 @@ static void check_adjoint(const lr_listmode_params *params)
     expect_adjoint(&both, 1e-5);
 }
 
-/* Each line has the values of an operator of all lines with its resolution. */
+/* A line with its own resolution has the value that an operator with this resolution for all lines gives. */
 static void test_resolutions(void **state)
 {
     enum { LINES = 60, RESOLUTIONS = 3 };
@@ -284,7 +285,7 @@ static lr_listmode_params variant(struct lines *lines, int number)
 }
 
 /* Back is the transpose of forward, and every backend has the values of the reference, in the caller's order, also
- * where its device has no room for all lines at once. */
+ * if its device cannot hold all lines at once. */
 static void test_reference(void **state)
 {
     uint64_t seed = test_seed();
@@ -319,9 +320,9 @@ struct measured {
     double *times_s;
     bool *is_delayed;
     double (*ends[2])[3];
-    lr_vector vectors[2]; /* of the ends */
+    lr_vector vectors[2]; /* counted by line end */
     lr_event_columns columns;
-    lr_listmode_params params; /* of the events */
+    lr_listmode_params params; /* counted by event */
 };
 
 static struct measured *open_measured(void)
@@ -390,8 +391,8 @@ static void check_alike(const lr_listmode_params *one, const lr_listmode_params 
     expect_both(&found, &expected, most, most);
 }
 
-/* Lines between the centres of crystals are those events, and columns are those events, too. Sums of floats may run
- * in another order. */
+/* Lines between the centres of crystals, and columns of crystal numbers, give the values of the same events. Sums of
+ * floats may be added in another order. */
 static void test_lines_of_crystals_are_events(void **state)
 {
     const struct measured *of = open_measured();
@@ -417,7 +418,7 @@ static void test_lines_of_crystals_are_events(void **state)
     }
 }
 
-/* Factors of LORs reach events in columns, and those of lines are given one by one. */
+/* Factors of LORs apply to events in columns; for lines, factors are given one by one. */
 static void test_factors(void **state)
 {
     const struct measured *of = open_measured();
@@ -431,17 +432,17 @@ static void test_factors(void **state)
     float *each = kept_floats(of->count);
     lr_events_lors(of->lors, &(lr_event_span){of->events, of->count, 1}, numbers);
     for (int64_t n = 0; n < of->count; n++) each[n] = (float)case_factor(usual_range, numbers[n]);
-    of_events.tube.fwhm_mm = 6; /* lines have no crystals to take it from */
+    of_events.tube.fwhm_mm = 6; /* lines have no crystals that would set the default */
     lr_listmode_params of_lines = with_lines(&of_events, &lines);
     of_lines.event_factors = each;
     check_alike(&of_events, &of_lines, 1e-6);
 }
 
-/* Columns give the counts per LOR of their events, prompts and delayeds apart. */
+/* Binning columns gives the counts per LOR of their events, prompts and delayed events separately. */
 static void test_columns_are_binned(void **state)
 {
     struct measured *of = open_measured();
-    of->crystals[3][1] = of->crystals[3][0] + (of->crystals[3][0] % 12 < 11 ? 1 : -1); /* of the same module */
+    of->crystals[3][1] = of->crystals[3][0] + (of->crystals[3][0] % 12 < 11 ? 1 : -1); /* in the same module */
     lr_prompts_delayeds data;
     test_log_init(&test_log);
     assert_ok(lr_events_bin_columns(&of->columns, of->lors, &data, &test_log.log));
@@ -489,7 +490,7 @@ static lr_status hear(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Columns that are left out have the defaults of an event; blocks follow each other. */
+/* Columns that are not given have the defaults of an event; blocks of events are consecutive. */
 static void test_columns_in_blocks(void **state)
 {
     enum { COUNT = (1 << 17) + 3 };
@@ -510,7 +511,7 @@ static void test_columns_in_blocks(void **state)
 
 /* --- ranges and sensitivity --- */
 
-/* Ranges are parts of the whole, in the caller's order; the sensitivity of a part is A^T 1 of its lines. */
+/* Ranges are parts of all lines, in the caller's order; the sensitivity of a part is A^T 1 of its lines. */
 static void test_ranges_add_up(void **state)
 {
     uint64_t seed = test_seed();
@@ -538,7 +539,7 @@ static void test_ranges_add_up(void **state)
     assert_true(l2_apart(sum, expected, num_voxels) < 1e-6);
     assert_true(lr_operator_get_info(op)->of_events && lr_listmode_get_info(op)->count == 800);
 
-    /* Other lines with the sensitivity of these have the share of their own part. */
+    /* Other lines that use the sensitivity of these get the fraction that belongs to their own part. */
     lr_listmode_params of_few = params_of(draw_lines(10, &seed), LR_LISTMODE_LINE);
     of_few.num_ranges = 5;
     of_few.sensitivity_of = op;
@@ -548,7 +549,8 @@ static void test_ranges_add_up(void **state)
     assert_true(l2_apart(share, sum, num_voxels) < 1e-6);
 }
 
-/* Lines take the sensitivity of a scanner's LORs where they name it, and a scanner's events that of lines. */
+/* Lines use the sensitivity of a scanner's LORs if they name that operator, and a scanner's events use that of
+   lines. */
 static void test_sensitivity_of_others(void **state)
 {
     uint64_t seed = test_seed();
@@ -562,7 +564,7 @@ static void test_sensitivity_of_others(void **state)
         lr_listmode_params naming = k == 0 ? of_lines : of_events;
         naming.sensitivity_of = one;
         lr_operator *other = kept_operator(&naming);
-        const double *of_other = sensitivity_of(other, NULL); /* the one that names it is asked first */
+        const double *of_other = sensitivity_of(other, NULL); /* the operator that names another is asked first */
         assert_memory_equal(sensitivity_of(one, NULL), of_other, bytes);
         assert_true(largest_number(of_other, lr_grid_num_voxels(&grid)) > 0);
         assert_int_equal(lr_operator_get_info(one)->of_lines, k == 1);
@@ -570,7 +572,7 @@ static void test_sensitivity_of_others(void **state)
     }
 }
 
-/* Data of lines reconstruct to an image that explains them: MLEM with A^T 1 keeps the counts. */
+/* Data of lines are reconstructed to an image that explains them: MLEM with A^T 1 keeps the counts. */
 static void test_reconstruction(void **state)
 {
     uint64_t seed = test_seed();
@@ -593,14 +595,14 @@ static void test_reconstruction(void **state)
     assert_close(total, sum, 1e-4);
     assert_true(l2_apart(estimated, measured, lines->count) < 0.05);
 
-    /* An operator whose sensitivities have not been asked for. */
+    /* An operator that has not computed its sensitivities yet. */
     lr_recon_params recon = {.op = kept_operator(&params), .data = &data, .iterations = 3, .subsets = 2};
     reconstruct_in_place(recon.op, &recon, x);
     assert_ok(lr_recon(&recon, &to));
     assert_true(l2_apart(x, image, num_voxels) < 1e-5);
 }
 
-/* Ends and times in the memory of the backend's device are copied to the host once, and counted. */
+/* Ends and times in the memory of the backend's device are copied to the host once, and the traffic counts this. */
 static void test_ends_on_a_device(void **state)
 {
     if (!is_on_device()) return;
@@ -624,7 +626,7 @@ static void test_ends_on_a_device(void **state)
     check_alike(&here, &elsewhere, 1e-6);
 }
 
-/* --- what is refused --- */
+/* --- requests that are refused --- */
 
 static void refuse(const lr_listmode_params *params, lr_status status, const char *sentence)
 {
@@ -662,7 +664,7 @@ static void test_mistakes_are_told(void **state)
     const lr_vector shorter = lr_vector_part(&lines->vectors[1], 0, 24);
     lines->given.end_mm = &shorter;
     refuse(&good, LR_USAGE, "27 numbers for their starts and 24 for their ends");
-    const lr_vector many = lr_vector_of_floats(lines->start[0], INT64_C(3) << 30); /* only counted */
+    const lr_vector many = lr_vector_of_floats(lines->start[0], INT64_C(3) << 30); /* not read, only its size */
     lines->given.start_mm = lines->given.end_mm = &many;
     refuse(&good, LR_USAGE, "an operator has fewer than 2^30 lines, not 1073741824");
     lines->given.end_mm = NULL;

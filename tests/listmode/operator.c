@@ -10,8 +10,8 @@ enum { ITERATIONS = 5, MOST_COUNTS = 3 };
 
 static lr_lors *lors;
 static lr_grid grid;
-static lr_event *all_lines; /* [num_lines] an event for each LOR in coincidence, */
-static int64_t *lor_of;     /* and which it is */
+static lr_event *all_lines; /* [num_lines] an event on each LOR in coincidence */
+static int64_t *lor_of;     /* [num_lines] number of this LOR */
 static int64_t num_lines;
 
 static void open_scanner(lr_scanner *scanner)
@@ -44,7 +44,7 @@ static lr_listmode_params params_of(const lr_event *events, int64_t count)
 
 /* --- factors and sensitivity --- */
 
-/* A^T n by the operator whose events are all LORs. */
+/* A^T n by the operator that has an event on every LOR. */
 static double *back_of_all(bool with_factors)
 {
     const lr_listmode_params params = params_of(all_lines, num_lines);
@@ -86,7 +86,7 @@ static double *sample_by(const char *name, int part, int parts)
     return sensitivity_by(&params, NULL);
 }
 
-/* A backend may draw lines itself: they are those that native has. */
+/* A backend may draw the sample of lines itself: it must draw the same lines as native. */
 static void check_sample(void)
 {
     enum { PARTS = 3 };
@@ -101,7 +101,7 @@ static void check_sample(void)
     assert_true(l2_apart(sum, expected, num_voxels) < 1e-6);
 }
 
-/* Six modules that lean: which of their crystals are in coincidence has nothing to do with rows and columns. */
+/* Six inclined modules, in which rows and columns do not tell which crystals are in coincidence. */
 static lr_scanner *leaning(void)
 {
     lr_module modules[6];
@@ -114,10 +114,11 @@ static lr_scanner *leaning(void)
 }
 
 #ifdef LR_TEST_FAKE_LISTMODE
-extern int fake_lines_drawn; /* by the device that tests have */
+extern int fake_lines_drawn; /* lines drawn by the stand-in device */
 #endif
 
-/* Rules that leave all crystal pairs of two modules, or those of some rows and columns, or any. */
+/* Rules under which the crystal pairs of two modules that are in coincidence are all pairs, those of some rows and
+   columns, or any set. */
 static void test_lors_out_of_coincidence_are_left_out(void **state)
 {
     static const lr_coincidence rules[] = {
@@ -133,7 +134,7 @@ static void test_lors_out_of_coincidence_are_left_out(void **state)
 #ifdef LR_TEST_FAKE_LISTMODE
         const int before = fake_lines_drawn;
         check_sensitivity(false);
-        assert_int_equal(fake_lines_drawn > before, most_bytes() == 0); /* where a device has the memory for them */
+        assert_int_equal(fake_lines_drawn > before, most_bytes() == 0); /* if the device has enough memory for them */
 #else
         check_sensitivity(false);
 #endif
@@ -141,7 +142,7 @@ static void test_lors_out_of_coincidence_are_left_out(void **state)
     }
 }
 
-/* The mean over seeds tends to all LORs, and each is off by what it says. */
+/* The mean over seeds approaches the sensitivity of all LORs, and the error of each seed is as large as reported. */
 static void test_samples_are_not_biased(void **state)
 {
     enum { SEEDS = 60 };
@@ -205,7 +206,7 @@ static lr_status note(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* counts: NULL = 1 of each event. */
+/* counts: NULL = every event counts 1. */
 static double *reconstruct(lr_operator *op, const float *counts, int subsets, struct course *course)
 {
     const int64_t count = test_num_values(op, NULL), num_voxels = lr_grid_num_voxels(&grid);
@@ -225,7 +226,7 @@ static double *reconstruct(lr_operator *op, const float *counts, int subsets, st
     return image;
 }
 
-/* Counts of every line, and the same as events one by one. */
+/* Counts of every line, and the same counts as single events. */
 static void test_events_give_the_image_of_their_counts(void **state)
 {
     float *counts = kept_floats(num_lines);
@@ -252,7 +253,7 @@ static void test_events_give_the_image_of_their_counts(void **state)
     }
 }
 
-/* Nearer to where ML-EM goes than as many of its iterations are. */
+/* Iterations with subsets come nearer to the limit of ML-EM than the same number of its iterations. */
 static void test_subsets_are_ranges(void **state)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
@@ -272,7 +273,7 @@ static void test_subsets_are_ranges(void **state)
     reconstruct(op, NULL, 1, &whole);
     assert_true(subsets.likelihood[ITERATIONS - 1] > whole.likelihood[ITERATIONS - 1]);
     const lr_vector data = lr_vector_of_floats(ones, num_lines);
-    if (most_bytes() == 0) { /* else vectors are on the host */
+    if (most_bytes() == 0) { /* otherwise vectors are on the host */
         reconstruct_in_place(op, &(lr_recon_params){.data = &data, .iterations = ITERATIONS, .subsets = 4}, plain);
         assert_true(l2_apart(plain, image, num_voxels) < 1e-5);
     }
@@ -281,7 +282,7 @@ static void test_subsets_are_ranges(void **state)
                  LR_USAGE, &test_log, "5 subsets: they are made of ranges of events, of which there are 4");
 }
 
-/* --- what is refused --- */
+/* --- requests that are refused --- */
 
 static void test_mistakes_are_told(void **state)
 {
@@ -293,7 +294,7 @@ static void test_mistakes_are_told(void **state)
     params = params_of(all_lines, 10);
     params.sensitivity_lines = -1;
     assert_none(lr_listmode_create(&params), LR_USAGE, &test_log, "must not be negative");
-    /* Two crystals of one module have no LOR, and so no factor. */
+    /* Two crystals of one module have no LOR, and therefore no factor. */
     lr_event inside = {.crystals = {0, 1}, .weight = 1};
     params = params_of(&inside, 1);
     params.factors = &factors;

@@ -36,8 +36,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Over seeds each voxel is off by no more than what is said of the worst one, and all by what is said of the mean; with
- * the lines that all voxels have those at the ends would be off by 68 %. */
+/* Over many seeds, the error of each voxel is at most the reported largest error, and the mean error is the reported
+ * one. With only the lines drawn for all voxels, voxels at the ends would be off by 68 %. */
 static void test_errors_are_those_told(void **state)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
@@ -69,9 +69,10 @@ static void test_errors_are_those_told(void **state)
     print_message("the mean voxel is off by %.3g, said %.3g; the worst by %.3g, said %.3g; their "
                   "mean by %.3g\n",
                   off, said, worst, said_worst, bias);
-    /* More is said where LORs of a stride are alike, which spreads lines more evenly. */
+    /* The reported error is larger than the real one if LORs within a stride are similar, since the lines drawn are
+       then more evenly spread. */
     assert_true(said > 0.8 * off && said < 1.5 * off);
-    /* The largest of thousands of deviations, each known to 14 % by so many seeds. */
+    /* This is the largest of thousands of deviations, each known to 14 % from this number of seeds. */
     assert_true(worst < 1.6 * said_worst && said_worst < 1.5 * worst);
     assert_true(bias < 1.3 * off / sqrt(SEEDS));
 }
@@ -100,7 +101,7 @@ static void check_likeness(const lr_listmode_params *params)
     assert_true(fabs(info.sensitivity_worst - of_other.sensitivity_worst) < 1e-3 * of_other.sensitivity_worst);
 }
 
-/* Every backend, number of threads and division into parts has the same voxels. */
+/* Every backend, number of threads and division into parts gives the same voxels. */
 static void test_it_is_one_sample(void **state)
 {
     lr_listmode_params params = params_of(test_backend, lors->count / THINNED);
@@ -112,7 +113,8 @@ static void test_it_is_one_sample(void **state)
     check_likeness(&params);
 }
 
-/* Noise-free data of a rod as long as the scanner: where the sensitivity is too small it is hot. */
+/* Noise-free data of a rod as long as the scanner: if the sensitivity is too small somewhere, the image is too hot
+   there. */
 static void test_ends_are_not_hot(void **state)
 {
     const int64_t count = lr_grid_num_voxels(&grid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Other settings of list mode's shaders: another size of groups, fewer jobs, and lines that each projection computes
- * anew. A program that includes this file gets the functions of src/listmode/compute/settings.c from here. */
+ * Other settings for list mode's shaders: another size of groups, fewer jobs, and lines that each projection computes
+ * again. A program that includes this file gets the functions of src/listmode/compute/settings.c from here. */
 #ifndef LR_TESTS_LISTMODE_SETTINGS_H
 #define LR_TESTS_LISTMODE_SETTINGS_H
 
@@ -14,7 +14,7 @@
 
 enum { MOST_THREADS = 1024 };
 
-/* The number that a variable has; `usual` where it is not set, or has no such number. */
+/* The number in an environment variable; `usual` if it is not set or is no valid number. */
 static int setting_of(const char *name, int most, int usual)
 {
     const char *const asked = getenv(name);

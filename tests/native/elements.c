@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend against the cpu backend, element by element: sampled lines, and exact overlaps
- * in float against the double oracle. */
+ * The native backend against the cpu backend, element by element: sampled lines, and exact overlaps in float against
+ * the reference in double. */
 #include "fixtures.h"
 
 #include "native/turned.h"
 
-/* Exact mode, of each point's row: relative L2, and the worst over the scanner's largest. */
+/* Exact mode, for the row of each point: relative L2 difference, and largest difference relative to the scanner's
+   largest element. */
 static const double exact_l2 = 1e-5, exact_worst = 1e-4;
 
-/* Sampled mode decides in double where lines go, so only the weights are rounded. */
+/* Sampled mode computes in double where lines hit, so that only the weights are rounded. */
 static const double sampled_l2 = 1e-6;
 
 enum { NUM_POINTS = 24 };
 
-/* Dense rows, or NULL when the backend refuses the scanner, which it must say with LR_USAGE. */
+/* Dense rows, or NULL if the backend refuses the scanner, which must give LR_USAGE. */
 static const double *ask(const lr_operator_params *params, const char *backend, const double (*points)[3])
 {
     struct test_log *log = kept_log();
@@ -30,7 +31,7 @@ static const double *ask(const lr_operator_params *params, const char *backend, 
     return kept_point_rows(keep(op), points, NUM_POINTS);
 }
 
-/* True if the backend takes the scanner. */
+/* Returns true if the backend supports the scanner. */
 static bool compare(const char *name, const lr_operator_params *params, const double (*points)[3])
 {
     const bool is_exact = params->mode == LR_MODE_EXACT;

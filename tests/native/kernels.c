@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels of all instruction sets that this processor runs give the same bits. */
+ * The kernels of all instruction sets of this processor give the same bits. */
 #include "fixtures.h"
 
 #include "correspondence/native/kernels.h"
@@ -72,7 +72,7 @@ static void assert_same(const struct found *a, const struct found *b)
     assert_memory_equal(a->offset, b->offset, (size_t)a->count * sizeof(int32_t));
 }
 
-/* Compares the elements of a strip by both kernels; returns how many there were. */
+/* Compares the elements of a strip by both kernels; returns the number of elements. */
 static int compare(const struct lr_native_kernels *one, const struct lr_native_kernels *other, uint64_t *state)
 {
     static struct found a, b;

@@ -12,7 +12,7 @@
 enum { EXACT, SAMPLED, NUM_MODES };
 static const lr_mode modes[NUM_MODES] = {LR_MODE_EXACT, LR_MODE_SAMPLED};
 
-/* Some hundred floats are added: relative to the largest value. */
+/* Sums of some hundred floats: tolerance relative to the largest value. */
 static const double rounding = 2e-6;
 
 static struct bench {
@@ -27,7 +27,7 @@ static struct bench {
 static float *make_floats(int64_t count)
 {
     float *values = kept_floats(count);
-    memset(values, -1, (size_t)count * sizeof(*values)); /* overwritten, or the test sees it */
+    memset(values, -1, (size_t)count * sizeof(*values)); /* old values, to be overwritten */
     return values;
 }
 
@@ -173,7 +173,7 @@ static void projections_are_sums_of_rows(void)
 
 /* --- parts --- */
 
-/* Every third pair, so that their values do not follow each other in the data. */
+/* Every third pair, so that their values are not consecutive in the data. */
 static void parts_by_pairs(void)
 {
     lr_selection part = all_pairs();
@@ -214,7 +214,7 @@ static void parts_by_lors(void)
     }
     float *some = forward(&part);
     for (int64_t k = 0; k < part.num_lors; k++)
-        assert_true(some[k] == all[numbers[k]]); /* the same additions, in the same order */
+        assert_true(some[k] == all[numbers[k]]); /* the same additions in the same order */
     float *image = back(&part, picked), *expected = back(NULL, others);
     assert_near(expected, image, bench.num_voxels);
     float *sensitivity = back(&part, NULL), *by_ones = back(&part, ones);
@@ -245,8 +245,8 @@ static void same_bits(void)
 
 /* --- orientation --- */
 
-/* Two facing modules along each axis of the grid give the same values: normals point inwards in
- * every turn, so that only the grid's order changes. */
+/* Two facing modules give the same values along each axis of the grid. Normals point inwards in each orientation, so
+ * that only the order of the grid changes. */
 static void test_columns_along_each_axis(void **unused)
 {
     const lr_module shape = {.crystals = {5, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.1, 2.4}, .depth_mm = 5};
@@ -254,7 +254,7 @@ static void test_columns_along_each_axis(void **unused)
                                   place_module(&shape, &(struct placement){180, 30, -1, 0, 0, 0})};
     float *first = NULL;
     for (int times = 0; times < 3; times++) {
-        /* The scanner with x, y, z renamed to y, z, x, `times` times. */
+        /* The scanner after renaming x, y, z to y, z, x, as many times as `times` says. */
         lr_module turned[2] = {modules[0], modules[1]};
         for (int k = 0; k < 6; k++) {
             const int from = (k / 2 + times) % 3;

@@ -13,7 +13,7 @@ static inline lr_scanner *create_turned(void)
     lr_module modules[6];
     for (int m = 0; m < 6; m++) {
         modules[m] = place_module(&shape, &(struct placement){60 * m + 8, 30, m % 2, 0, 0, m % 3 ? 90 : 270});
-        for (int k = 0; k < 3; k++) /* rotations leave rounding */
+        for (int k = 0; k < 3; k++) /* rounding errors of the rotations */
             modules[m].u[k] = k == 2 ? (modules[m].u[k] > 0 ? 1 : -1) : 0;
         modules[m].v[2] = 0;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Pictures of sampled against exact elements: pieces have the colour of their element, over the
- * area that the correspondence image gives them. */
+ * Pictures that compare sampled with exact elements: each element colours the area that it has in the correspondence
+ * image. */
 #include "pictures.h"
 
 enum { rays = 4, crystals = 3, side = rays * crystals, num_pixels = side * side };
@@ -11,19 +11,19 @@ enum { rays = 4, crystals = 3, side = rays * crystals, num_pixels = side * side 
 struct scene {
     lr_lors *lors;
     lr_pixel pixels[num_pixels];
-    int64_t lor[2 * crystals * crystals]; /* two elements a crystal */
+    int64_t lor[2 * crystals * crystals]; /* two elements per crystal */
     double exact[2 * crystals * crystals];
     int count;
 };
 
-/* Primary crystal c sees crystal c with three columns of its four and its mirror image c' with one;
- * the last crystal sees nothing. */
+/* Primary crystal c sees crystal c through three of its four columns of rays, and the mirror image of crystal c
+ * through one; the last crystal sees nothing. */
 static int secondary_of(int crystal, bool last_column)
 {
     return last_column ? crystals * crystals - 1 - crystal : crystal;
 }
 
-/* Lives as long as the test. */
+/* Lives until the end of the test. */
 static struct scene *open_scene(void)
 {
     struct scene *scene = kept(1, sizeof(*scene));
@@ -74,16 +74,16 @@ static lr_comparison_params params_of(const struct scene *scene, const lr_row *e
                                   .num_sampled = 1};
 }
 
-/* Number of pixels of a colour that one picture has more than another of the same size: what is common to both, as
- * bars are, drops out. */
+/* Difference between the numbers of pixels of a colour in two pictures of the same size; parts in both, such as
+ * colour bars, cancel. */
 static int gained(const lr_picture *after, const lr_picture *before, lr_colour_map map, double t)
 {
     const lr_colour colour = lr_colour_of(map, t);
     return count_pixels(after, colour) - count_pixels(before, colour);
 }
 
-/* Leaving out the largest element turns its 12 pixels from the end of the colours to zero in one
- * panel, and to -100 % in the difference. */
+/* Without the largest element, its 12 pixels change from the last colour to that of zero in one panel, and to -100 %
+ * in the difference panel. */
 static void test_missed_element(void **state)
 {
     const struct scene *scene = open_scene();
@@ -93,7 +93,7 @@ static void test_missed_element(void **state)
     memcpy(values, scene->exact, sizeof(values));
     values[0] = 0.0;
     const lr_row lacking = row_of(scene, values);
-    /* Twice itself is as far off as nothing: the difference has the same scale. */
+    /* An element of twice the exact value is as far off as a missing one: the difference panel has the same scale. */
     double doubled[2 * crystals * crystals];
     memcpy(doubled, scene->exact, sizeof(doubled));
     doubled[0] = 2.0;
@@ -111,9 +111,9 @@ static void test_missed_element(void **state)
     assert_int_equal(gained(large, missed, LR_COLOURS_DIVERGING, 1.0), piece);
 }
 
-/* A row that equals the exact one differs nowhere: the middle of the map, between two of its 256
- * colours and so the upper of them, covers all pieces. The bar has that colour too, in less than
- * three of its rows of 18 pixels. */
+/* A row that equals the exact row has no differences: all its pixels have the middle colour. The middle lies between
+ * two of the 256 colours, of which the upper is used. The colour bar has that colour too, in fewer than three of its
+ * rows of 18 pixels. */
 static void test_no_difference(void **state)
 {
     const struct scene *scene = open_scene();
@@ -129,7 +129,7 @@ static void test_no_difference(void **state)
     assert_int_equal(count_pixels(picture, grey), 3 * rays * rays);
 }
 
-/* Every row takes the same height; a chart comes with the second. */
+/* Every row takes the same height; a chart is added from the second row on. */
 static void test_rows(void **state)
 {
     const struct scene *scene = open_scene();
@@ -156,7 +156,7 @@ static void test_refusals(void **state)
     const lr_comparison_params good = params_of(scene, &exact, sampled, list);
     lr_comparison_params bad[6] = {good, good, good, good, good, good};
     bad[0].module = 2;
-    bad[1].num_sampled = 2; /* R does not ascend */
+    bad[1].num_sampled = 2; /* R is not ascending */
     bad[2].num_sampled = 0;
     bad[3].pixels = NULL;
     bad[4].pixel_rays = 0;

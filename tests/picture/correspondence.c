@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Correspondence pictures: indices as red and green of the secondary's own number of crystals,
- * black where no line ends, v upwards. */
+ * Correspondence pictures: red and green show the crystal's indices, scaled by the secondary module's own numbers of
+ * crystals; black where no line ends; v points up. */
 #include "pictures.h"
 
 enum { rays = 2, nu = 3, nv = 2, columns = rays * nu, rows = rays * nv };
@@ -54,7 +54,7 @@ static void test_crystals(void **state)
     }
 }
 
-/* The heaviest pixel has the end of the map, the one without a line is black. */
+/* The pixel of the largest weight has the last colour of the map; the pixel without a line is black. */
 static void test_weights(void **state)
 {
     lr_pixel pixels[rows][columns];
@@ -69,7 +69,7 @@ static void test_weights(void **state)
     assert_true(bottom_left[0] == 0 && bottom_left[1] == 0 && bottom_left[2] == 0);
 }
 
-/* A grid lies between crystals only, and only where it does not hide them. */
+/* Grid lines are drawn only between crystals, and only if they do not hide them. */
 static void test_grid(void **state)
 {
     lr_pixel pixels[rows][columns];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Pictures of examined scanners: red is where a suspicion is, and nowhere else. */
+ * Pictures of scanners with findings: suspicious parts are red, and nothing else is. */
 #include "pictures.h"
 
-enum { VIEW_BOTTOM = 560 }; /* of the views; findings are written below */
+enum { VIEW_BOTTOM = 560 }; /* lower end of the views; findings are written below */
 
-/* Red pixels of the left view: how many, and their centre. */
+/* Number of red pixels in the left view, and their centre. */
 static int count_red(const lr_picture *picture, double centre[2])
 {
     int count = 0;
@@ -52,7 +52,7 @@ static void a_sound_scanner_has_no_red(void **state)
     }
 }
 
-/* A module at +x is moved out: the red is at the right of the left view. */
+/* A module at +x is moved outwards: red appears at the right of the left view. */
 static void what_is_suspected_is_red(void **state)
 {
     const int size[3] = {20, 20, 10};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Pictures: each pixel where it belongs and nothing outside, colour maps that order values, panels
- * whose tiles are where the arithmetic says. */
+ * Pictures: pixels are set where they should be and nowhere else, colour maps keep the order of values, and tiles are
+ * at the computed positions. */
 #include "pictures.h"
 
 static const lr_colour red = {255, 0, 0};
@@ -76,8 +76,8 @@ static double lightness(lr_colour colour)
            0.0040720468 * cbrt(0.0883024619 * c[0] + 0.2817188376 * c[1] + 0.6299787005 * c[2]);
 }
 
-/* The perceptual map's lightness is a straight line in t: no step is off by more than rounding to
- * 8 bits makes of dark colours, 0.006. A colour cut at the border of sRGB would be off by more. */
+/* The perceptual map's lightness is linear in t: the error of a step is at most 0.006, the effect of rounding dark
+ * colours to 8 bits. A colour clipped at the border of sRGB would have a larger error. */
 static void test_perceptual_map(void **state)
 {
     const double first = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.0));
@@ -90,8 +90,8 @@ static void test_perceptual_map(void **state)
     }
 }
 
-/* The diverging map is as light at one distance from its middle as at the other, falls from there in
- * a straight line, and is never cut at the border of sRGB: a cut colour would leave the line. */
+/* In the diverging map, lightness is equal at equal distances from the middle and falls linearly from there. No
+ * colour is clipped at the border of sRGB, which would break the straight line. */
 static void test_diverging_map(void **state)
 {
     const double middle = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.5));
@@ -117,7 +117,8 @@ static void test_colour_ends(void **state)
     assert_true(same(lr_colour_of(LR_COLOURS_INVERSE_GREY, (double)NAN), black));
 }
 
-/* Values land where stride, direction and zoom say, and the range maps to the colours' ends. */
+/* Values are drawn at the positions that stride, direction and zoom define, and the ends of the range get the first
+   and last colours. */
 static void test_map(void **state)
 {
     const float values[2][3] = {{0.0f, 1.0f, 2.0f}, {3.0f, NAN, 5.0f}};
@@ -147,7 +148,7 @@ static void test_map(void **state)
     }
 }
 
-/* A constant array, one without finite values and one beyond the range are drawn all the same. */
+/* Constant arrays, arrays without finite values, and values outside the range can be drawn, too. */
 static void test_map_ranges(void **state)
 {
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
@@ -161,7 +162,7 @@ static void test_map_ranges(void **state)
     assert_true(is_colour(picture, 1, 0, white));
 }
 
-/* A slice shows the voxels of the plane nearest to a position, with +y or +z upwards. */
+/* A slice shows the plane of voxels nearest to a position, with +y or +z pointing up. */
 static void test_slices(void **state)
 {
     const lr_grid grid = {{3, 4, 5}, {2.0, 2.0, 2.0}, {-2.0, -3.0, -4.0}};
@@ -184,7 +185,7 @@ static void test_slices(void **state)
                 for (int a = 0; a < grid.size[across]; a++) {
                     const int row = a * strides[across] + b * strides[up] + slice * strides[normal];
                     const int shown = picture->rgb[3 * ((grid.size[up] - 1 - b) * picture->size[0] + a)];
-                    assert_true(abs(shown - row - 1) <= 1); /* 255 greys for 255 values */
+                    assert_true(abs(shown - row - 1) <= 1); /* 255 grey levels for 255 values */
                 }
             }
         }
@@ -194,7 +195,7 @@ static void test_slices(void **state)
     assert_int_equal(usual->size[1], 4 * 64);
 }
 
-/* The scale bar's length in pixels is the length it says, 1, 2 or 5 times a power of ten. */
+/* The scale bar's length in pixels corresponds to its label, which is 1, 2 or 5 times a power of ten. */
 static void test_scale_bar(void **state)
 {
     const double extents[] = {7.0, 43.2, 100.0, 576.0};
@@ -213,7 +214,7 @@ static void test_scale_bar(void **state)
     }
 }
 
-/* Tiles of unlike sizes stand in columns and rows, none over another. */
+/* Tiles of different sizes are arranged in columns and rows without overlapping. */
 static void test_mosaic(void **state)
 {
     lr_picture *tiles[5];
@@ -229,8 +230,7 @@ static void test_mosaic(void **state)
         const lr_mosaic_params params = {.tiles = list, .num_tiles = 5, .columns = columns, .title = "all"};
         assert_int_equal(count_pixels(keep_picture(lr_picture_mosaic(&params)), red), area);
     }
-    /* A subtitle is broken into lines: the page grows by their height, and less than the text is
-     * wide. */
+    /* A subtitle is broken into lines: the page grows by their height, and in width by less than the text's width. */
     static const char words[] = "words that tell what made it, and why nothing else did, at such a "
                                 "length that two lines or more are needed for them";
     lr_mosaic_params params = {.tiles = list, .num_tiles = 1, .title = "all"};
@@ -243,7 +243,7 @@ static void test_mosaic(void **state)
     int drawn = 0;
     for (int y = 34; y < 34 + noted->size[1] - plain->size[1]; y++)
         for (int x = 0; x < noted->size[0]; x++) drawn += !is_colour(noted, x, y, white);
-    assert_true(drawn > 4 * (int)strlen(words)); /* a letter has more pixels than that, blanks none */
+    assert_true(drawn > 4 * (int)strlen(words)); /* a letter has more pixels than this, a blank has none */
     struct test_log log = TEST_LOG(log);
     assert_null(lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .log = &log.log}));
     assert_int_equal(log.status, LR_USAGE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Axes, colour bars and legends: they stand in the room that they ask for, around what they are of,
- * which they leave as it is; also around the smallest pictures. */
+ * Axes, colour bars and legends: they stay within the room that they ask for, do not change the picture that they
+ * surround, and work around the smallest pictures. */
 #include "pictures.h"
 
 #include "picture/axes.h"
@@ -30,7 +30,7 @@ static lr_picture *make_page(const int size[2])
 
 /* --- axes --- */
 
-/* Text on all but the right side, none in between, and none beyond the margins. */
+/* There is text on all sides but the right one, none over the picture, and none beyond the margins. */
 static void check_axes(const struct lr_axes *params)
 {
     struct lr_axes axes = *params;
@@ -68,8 +68,8 @@ static void test_axes(void **state)
     }
 }
 
-/* Values stand where they belong: ends of the range at ends of the picture, more to the right and
- * upwards. */
+/* Values are at their positions: the ends of the range at the ends of the picture, larger values further right and
+ * further up. */
 static void test_places(void **state)
 {
     const struct lr_axes axes = {
@@ -106,9 +106,9 @@ static void test_bars(void **state)
     assert_true(lr_picture_bar_width(&with_unit) > lr_picture_bar_width(&plain) + 8);
 }
 
-/* --- around pictures --- */
+/* --- labels around pictures --- */
 
-/* The place of a picture in a larger one, pixel by pixel. */
+/* Finds a picture in a larger one by comparing all pixels; corner: where it is. */
 static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2])
 {
     for (corner[1] = 0; corner[1] + inside->size[1] <= whole->size[1]; corner[1]++) {
@@ -124,7 +124,7 @@ static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2
     return false;
 }
 
-/* Text at the left, under it, and at the right. */
+/* There is text at the left, below, and at the right of the picture. */
 static void check_labelled(const lr_picture *plain, const lr_picture *labelled)
 {
     int corner[2] = {0, 0};
@@ -178,7 +178,7 @@ static void test_correspondences(void **state)
     }
 }
 
-/* One voxel of one screen pixel has all its labels, and a long unit is not cut. */
+/* One voxel drawn as one pixel still has all its labels, and a long unit is not cut off. */
 static void test_tiny(void **state)
 {
     lr_image *image = make_image((int[3]){1, 1, 1});
@@ -199,7 +199,7 @@ static void test_tiny(void **state)
 
 /* --- panels --- */
 
-/* Names of any length and bytes widen a panel so far and no further. */
+/* Names of any length and any bytes widen a panel only up to a limit. */
 static void test_panel_of_long_names(void **state)
 {
     char name[5000];
@@ -210,7 +210,7 @@ static void test_panel_of_long_names(void **state)
     const lr_mosaic_params params = {.tiles = list, .num_tiles = 2, .title = name, .subtitle = name};
     lr_picture *page = keep_picture(lr_picture_mosaic(&params));
     assert_true(page->size[0] > 2 * 420 && page->size[0] < 1100);
-    /* The border stays free of text. */
+    /* There is no text in the border. */
     assert_int_equal(count_ink(page, (int[2]){page->size[0] - 6, 0}, page->size), 0);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Text in pictures: every letter, UTF-8, names that are too long or hostile, and pictures that are
- * too small. */
+ * Text in pictures: every letter, UTF-8, names that are too long or malformed, and pictures that are too small. */
 #include "pictures.h"
 
 #include <pthread.h>
@@ -16,7 +15,7 @@ static lr_picture *write(const char *text, const lr_text_style *style, int width
     return picture;
 }
 
-/* Pixels that are written on, and the rectangle that they lie in. */
+/* Number of pixels with text, and the rectangle that contains them. */
 static int count_ink(const lr_picture *picture, int low[2], int high[2])
 {
     int count = 0;
@@ -46,8 +45,8 @@ static bool look_alike(const char *a, const char *b)
     return same;
 }
 
-/* Every printable letter is drawn, no two alike, in the height of a line and, but for what leans
- * out, in its width; with the style's own colour somewhere, not only with grey edges. */
+/* Every printable letter is drawn, and no two look the same. Letters stay within the height of a line and, except
+ * for overhanging parts, within their width. Some pixels have the style's full colour, not only the grey of edges. */
 static void test_letters(void **state)
 {
     const lr_text_style style = {.size_px = 0};
@@ -93,7 +92,7 @@ static void test_sizes(void **state)
     assert_true(count_ink(thick, low, high) > count_ink(thin, low, high));
 }
 
-/* A turned line holds the pixels of the same line that is not. */
+/* A rotated line has the same pixels as the unrotated line. */
 static void test_upwards(void **state)
 {
     const char text[] = "emissions per voxel";
@@ -113,14 +112,13 @@ static void test_upwards(void **state)
     }
 }
 
-/* Characters beyond ASCII are letters of their own, one for each, and none is the box of what the
- * font lacks. */
+/* Each character beyond ASCII has a letter of its own, and none is the box that stands for missing characters. */
 static void test_utf8(void **state)
 {
     static const char *const texts[] = {"µ", "Ł", "ź", "Ω", "ж", "°", "±", "⁻⁵", "×", "…", "é"};
     const int count = (int)(sizeof(texts) / sizeof(texts[0]));
     for (int n = 0; n < count; n++) {
-        assert_false(look_alike(texts[n], "\xee\x80\x80")); /* U+E000: for private use */
+        assert_false(look_alike(texts[n], "\xee\x80\x80")); /* U+E000: a private-use character, which the font lacks */
         for (int before = 0; before < n; before++) assert_false(look_alike(texts[n], texts[before]));
     }
     const lr_text_style style = {.size_px = 0};
@@ -139,7 +137,7 @@ static void test_hostile_bytes(void **state)
     for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) assert_true(look_alike(pairs[n][0], pairs[n][1]));
 }
 
-/* True if a line is drawn as the text's first characters with an ellipsis after them. */
+/* Returns true if the line is drawn as the first characters of the text followed by an ellipsis. */
 static bool is_shortened(const lr_picture *picture, const char *text, const lr_text_style *style)
 {
     bool found = false;
@@ -161,8 +159,8 @@ static bool is_shortened(const lr_picture *picture, const char *text, const lr_t
     return found;
 }
 
-/* A text with too little room ends with an ellipsis within it, whether the picture ends there or a
- * style says so; it fills most of the room, and what has room is not touched. */
+/* A text with too little room is cut and ends with an ellipsis, both at the end of the picture and at the limit of a
+ * style. It fills most of the room. A text that fits is drawn unchanged. */
 static void test_long_names(void **state)
 {
     const char name[] = "A scanner whose name goes on until nobody reads it any more, 2024 edition";
@@ -180,7 +178,7 @@ static void test_long_names(void **state)
     assert_memory_equal(fits->rgb, free->rgb, 800 * 3 * border * 3);
 }
 
-/* Not even the ellipsis has room: nothing is drawn. Nor is anything outside of the picture. */
+/* If there is no room even for the ellipsis, nothing is drawn. Nothing is drawn outside of the picture either. */
 static void test_no_room(void **state)
 {
     int low[2], high[2];
@@ -196,7 +194,7 @@ static void test_no_room(void **state)
     }
 }
 
-/* Any bytes, of any length, at any size, in any picture: for sanitizers to watch. */
+/* Random bytes of any length, at any size, in any picture, for sanitizers to find errors. */
 static void test_random_bytes(void **state)
 {
     uint64_t seed = test_seed();

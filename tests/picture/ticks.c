@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Ticks are round, within their range, and their labels say their values. */
+ * Ticks are round numbers within their range, and their labels show their values. */
 #include "cases.h"
 
 #include "picture/axes.h"
 
-/* True if a step is 1, 2 or 5 times a power of ten. */
+/* Returns true if a step is 1, 2 or 5 times a power of ten. */
 static bool is_round(double step)
 {
     const double digit = step / pow(10.0, floor(log10(step) + 1e-9));
     return fabs(digit - 1.0) < 1e-6 || fabs(digit - 2.0) < 1e-6 || fabs(digit - 5.0) < 1e-6;
 }
 
-/* Number of ticks with the next larger round step. */
+/* Number of ticks that the next larger round step would give. */
 static int count_larger(const struct lr_ticks *ticks, double low, double high)
 {
     const double digit = ticks->step / pow(10.0, floor(log10(ticks->step) + 1e-9));
@@ -76,7 +76,7 @@ static void test_known(void **state)
     assert_string_equal(lr_tick_label(&both, 2).text, "0");
 }
 
-/* Ranges without an extent, and with no numbers, have one tick and a label. */
+/* Ranges of length zero, and ranges whose ends are no numbers, have one tick with a label. */
 static void test_no_range(void **state)
 {
     const double ends[][2] = {{0.0, 0.0},

@@ -15,8 +15,8 @@ static struct session {
     struct test_log log;
     lr_operator *op;
     float *factors, *additive; /* [LORs], or NULL */
-    lr_lor_data *data;         /* what the phantom gives, or Poisson counts of it */
-    const lr_lor_data *sparse; /* those above 0 */
+    lr_lor_data *data;         /* expected counts of the phantom, or Poisson counts */
+    const lr_lor_data *sparse; /* the LORs of data with counts above 0 */
     lr_vector counts, few;     /* values of data, and of sparse */
     lr_vector terms;           /* values of additive */
     float phantom[NUM_VOXELS], image[NUM_VOXELS], other[NUM_VOXELS];
@@ -24,7 +24,7 @@ static struct session {
     double plain[NUM_VOXELS];
 } s;
 
-static int threads = 2; /* of operators; 0 = all processors */
+static int threads = 2; /* threads of operators; 0 = all processors */
 
 static inline lr_operator *open_operator(const char *backend, lr_store store)
 {
@@ -53,7 +53,7 @@ static inline void draw_counts(double scale)
     make_sparse();
 }
 
-/* A phantom with a spot, and no data yet. */
+/* A phantom with a hot spot, without data. */
 static inline void session_begin(struct fixture fixture)
 {
     s = (struct session){.fixture = fixture};
@@ -70,7 +70,7 @@ static inline void session_begin(struct fixture fixture)
     }
 }
 
-/* The expected counts of the phantom, without noise, factors and additive term. */
+/* Sets the data to the expected counts of the phantom, without noise, factors and additive term. */
 static inline void session_without_noise(struct fixture fixture, lr_store store)
 {
     session_begin(fixture);
@@ -99,7 +99,7 @@ static inline int set_up(void **state)
     return 0;
 }
 
-/* Data, dense or sparse, in a reconstruction's parameters. */
+/* Puts the data, dense or sparse, into a reconstruction's parameters. */
 static inline void give_data(lr_recon_params *params, bool is_sparse)
 {
     params->data = is_sparse ? &s.few : &s.counts;
@@ -112,7 +112,7 @@ static inline lr_status reconstruct(const lr_recon_params *params, float *image)
     return lr_recon(params, &x);
 }
 
-/* Largest difference over the largest value. */
+/* Largest difference divided by the largest value. */
 static inline double difference(const float *image, const double *expected)
 {
     return worst_apart(image, expected, NUM_VOXELS);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Attenuation as a factor per LOR, compared with attenuation along the line of each element. Each LOR is within the
- * bound of docs/method/common.md, "Bound on the factor", for a smooth map and for a box with sharp edges. */
+ * Attenuation as a factor per LOR, compared with attenuation along the line of each element. The difference of each
+ * LOR is within the bound of docs/method/common.md, "Bound on the factor", for a smooth map and for a box with sharp
+ * edges. */
 #include "cases.h"
 
 enum { MU_STEPS = 60 };
 
 struct ends {
     double a[3], b[3];   /* face centres */
-    double half[3];      /* how far a face point is from its centre at most, along x, y, z */
-    double length_slack; /* how much the lines' lengths differ at most */
+    double half[3];      /* largest distance of a point of the face from its centre, along x, y, z */
+    double length_slack; /* largest difference between the lengths of the lines */
 };
 
 static void face_of(const lr_scanner *scanner, int m, const int at[2], double centre[3], struct ends *ends)
@@ -26,7 +27,7 @@ static void face_of(const lr_scanner *scanner, int m, const int at[2], double ce
     ends->length_slack += 0.5 * hypot(module->face_mm[0], module->face_mm[1]);
 }
 
-/* Least and largest mu of the voxels whose centres lie within reach of a point; 0 outside. */
+/* Smallest and largest mu of the voxels whose centres are within a given distance of a point; 0 outside the map. */
 static void look_around(const lr_image *mu, const double point[3], const double reach[3], double range[2])
 {
     int low[3], high[3];
@@ -53,7 +54,7 @@ static void look_around(const lr_image *mu, const double point[3], const double 
     range[0] = isfinite(range[0]) ? range[0] : 0.0;
 }
 
-/* The bound on the difference of the two integrals. */
+/* The bound on the difference between the two integrals. */
 static double bound_of(const lr_lors *lors, const lr_image *mu, int64_t l)
 {
     const lr_lor lor = lr_lors_describe(lors, l);
@@ -90,7 +91,7 @@ static lr_image *make_map(bool is_smooth)
     return mu;
 }
 
-/* A x of activity everywhere. */
+/* Forward projection of a uniform activity. */
 static float *project(const struct fixture *fixture, const lr_operator_params *params)
 {
     lr_operator *op = keep(lr_operator_create(params));
@@ -104,7 +105,7 @@ static float *project(const struct fixture *fixture, const lr_operator_params *p
 
 /* Results of a comparison for a mode and a map. */
 struct findings {
-    double worst, of_bound; /* largest |ln ratio|, and of its bound */
+    double worst, of_bound; /* largest |ln ratio|, and largest relative to its bound */
     double difference2, size2;
     double bounds, difference;
     int count;
@@ -128,7 +129,7 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
         if (by_factor[l] == 0.0f) continue;
         const double ratio = fabs(log((double)by_line[l] / by_factor[l]));
         const double bound = bound_of(fixture->lors, mu, l);
-        if (!(ratio <= bound + 1e-6)) /* 1e-6: floats */
+        if (!(ratio <= bound + 1e-6)) /* 1e-6: rounding of floats */
             fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l, ratio, bound);
         found->worst = fmax(found->worst, ratio);
         found->of_bound = fmax(found->of_bound, bound > 0.0 ? ratio / bound : 0.0);
@@ -141,8 +142,8 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
     lr_attenuation_destroy(attenuation);
 }
 
-/* A bound that nothing comes near says little: of each kind of map some LOR must reach a twentieth
- * of its own, and the mean one stay below that of all attenuation, some 15 mm of 0.02 per mm. */
+/* The bound must not be too loose: for each kind of map some LOR reaches a twentieth of its bound, and the mean
+ * bound is below the total attenuation, about 15 mm of 0.02 per mm. */
 static void check(bool is_smooth)
 {
     lr_image *mu = make_map(is_smooth);

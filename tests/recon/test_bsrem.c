@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * BSREM with the relative difference prior on a small ring, against the papers' formulas in double, over the matrix's
- * elements and over all pairs of voxels. Argument: the backend. */
+ * BSREM with the relative difference prior on a small ring, compared with the papers' formulas in double, summed over
+ * the matrix's elements and over all pairs of voxels. Argument: the backend. */
 #include "ring.h"
 
-/* A prior that is about as strong as the data, with weights that vary. */
+/* A prior about as strong as the data, with weights that vary. */
 static struct penalised {
     struct matrix matrix;
     double sensitivity[NUM_VOXELS], level;
@@ -16,9 +16,9 @@ static struct penalised {
 
 static int penalise(void **state)
 {
-    double largest = 0.0, all = 0.0, counts = 0.0; /* that the additive term leaves */
+    double largest = 0.0, all = 0.0, counts = 0.0; /* counts without the additive term */
     set_up(state);
-    /* Hundreds of projections with a stored matrix take no time. */
+    /* With a stored matrix, hundreds of projections take little time. */
     if (test_backend_is("native")) s.op = open_operator("native", LR_STORE_YES);
     draw_counts(50.0);
     p = (struct penalised){.matrix = read_matrix()};
@@ -50,7 +50,7 @@ static lr_recon_params bsrem(int iterations, int subsets)
 
 /* --- the papers' formulas --- */
 
-/* Edge along x over the distance of neighbours, times their kappas; 0 for others. */
+/* Edge along x divided by the distance of two neighbours, times their kappas; 0 for other pairs. */
 static double pair_weight(int j, int k)
 {
     const lr_grid *grid = &s.fixture.grid;
@@ -61,7 +61,7 @@ static double pair_weight(int j, int k)
                                                       : grid->voxel_mm[0] / sqrt(square) * p.kappa[j] * p.kappa[k];
 }
 
-/* dR / dx_j, and in *weight the sum of the pairs' weights. */
+/* dR / dx_j; *weight becomes the sum of the pairs' weights. */
 static double slope(const double *x, int j, double *weight)
 {
     double sum = 0.0;
@@ -95,14 +95,14 @@ static double objective(const float *image)
     return likelihood - p.prior.beta * roughness;
 }
 
-/* Parameters of a run of the plain implementation. */
+/* Parameters of the reference implementation. */
 struct plain {
-    const int32_t *subset_of; /* [LORs]; NULL = all are in 0 */
+    const int32_t *subset_of; /* [LORs]; NULL = all are in subset 0 */
     double relaxation;
     int subset, subsets;
 };
 
-/* Gradient of a subset's share of the log-likelihood, without the prior. */
+/* Gradient of a subset's part of the log-likelihood, without the prior. */
 static void find_gradient(const struct plain *plain, const double *x, double *gradient)
 {
     memset(gradient, 0, NUM_VOXELS * sizeof(*gradient));
@@ -132,8 +132,8 @@ static void update_plain(const struct plain *plain, double *x)
     }
 }
 
-/* Images are kept in single precision between updates, of which there are eight at most: 3e-5, with
- * differences of neighbours in the gradient. */
+/* Images are stored in single precision between updates, of which there are eight at most: the tolerance is 3e-5,
+ * since the gradient has differences of neighbours. */
 static void test_it_is_the_papers_formula(void **state)
 {
     int32_t order[4];
@@ -203,7 +203,7 @@ static void test_subsets_meet_at_the_maximum(void **state)
     widen(s.other, s.plain);
     check_at_the_maximum(s.other, 1e-5);
     const double best = course.objective[course.count - 1];
-    for (int k = 50; k < course.count; k++) /* sums of single numbers in between */
+    for (int k = 50; k < course.count; k++) /* sums in single precision on the way */
         assert_true(course.objective[k] >= course.objective[k - 1] - 1e-9 * fabs(best));
     assert_true(course.objective[50] > course.objective[0]);
     params.iteration = NULL;
@@ -218,7 +218,7 @@ static void test_subsets_meet_at_the_maximum(void **state)
     }
 }
 
-/* The objective that an iteration reports, for the image at its begin, equals the formulas. */
+/* The objective that an iteration reports is that of the image at its beginning, and equals the formulas. */
 static void test_the_objective_is_told(void **state)
 {
     static struct course course;
@@ -240,7 +240,7 @@ static lr_status keep_first(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Two thirds of the counts are the additive term's, of dense and sparse data. */
+/* The additive term has two thirds of the counts, in dense and sparse data. */
 static void test_the_first_image_gives_what_was_measured(void **state)
 {
     for (int64_t l = 0; l < p.matrix.num_lors; l++) s.additive[l] *= 100.0f;
@@ -294,7 +294,7 @@ static void test_without_strength_it_is_mlem(void **state)
     assert_true(more > 0.0 && more < 1e-3 * gained);
 }
 
-/* The data have very few counts, and the steps are too long. Voxels that become 0 grow again if the data want it. */
+/* The data have very few counts, and the steps are too long. Voxels that became 0 grow again if the data require it. */
 static void test_no_voxel_becomes_negative(void **state)
 {
     draw_counts(0.02);
@@ -318,7 +318,7 @@ static void test_no_voxel_becomes_negative(void **state)
         assert_true(s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || s.other[v] > s.image[v]);
 }
 
-/* The steps of a continued run fall on. */
+/* When a run is continued, its steps go on decreasing. */
 static void test_it_goes_on_where_it_was(void **state)
 {
     lr_recon_params params = bsrem(4, 2);
@@ -333,7 +333,7 @@ static void test_it_goes_on_where_it_was(void **state)
     assert_true(difference(s.image, s.plain) < 1e-5);
 }
 
-/* --- the prior by itself --- */
+/* --- the prior alone --- */
 
 static void test_the_prior_is_that_of_pairs(void **state)
 {
@@ -397,7 +397,7 @@ int main(int argc, char **argv)
         CASE_AFTER(penalise, test_no_voxel_becomes_negative),   CASE_AFTER(penalise, test_it_goes_on_where_it_was),
         CASE_AFTER(penalise, test_the_prior_is_that_of_pairs),  CASE_AFTER(penalise, test_what_is_refused)};
     int failed = cmocka_run_group_tests(of_the_backend, NULL, NULL);
-    if (test_backend_is("native")) /* hundreds of projections, quickest there */
+    if (test_backend_is("native")) /* hundreds of projections, fastest with native */
         failed += cmocka_run_group_tests(laws, NULL, NULL);
     return failed;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The reconstruction of a disc without noise is flat after some 40 updates, for any number of subsets. A larger
- * deviation than with one subset would come from subsets that see the disc unevenly. */
+ * The reconstruction of a disc without noise is flat after some 40 updates, for any number of subsets. If the
+ * deviation were larger than with one subset, subsets would see the disc unevenly. */
 #include "cases.h"
 
 #include <lr/recon.h>
@@ -12,7 +12,7 @@ enum { SIDE = 25, UPDATES = 40, MOST_MODULES = 48 };
 #define DISC 1000.0f
 
 struct deviation {
-    double rms, worst; /* from the disc, relatively */
+    double rms, worst; /* largest relative deviation from the disc */
 };
 
 struct made {
@@ -23,7 +23,7 @@ struct made {
     bool stores;    /* the matrix is kept */
 };
 
-/* Modules around the axis, turned about their own u by lean_deg, every other one to the other side. */
+/* Modules around the axis, rotated about their own u by lean_deg, alternately to either side. */
 static void make_ring(struct made *made, const int size[2], double radius_mm, double lean_deg)
 {
     const double lean = lean_deg / 57.29577951308232;
@@ -46,7 +46,7 @@ static void make_panels(struct made *made)
 {
     made->num_modules = 2;
     made->disc_mm = 21.0;
-    for (int m = 0; m < 2; m++) { /* the second one's u runs against the first one's way around */
+    for (int m = 0; m < 2; m++) { /* u of the second module has the opposite direction around the axis */
         made->modules[m] = (lr_module){.centre_mm = {0.0, m ? -60.0 : 60.0, 0.0},
                                        .u = {1.0, 0.0, 0.0},
                                        .v = {0.0, 0.0, 1.0},
@@ -138,7 +138,7 @@ static void test_a_disc_is_flat(void **state)
         make_ring(&made, rings[k].size, rings[k].radius_mm, 0.0);
         check(&made);
     }
-    if (!is_native) { /* which goes by columns along one axis */
+    if (!is_native) { /* native projects by columns along one axis */
         made.name = "12 modules that lean";
         make_ring(&made, rings[2].size, rings[2].radius_mm, 8.0);
         check(&made);
@@ -148,10 +148,11 @@ static void test_a_disc_is_flat(void **state)
     check(&made);
 }
 
-/* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
+/* Elements are computed again in each update; if the backend can separate the LORs of a pair, only some of them are
+   used. */
 static void test_so_it_is_without_a_matrix(void **state)
 {
-    if (test_backend_is("raster") && !test_is_full()) skip(); /* minutes, in software */
+    if (test_backend_is("raster") && !test_is_full()) skip(); /* takes minutes in software */
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
     check(&made);

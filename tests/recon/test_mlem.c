@@ -15,7 +15,7 @@ static lr_mlem_params mlem_params(int iterations)
     return (lr_mlem_params){.op = s.op, .data = &s.counts, .iterations = iterations, .log = &s.log.log};
 }
 
-/* |x - phantom| / |phantom|, over voxels. */
+/* |x - phantom| / |phantom|, norms over all voxels. */
 static double distance(const float *image)
 {
     return l2_apart(image, s.phantom, NUM_VOXELS);
@@ -28,7 +28,7 @@ static double sum_data(const lr_lor_data *data)
     return sum;
 }
 
-/* --- what every iteration owes --- */
+/* --- properties of every iteration --- */
 
 struct watch {
     int num_iterations;
@@ -47,7 +47,7 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     else
         assert_true(done->log_likelihood >= watch->log_likelihood - 1e-6 * fabs(watch->log_likelihood));
     watch->log_likelihood = done->log_likelihood;
-    if (!watch->has_additive) /* each update spreads exactly the counts that it explains */
+    if (!watch->has_additive) /* an update distributes exactly the counts that it explains */
         assert_close(done->sensitive_counts, done->measured_counts, 1e-5);
     watch->left_out_lors = done->left_out_lors;
     watch->estimated_counts = done->estimated_counts;
@@ -59,8 +59,8 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* An additive term: so many of the mean value in each LOR, with or without those that are not in coincidence; adds it
- * to the data. */
+/* Adds an additive term to the data, which is `times` the mean value in each LOR, with or without LORs not in
+ * coincidence; returns the term. */
 static lr_lor_data *add_terms(double times, bool to_all)
 {
     lr_lor_data *additive = keep(lr_lor_data_create(s.fixture.lors, NULL));
@@ -73,7 +73,7 @@ static lr_lor_data *add_terms(double times, bool to_all)
     return additive;
 }
 
-/* Reconstructs, with a look at each iteration. */
+/* Reconstructs, and checks each iteration. */
 static struct watch watch_mlem(lr_mlem_params params)
 {
     struct watch watch = {.has_additive = params.additive != NULL};
@@ -93,7 +93,7 @@ static void test_noise_free_data_leads_to_the_phantom(void **state)
     assert_true(distance(s.image) == watch.last_distance);
     assert_int_equal(watch.left_out_lors, 0);
     assert_int_equal(s.log.num_warnings, 0);
-    /* The fit itself: what is estimated is what was measured. */
+    /* The fit: the estimated counts equal the measured counts. */
     assert_close(watch.estimated_counts, sum_data(s.data), 1e-5);
 }
 
@@ -119,7 +119,7 @@ static void test_sparse_data_is_dense_data(void **state)
 
 /* --- additive term --- */
 
-/* Data = A x + b with b known leads to x; with b unknown it cannot. */
+/* Data are A x + b. If b is known, the result is near x; if b is not known, it is not. */
 static void test_additive_term_is_taken_out(void **state)
 {
     const lr_vector terms = lr_lor_data_vector(add_terms(0.5, false));
@@ -131,8 +131,8 @@ static void test_additive_term_is_taken_out(void **state)
     assert_true(known.last_distance < 0.04 && known.last_distance < 0.5 * watch_mlem(params).last_distance);
 }
 
-/* The image of the same data in another unit is the same one in that unit, beside an additive term four
- * times as large, too: where the first image is always 1, large counts hardly move it. */
+/* Data in another unit give the same image in that unit, also with an additive term four times as large. If the
+ * first image were always 1, large counts would hardly change it. */
 static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void **state)
 {
     enum { FACTOR = 4096 };
@@ -150,7 +150,7 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
     for (int64_t v = 0; v < NUM_VOXELS; v++) assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
 }
 
-/* The additive term explains more than all counts, so that nothing is left for the image. */
+/* The additive term explains more than all counts, so that the image gets nothing. */
 static void test_additive_term_above_the_counts_is_warned_of(void **state)
 {
     lr_mlem_params params = mlem_params(1);
@@ -191,7 +191,7 @@ static void test_stopping_leaves_the_last_iteration(void **state)
     assert_int_equal(array_mlem(&params, s.image), LR_CANCELLED);
     assert_memory_equal(s.image, three, sizeof(three));
     assert_memory_equal(seen, three, sizeof(three));
-    double last = 3.0; /* three are done when the fourth is about to start */
+    double last = 3.0; /* three iterations are done when the fourth is about to start */
     const lr_progress progress = {stop_when_told, &last};
     params.iteration = NULL;
     params.progress = &progress;
@@ -218,7 +218,7 @@ static void test_going_on_from_an_image(void **state)
 
 static void test_unseen_voxels_stay_zero(void **state)
 {
-    struct fixture fixture = kept_fixture(FIXTURE_RING); /* 17.2 mm long: the outer two layers are beyond it */
+    struct fixture fixture = kept_fixture(FIXTURE_RING); /* 17.2 mm long: the outer two layers of voxels are outside */
     fixture.grid = lr_grid_centred((const int[3]){2, 2, 4}, (const double[3]){4.0, 4.0, 7.0});
     lr_operator_params params = fixture_params(&fixture, test_backend, NULL);
     lr_operator *op = keep(lr_operator_create(&params));
@@ -227,7 +227,7 @@ static void test_unseen_voxels_stay_zero(void **state)
     for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
     const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, 16);
     lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start};
-    assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* nothing where the scanner sees */
+    assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* 0 wherever the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
     assert_ok(array_forward(op, initial, data->values));
     assert_ok(array_mlem(&mlem, image));

@@ -96,8 +96,8 @@ static bool stop_before(void *user, const char *what, double done, double total)
     return strncmp(what, "iteration", 9) != 0 || stop->visits++ < stop->last;
 }
 
-/* The run is stopped after each update; a device, after the host has queued the next. Then sum_j s_j x_j equals the
- * counts of the subset, and voxels that the subset does not see have not changed. */
+/* The run is stopped after each update (on a device, after the host has queued the next one). Then sum_j s_j x_j
+ * equals the counts of the subset, and voxels that the subset does not see have not changed. */
 static void test_each_visit_spreads_its_counts(void **state)
 {
     int32_t order[SUBSETS];
@@ -111,7 +111,8 @@ static void test_each_visit_spreads_its_counts(void **state)
     float before[NUM_VOXELS], sensitivity[NUM_VOXELS];
     for (int n = 0; n < 12; n++) {
         struct stop stop = {0, n % 6 + 1};
-        /* On a device: amid both iterations of dense data, and in the first one of sparse data. */
+        /* On a device, the run is stopped only in the middle of both iterations of dense data and of the first
+           iteration of sparse data. */
         if (lr_operator_place(s.op) != NULL && (stop.last % 3 == 0 || (n > 7 && n != 10))) continue;
         const lr_progress progress = {stop_before, &stop};
         lr_osem_params params = osem_params(2, SUBSETS, n >= 6);
@@ -138,7 +139,7 @@ static void test_each_visit_spreads_its_counts(void **state)
     print_message("%d voxels that a subset does not see\n", unseen);
 }
 
-/* Sums per visit add up, over all subsets, to what all LORs hold. */
+/* Sums per visit, added over all subsets, equal those of all LORs. */
 static void test_iterations_keep_the_sum_rule(void **state)
 {
     draw_counts(5.0);
@@ -160,7 +161,7 @@ static double likelihood_of(const float *image)
     return seen.last.log_likelihood;
 }
 
-/* Log-likelihood of the phantom minus that of the image after so many iterations with so many subsets. */
+/* Log-likelihood of the phantom minus that of the image after this number of iterations and subsets. */
 static double shortfall(int iterations, int subsets)
 {
     const lr_osem_params params = osem_params(iterations, subsets, false);
@@ -172,7 +173,7 @@ static double shortfall(int iterations, int subsets)
  * come about as near as 4 n with one subset: nearer than 3 n - 1, and not as near as 5 n + 2. */
 static void test_subsets_are_faster(void **state)
 {
-    /* 16 modules, whose subsets see each voxel alike. */
+    /* With 16 modules, each subset sees the voxels equally well. */
     static const int crystals[2] = {5, 4};
     const lr_ring ring = {.radius_mm = 58.0,
                           .modules = 16,
@@ -195,8 +196,8 @@ static void test_subsets_are_faster(void **state)
     }
 }
 
-/* Given in groups, they are those that are dealt, and whole pairs by their numbers in the order of visits those
- * in groups of one; bit for bit: the matrix is kept. */
+/* Subsets given in groups equal the default ones. Whole pairs given by their numbers, in the order of visits, equal
+ * groups of one pair. Images agree bit for bit, because the matrix is stored. */
 static void test_subsets_may_be_given(void **state)
 {
     int32_t group_of[28], order[SUBSETS], visit_of[SUBSETS];
@@ -244,7 +245,7 @@ struct additive {
     double sum;
 };
 
-/* Crystals' products, and the same written out as data. */
+/* An additive term as products of a value per crystal, and the same term as data. */
 static void additive_init(struct additive *additive)
 {
     uint64_t random = 3;
@@ -260,7 +261,8 @@ static void additive_init(struct additive *additive)
     assert_ok(source.get(source.user, &all, additive->dense->values));
 }
 
-/* Given as data, as a source with its sum, as a source without; with dense and with sparse data. */
+/* The additive term is given as data, as a source with its sum, and as a source without sum; each with dense and
+   with sparse data. */
 static void test_additive_source_is_additive_data(void **state)
 {
     struct additive additive;
@@ -288,7 +290,7 @@ static void test_additive_source_is_additive_data(void **state)
     }
 }
 
-/* Counts where no activity reaches are left out, and counted once; an additive term reaches them. */
+/* Counts on LORs that no activity reaches are left out, and reported once; an additive term can explain them. */
 static void test_additive_term_reaches_counts(void **state)
 {
     struct additive additive;
@@ -332,8 +334,9 @@ static lr_iteration run_emptied(int emptied, lr_store how, float *image)
     return run(osem_params(2, SUBSETS, false), image);
 }
 
-/* A device is told an update before it is known whether the one before was passed over: in the middle, at the
- * ends of both iterations. A matrix is kept on the host, which knows at once. */
+/* A device gets an update before the host knows whether the update before was skipped. Empty subsets are in the
+ * middle of an iteration, and at its ends, in both iterations. With a stored matrix, the host projects and knows
+ * this at once. */
 static void test_a_device_passes_over_what_the_host_does(void **state)
 {
     static const int emptied[] = {0x6, 0x9};
@@ -414,7 +417,7 @@ static void test_bad_input(void **state)
     expect(&params, LR_USAGE, "the sum of the additive source");
     int64_t index = 3;
     float value = 2.0f;
-    for (int64_t l = 0; l < s.data->count; l++) /* a LOR that nothing reaches */
+    for (int64_t l = 0; l < s.data->count; l++) /* a LOR that no activity reaches */
         index = s.data->values[l] == 0.0f ? l : index;
     const lr_vector lonely = lr_vector_of_floats(&value, 1);
     params = osem_params(1, SUBSETS, false);
@@ -435,7 +438,7 @@ static lr_status see_place(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Loops over images and counts on the host take no more threads than the operator. */
+/* Loops over images and counts on the host use no more threads than the operator. */
 static void test_threads_are_the_operators(void **state)
 {
     threads = 1;
@@ -443,7 +446,7 @@ static void test_threads_are_the_operators(void **state)
     lr_osem_params params = osem_params(1, SUBSETS, false);
     params.iteration = see_place;
     params.user = "CPU, 1 thread";
-    assert_null(lr_operator_place(s.op)); /* its matrix is kept */
+    assert_null(lr_operator_place(s.op)); /* the operator's matrix is stored */
     assert_ok(array_osem(&params, s.image));
     threads = 2;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Block RAMLA on a small ring, against the paper's formula in double over the matrix's elements.
+ * Block RAMLA on a small ring, compared with the paper's formula in double, summed over the matrix's elements.
  * Argument: the backend. */
 #include "operator/updates.h"
 #include "ring.h"
@@ -18,7 +18,7 @@ static lr_recon_params ramla(int iterations, int subsets)
 
 /* --- the paper's formula --- */
 
-/* Parameters of a run of the plain implementation. */
+/* Parameters of the reference implementation. */
 struct plain {
     const struct matrix *matrix;
     const float *additive; /* or NULL */
@@ -38,8 +38,8 @@ static double find_sensitivity(const struct plain *plain, int block, int v)
     return sum;
 }
 
-/* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block, lambda being `relaxation`
- * over the largest sum_i a_ij of all voxels, or over the voxel's own of all blocks. */
+/* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block. lambda is `relaxation` divided by the
+ * largest sum_i a_ij of all voxels, or by the voxel's own sum over all blocks. */
 static void update_block(const struct plain *plain, int block, double relaxation, double *x)
 {
     const int64_t num_lors = plain->matrix->num_lors;
@@ -74,7 +74,7 @@ static void run_plain(const struct plain *plain, double *x)
         x[v] = seen > 0.0 ? 1.0 : 0.0;
         all_seen += seen;
     }
-    double counts = 0.0; /* but for the additive term */
+    double counts = 0.0; /* without the additive term */
     for (int64_t l = 0; l < s.data->count; l++)
         counts += (double)s.data->values[l] - (plain->additive != NULL ? plain->additive[l] : 0.0f);
     for (int v = 0; v < NUM_VOXELS; v++) x[v] *= counts / all_seen;
@@ -83,7 +83,7 @@ static void run_plain(const struct plain *plain, double *x)
             update_block(plain, order[k], plain->relaxation / (1.0 + plain->fall * n), x);
 }
 
-/* Images are kept in single precision between updates, of which there are twelve at most: 2e-5. */
+/* Images are stored in single precision between updates, of which there are twelve at most: the tolerance is 2e-5. */
 static void check_against_plain(const struct matrix *matrix, int subsets, const bool how[2])
 {
     const bool has_additive = how[0];
@@ -96,7 +96,7 @@ static void check_against_plain(const struct matrix *matrix, int subsets, const 
                           .iterations = 3,
                           .subsets = subsets};
     run_plain(&plain, s.plain);
-    for (int k = 0; k < 4; k++) { /* data dense or sparse, the additive term as data or source */
+    for (int k = 0; k < 4; k++) { /* data are dense or sparse, the additive term is given as data or as a source */
         lr_recon_params params = ramla(plain.iterations, subsets);
         params.relaxation = plain.relaxation;
         params.relaxation_fall = plain.fall;
@@ -122,8 +122,8 @@ static void test_it_is_the_papers_formula(void **state)
     check_against_plain(&matrix, 3, (const bool[2]){false, false});
 }
 
-/* One iteration with one block, and with a relaxation of lambda times the largest sensitivity, is x (1 + lambda (A^T
- * (y / (A x + b)) - A^T 1)), here computed by projections. */
+/* One iteration with one block, and a relaxation of lambda times the largest sensitivity, gives x (1 + lambda (A^T
+ * (y / (A x + b)) - A^T 1)), which is computed here by projections. */
 static void test_one_block_is_the_plain_formula(void **state)
 {
     float sensitivity[NUM_VOXELS], back[NUM_VOXELS], initial[NUM_VOXELS], largest = 0.0f;
@@ -152,7 +152,7 @@ static void test_one_block_is_the_plain_formula(void **state)
 
 /* --- laws --- */
 
-/* The data have very few counts, so that the updates of most blocks make voxels smaller. */
+/* The data have very few counts, so that the updates of most blocks reduce voxels. */
 static void check_no_voxel_becomes_negative(bool is_own)
 {
     session_init(test_backend);
@@ -175,7 +175,7 @@ static void check_no_voxel_becomes_negative(bool is_own)
     }
     assert_says(s.log.warning, "a relaxation of 4, more than 1");
     print_message("voxels at 0: %d with a relaxation of 1, %d with 4\n", zeros[0], zeros[1]);
-    assert_true(zeros[1] > zeros[0]); /* what would have been negative */
+    assert_true(zeros[1] > zeros[0]); /* voxels that would have become negative */
 }
 
 static void test_no_voxel_becomes_negative(void **state)
@@ -184,8 +184,8 @@ static void test_no_voxel_becomes_negative(void **state)
     if (test_backend_is("native")) check_no_voxel_becomes_negative(true);
 }
 
-/* Factors in the middle are a twentieth of those at the edge. With own steps of each voxel, the middle converges as
- * fast as with ML-EM. With common steps it does not. */
+/* Factors in the middle are a twentieth of those at the edge. If each voxel has its own step, the middle converges
+ * as fast as with ML-EM; with a common step it does not. */
 static void test_own_steps_go_as_far_everywhere(void **state)
 {
     if (!test_backend_is("native")) skip();
@@ -229,7 +229,8 @@ static lr_status see(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Four iterations are two, and two more of their image: the relaxation falls on. */
+/* Four iterations equal two iterations followed by two more that start from their image: the relaxation goes on
+   decreasing. */
 static void test_it_goes_on_where_it_was(void **state)
 {
     lr_recon_params params = ramla(4, 3);
@@ -250,7 +251,7 @@ static void test_it_goes_on_where_it_was(void **state)
     assert_true(difference(s.image, s.plain) < 1e-5);
 }
 
-/* Single precision on both sides, in whatever order they add. */
+/* Both sides are in single precision and may be added in any order. */
 static void test_native_gives_the_same(void **state)
 {
     if (!fixture_backend_is_usable("native")) skip();
@@ -272,9 +273,9 @@ static void test_native_gives_the_same(void **state)
     }
 }
 
-/* --- how far it goes by itself --- */
+/* --- limits of the default relaxation --- */
 
-/* Factor by which back-projections are multiplied. If it is not 1, back is not the transpose of forward, as on a
+/* Back-projections are multiplied by this factor. If it is not 1, back is not the transpose of forward, as on a
  * device that loses small numbers among very large ones. */
 static float wrong_by = 1.0f;
 
@@ -293,7 +294,7 @@ lr_status __wrap_lr_project_back(const struct lr_projection *projection, const l
     return status;
 }
 
-/* 1 for one subset; a pass takes no more than a factor of exp(-10) from a voxel. */
+/* The default is 1 for one subset; with more subsets, a pass reduces a voxel at most by a factor of exp(-10). */
 static void test_the_default_is_bounded(void **state)
 {
     assert_true(lr_ramla_relaxation(0) == 1.0 && lr_ramla_relaxation(1) == 1.0);
@@ -304,7 +305,8 @@ static void test_the_default_is_bounded(void **state)
     }
 }
 
-/* Counts explain a sum, and no more: Sum x grows by at most lambda times the counts of a subset. */
+/* An update cannot increase the sum of x by more than lambda times the counts of a subset; an image that grows
+   faster is an error. */
 static void test_what_explodes_ends(void **state)
 {
     lr_recon_params params = ramla(2, MOST_SUBSETS);
@@ -316,7 +318,7 @@ static void test_what_explodes_ends(void **state)
     if (strstr(s.log.error, "the image explodes in iteration 1") == NULL ||
         strstr(s.log.error, "smaller relaxation") == NULL)
         fail_msg("%s", s.log.error);
-    for (int v = 0; v < NUM_VOXELS; v++) s.other[v] = 1e7f; /* far more than counts explain, and it falls */
+    for (int v = 0; v < NUM_VOXELS; v++) s.other[v] = 1e7f; /* far more than the counts explain, but decreasing */
     params.initial = &s.other_vector;
     assert_ok(reconstruct(&params, s.image));
 }

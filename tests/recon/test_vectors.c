@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Data, additive term, initial image and weights of a prior at a device give the same image as on the host, and are
- * not copied to the host. Argument: the backend, at whose place the vectors are; `native`, with vectors at an OpenGL
- * place; or `cuda`, with vectors at a CUDA place and the backend compute on the same device. */
+ * Data, additive term, initial image and weights of a prior in the memory of a device give the same image as on the
+ * host, and are not copied to the host. Argument: the backend, at whose place the vectors are; or `native`, with
+ * vectors at an OpenGL place; or `cuda`, with vectors at a CUDA place and the backend compute on the same device. */
 #include "common/bindings.h"
 #include "ring.h"
 
 static struct given {
-    lr_place *place; /* of the vectors */
+    lr_place *place; /* place of the vectors */
     float kappa[NUM_VOXELS], start[NUM_VOXELS];
-    lr_vector weights, initial; /* of these arrays */
+    lr_vector weights, initial; /* vectors of these arrays */
 } given;
 
 static int give(void **state)
@@ -66,7 +66,7 @@ static lr_traffic crossed(void)
     return traffic;
 }
 
-/* No iteration brings anything to the device, nor back but the sums of some vectors. */
+/* No iteration copies anything to the device, and only sums of some vectors are copied back. */
 static lr_status check_traffic(void *user, const lr_iteration *done)
 {
     assert_int_equal(done->traffic.to_device, 0);
@@ -74,7 +74,7 @@ static lr_status check_traffic(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Copies whatever the params have on the host to a place, reconstructs there, and returns what crossed. */
+/* Copies the vectors of the params from the host to a place, reconstructs there, and returns the traffic. */
 static lr_traffic reconstruct_from(lr_recon_params params, lr_place *place, lr_precision precision)
 {
     lr_vector data = copy_to(params.data, place, precision), additive, initial, kappa;
@@ -102,7 +102,7 @@ static lr_traffic reconstruct_from(lr_recon_params params, lr_place *place, lr_p
     return (lr_traffic){after.to_device - before.to_device, after.to_host - before.to_host};
 }
 
-/* Sums over LORs and voxels may be added in another order, of a few updates. */
+/* A few updates, whose sums over LORs and voxels may be added in another order. */
 static void check_image(void)
 {
     widen(s.image, s.plain);
@@ -111,8 +111,7 @@ static void check_image(void)
 }
 
 /* Runs with one subset, with subsets of consecutive pairs, of other pairs, and of interleaved LORs. If the operator
- * is at a device, only sums are copied to or from the host, but no image, no LOR value, no sensitivity and no start
- * image. */
+ * is on a device, only sums are copied to or from the host: no image, LOR value, sensitivity or start image. */
 static void test_vectors_at_a_place_are_those_of_the_host(void **state)
 {
     int32_t subset_of[2][MOST_SUBSETS * 64];
@@ -137,7 +136,7 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
         const lr_traffic found = reconstruct_from(params, given.place, LR_FLOAT32);
         check_image();
         if (lr_operator_place(s.op) == NULL) {
-            /* An operator of the host takes one copy of the data, the additive term and the images. */
+            /* An operator on the host copies the data, the additive term and the images once. */
             assert_in_range(found.to_host, 2 * value_bytes, 2 * value_bytes + 8 * image_bytes);
         } else {
             /* Six numbers for each check, subset and update. */
@@ -149,7 +148,7 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
     }
 }
 
-/* Counts are whole numbers, which both precisions have. */
+/* Counts are integers, which both precisions represent exactly. */
 static void test_both_precisions_and_other_places(void **state)
 {
     lr_place *other = keep(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &s.log.log}));
@@ -165,7 +164,7 @@ static void test_both_precisions_and_other_places(void **state)
     }
 }
 
-/* The additive term has values of all LORs, or only of the LORs with counts and then also a sum. */
+/* The additive term has values for all LORs, or only for the LORs with counts, and then also a sum. */
 static void test_sparse_data_at_a_place(void **state)
 {
     double sum = 0.0;
@@ -188,7 +187,7 @@ static void test_sparse_data_at_a_place(void **state)
     }
 }
 
-/* Other loops take the same vectors. */
+/* Other loops accept the same vectors. */
 static void test_distributed_and_composed(void **state)
 {
     lr_vector data = copy_to(&s.counts, given.place, LR_FLOAT32);
@@ -221,7 +220,7 @@ static void expect(const lr_recon_params *params, lr_status status, const char *
     assert_fails(lr_recon(params, &s.image_vector), status, &s.log, words);
 }
 
-/* A number that no count can be, in a vector at the device, is told of with its LOR, and with its voxel. */
+/* A number that is no possible count, in a vector on the device, is reported with its LOR, or with its voxel. */
 static void test_bad_input(void **state)
 {
     static const struct {

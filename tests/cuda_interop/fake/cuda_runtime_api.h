@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * As much of CUDA's header as look-up tables (groups.c), attributes and vectors (tests/vector/fake_cuda.c)
- * need, for a device that is the machine's memory. */
+ * The part of CUDA's header that look-up tables (groups.c), attributes and vectors (tests/vector/fake_cuda.c) need,
+ * for a device whose memory is the host's. */
 #ifndef LR_TEST_FAKE_CUDA_H
 #define LR_TEST_FAKE_CUDA_H
 
