@@ -23,21 +23,22 @@ static const struct {
     const char *shader, *exact, *label; /* exact: the shader for exact elements; NULL = `shader` is used */
     bool slabs, to_grid, usual, cached, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
-    [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "listmode/exact_prepare.comp", "lines of events"},
-    [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", NULL, "sizes of values"},
+    [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "listmode/exact_prepare.comp", "lines of events", .slabs = false},
+    [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", NULL, "sizes of values", .slabs = false},
     [LR_LISTMODE_USUAL] = {"listmode/exponents.comp", NULL, "usual size of values", .usual = true},
-    [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "listmode/exact_bound.comp", "terms of large values"},
-    [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", NULL, "image to slices"},
+    [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "listmode/exact_bound.comp", "terms of large values", .slabs = false},
+    [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", NULL, "image to slices", .slabs = false},
     [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", NULL, "sums to the image", .to_grid = true},
-    [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "listmode/exact_forward.comp", "events forward"},
+    [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "listmode/exact_forward.comp", "events forward", .slabs = false},
     [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", NULL, "events forward by slabs", .slabs = true},
-    [LR_LISTMODE_BACK] = {"listmode/back.comp", "listmode/exact_back.comp", "events back"},
-    [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "listmode/exact_elements.comp", "elements of events"},
-    [LR_LISTMODE_CACHED_VALUES] = {"listmode/values.comp", NULL, "values of lines"},
+    [LR_LISTMODE_BACK] = {"listmode/back.comp", "listmode/exact_back.comp", "events back", .slabs = false},
+    [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "listmode/exact_elements.comp", "elements of events",
+                              .slabs = false},
+    [LR_LISTMODE_CACHED_VALUES] = {"listmode/values.comp", NULL, "values of lines", .slabs = false},
     [LR_LISTMODE_CACHED_FORWARD] = {"listmode/forward.comp", NULL, "lines forward", .cached = true, .slabs = true},
     [LR_LISTMODE_CACHED_BACK] = {"listmode/back.comp", NULL, "lines back", .cached = true},
     [LR_LISTMODE_CACHED_BOUND] = {"listmode/listed.comp", NULL, "terms of lines with large values", .bound = true},
-    [LR_LISTMODE_CACHED_OTHERS] = {"listmode/listed.comp", NULL, "lines with unusual values"},
+    [LR_LISTMODE_CACHED_OTHERS] = {"listmode/listed.comp", NULL, "lines with unusual values", .slabs = false},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
