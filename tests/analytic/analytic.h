@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners made in a test, rows of the cpu backend's matrix, and the closed form of a rectangle's
- * solid angle. References are written here and in the tests, apart from src/correspondence/cpu. */
+ * Scanners made in a test, rows of the cpu backend's matrix, and the closed form of a rectangle's solid angle. Expected
+ * values are computed here and in the tests, independently of src/correspondence/cpu. */
 #ifndef LR_TEST_ANALYTIC_H
 #define LR_TEST_ANALYTIC_H
 
@@ -13,7 +13,7 @@
 
 #define TEST_PI 3.14159265358979323846
 
-/* A backend and what it stands on. */
+/* A backend with the objects that it uses. */
 struct setup {
     struct test_log *log;
     lr_scanner *scanner;
@@ -32,7 +32,7 @@ struct setup_options {
     bool penetration;
 };
 
-/* A module of nu x nv crystals; u and v need not be unit vectors here. */
+/* A module of nu x nv crystals; u and v may have any length here. */
 static inline lr_module make_module(const double centre[3], const double u[3], const double v[3], const int crystals[2],
                                     double pitch, double face)
 {
@@ -48,7 +48,7 @@ static inline lr_module make_module(const double centre[3], const double u[3], c
     return module;
 }
 
-/* A module that stands upright, its centre at an angle and a radius and looking at the axis. */
+/* An upright module that faces the axis, with its centre at this angle and radius. */
 static inline lr_module upright_module(double radius, double angle_deg, double z, const int crystals[2], double pitch,
                                        double face)
 {
@@ -64,7 +64,7 @@ static inline void end_backend(void *object)
     free(backend);
 }
 
-/* Takes over the scanner. All is kept. */
+/* Takes over the scanner. All objects live until destroy_kept. */
 static inline struct setup setup_of(lr_scanner *scanner, const struct setup_options *options)
 {
     lr_grid *grid = kept(1, sizeof(*grid));
@@ -103,8 +103,8 @@ static inline struct setup exact_setup(const lr_module *modules, int num_modules
     return setup_of(scanner_of(modules, num_modules), &(struct setup_options){.mode = LR_MODE_EXACT});
 }
 
-/* Counts against what is expected: Pearson's statistic over LORs that are expected often enough, and the rest as one,
- * within so many standard deviations. `given`: numbers that the expectations were fitted to. */
+/* Compares counts with expectations by Pearson's statistic, which must be within `sigmas` standard deviations. LORs
+ * with small expectations count together as one. `given`: number of values to which the expectations were fitted. */
 static inline void check_counts(const char *name, const double *counts, const double *expected, int64_t num_lors,
                                 int given, int least_degrees, double sigmas)
 {
@@ -128,7 +128,7 @@ static inline void check_counts(const char *name, const double *counts, const do
     assert_true(fabs(rest[0] - rest[1]) <= sigmas * sqrt(rest[1]));
 }
 
-/* Rows of points, into a dense matrix, sums, or both. */
+/* Reads the rows of points into a dense matrix, into sums, or both. */
 static inline void take_points(struct setup *setup, const double (*points)[3], int num_points, struct dense_rows *dense)
 {
     const struct lr_rows rows = {.points_mm = points, .end = num_points};
@@ -159,8 +159,8 @@ static inline double point_sum(struct setup *setup, double x, double y, double z
     return sum;
 }
 
-/* Distance along `way` at which a module that faces the point is met, or INFINITY. *on_face says
- * whether that is on a crystal. */
+/* Distance along `way` to the module's plane, for a module that faces the point; INFINITY if the line misses the
+ * module. *on_face: true if the line hits a crystal face. */
 static inline double meet_module(const lr_module *module, const double point[3], const double way[3], bool *on_face)
 {
     double at[3];
@@ -178,7 +178,7 @@ static inline double meet_module(const lr_module *module, const double point[3],
     return height / speed;
 }
 
-/* A direction of all with the same probability, and the opposite one. */
+/* A random direction, uniform over the sphere, and the opposite direction. */
 static inline void random_ways(uint64_t *seed, double ways[2][3])
 {
     const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed), across = sqrt(1 - z * z);
@@ -191,7 +191,7 @@ static inline double corner_term(double x, double y, double z)
     return atan(x * y / (z * sqrt(x * x + y * y + z * z)));
 }
 
-/* Solid angle of [x0, x1] x [z0, z1] in the plane at distance d, eye at the origin. */
+/* Solid angle of [x0, x1] x [z0, z1] in the plane at distance d, seen from the origin. */
 static inline double rectangle_angle(double x0, double x1, double z0, double z1, double d)
 {
     if (x0 >= x1 || z0 >= z1) return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Every crystal of a scanner as a box, and the part of a line inside each: brute force over all of
- * them, written apart from src/correspondence/cpu/penetration.c. */
+ * Every crystal of a scanner as a box, and the part of a line inside each box, by brute force over all boxes. Written
+ * independently of src/correspondence/cpu/penetration.c. */
 #ifndef LR_TEST_CRYSTALS_H
 #define LR_TEST_CRYSTALS_H
 
@@ -12,7 +12,7 @@ struct crystal_box {
     double centre[3], axes[3][3], half[3];
 };
 
-/* [num_crystals], by crystal number. Kept. */
+/* [num_crystals], indexed by crystal number. Lives until destroy_kept. */
 static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 {
     struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes));
@@ -32,7 +32,7 @@ static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
     return boxes;
 }
 
-/* Range of t in which origin + t direction lies in the box, t > 0. False: none. */
+/* Range of t > 0 for which origin + t direction lies in the box. Returns false if there is none. */
 static inline bool crystal_chord(const struct crystal_box *box, const double origin[3], const double direction[3],
                                  double range[2])
 {
@@ -67,7 +67,7 @@ static inline int chord_order(const void *a, const void *b)
     return (one->begin > other->begin) - (one->begin < other->begin);
 }
 
-/* Fills chords[num_crystals] in the order in which the photon meets them; returns how many. */
+/* Fills chords[num_crystals] in the order in which the photon meets the crystals; returns their number. */
 static inline int find_chords(const lr_scanner *scanner, const struct crystal_box *boxes, const double origin[3],
                               const double direction[3], struct chord *chords)
 {

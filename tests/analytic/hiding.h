@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners whose modules hide others, and lines that are followed through them by brute force: on
- * either side of the point the first rectangle that a line meets stops it, whichever side it shows.
- * Written from docs/method/correspondence.md, "First hit", apart from every backend. Link
- * lr_fixtures. */
+ * Scanners with modules that hide others, and lines through them by brute force. On each side of the point, the first
+ * rectangle that a line meets stops the line, whether it shows its front or its back. Written from
+ * docs/method/correspondence.md, "First hit", independently of every backend. Link lr_fixtures. */
 #ifndef LR_TEST_HIDING_H
 #define LR_TEST_HIDING_H
 
@@ -28,7 +27,7 @@ struct arrangement {
     double field_of_view_mm;
 };
 
-/* A module across the direction `towards`, turned around it; its axes are made orthogonal here. */
+/* A module across the direction `towards`, rotated about it; the axes are made orthogonal here. */
 static inline lr_module panel(const double centre[3], const double towards[3], const int crystals[2], double pitch_mm,
                               double face_mm)
 {
@@ -48,7 +47,7 @@ static inline lr_module panel(const double centre[3], const double towards[3], c
     return module;
 }
 
-/* The one in the middle is smaller than the first, stands aside, and has gaps. */
+/* The middle module is smaller than the first, stands to one side, and has gaps. */
 static inline void build_parallel(lr_module *modules, int *panels, int *num_modules)
 {
     const double right[3] = {1, 0, 0};
@@ -59,7 +58,7 @@ static inline void build_parallel(lr_module *modules, int *panels, int *num_modu
     *num_modules = 3;
 }
 
-/* Gaps between the inner modules let through what the outer ones detect. */
+/* The outer modules detect lines through the gaps between the inner ones. */
 static inline void build_rings(lr_module *modules, int *panels, int *num_modules)
 {
     *num_modules = 20;
@@ -75,8 +74,8 @@ static inline void build_rings(lr_module *modules, int *panels, int *num_modules
     }
 }
 
-/* Seen from the points, the centre of the tilted one (3) is farther than all others, and what it
- * shows of itself stands before the two on the left. */
+/* Seen from the points, the centre of the tilted module (3) is farther away than all others, and yet the visible part
+ * of the module is in front of the two on the left. */
 static inline void build_tilted(lr_module *modules, int *panels, int *num_modules)
 {
     const double right[3] = {1, 0, 0};
@@ -88,7 +87,7 @@ static inline void build_tilted(lr_module *modules, int *panels, int *num_module
     *num_modules = 4;
 }
 
-/* Points before, behind and between the modules that hide. */
+/* Points in front of, behind and between the modules that hide others. */
 static const struct arrangement arrangements[] = {
     {"three parallel panels", build_parallel, 3, 4, {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}}, 0},
     {"a ring within a ring", build_rings, 2, 3, {{1, 0.5, 0}, {-9, 7, 3}, {31, 6, -2}}, 64},
@@ -105,7 +104,7 @@ struct hiding {
     struct eye *eye;
 };
 
-/* rays: of the eye, along each edge of a crystal. */
+/* rays: number of rays of the eye along each edge of a crystal. */
 static inline void hiding_init(struct hiding *hiding, const struct arrangement *arrangement, int rays)
 {
     lr_module modules[MOST_MODULES];
@@ -136,7 +135,7 @@ struct line {
     struct met met[2]; /* along the direction, and against it */
 };
 
-/* Follows a line through the eye's point both ways. Modules stop it whichever side they show. */
+/* Follows a line through the eye's point in both directions. Modules stop it with their front or back. */
 static inline struct line follow(const struct eye *eye, const double direction[3])
 {
     struct line line = {.met = {{-1, INFINITY, -1, {0}}, {-1, INFINITY, -1, {0}}}};
@@ -157,8 +156,8 @@ static inline struct line follow(const struct eye *eye, const double direction[3
     return line;
 }
 
-/* True if a line passes so near to an edge of any module or face that single precision may have it on the other
- * side. */
+/* True if a line passes so close to an edge of a module or face that it may be on the other side in single
+ * precision. */
 static inline bool is_borderline(const struct eye *eye, const double direction[3])
 {
     for (int m = 0; m < eye->scanner->num_modules; m++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Attenuation along lines: a constant box against its chord, and any image against the sum of
- * docs/method/common.md, "Attenuation", written out here. */
+ * Attenuation along lines: a constant box compared with its chord, and random images compared with the sum in
+ * docs/method/common.md, "Attenuation", which is written out here. */
 #include "analytic.h"
 
 enum { SIDE = 5, NUM_CRYSTALS = SIDE * SIDE };
 
-/* The primary's crystals stand at y = 300; the secondary, nearer while y < 25, is one crystal that
- * all lines meet. */
+/* The primary's crystals are at y = 300. The secondary, which is nearer while y < 25, is one crystal that all lines
+ * hit. */
 static lr_scanner *funnel(void)
 {
     const lr_module modules[2] = {
@@ -27,8 +27,8 @@ static void centre_of(const lr_module *module, int a, double centre[3])
     }
 }
 
-/* Attenuation of the line from crystal `a`'s centre through the point: the row with mu over the
- * row without. In exact mode the centroid of the overlap is the face's centre, too. */
+/* Attenuation factor of the line from the centre of crystal `a` through the point: the row with mu divided by the row
+ * without. In exact mode the centroid of the overlap is the face's centre, too. */
 static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double point[3], double out[NUM_CRYSTALS])
 {
     const double points[1][3] = {{point[0], point[1], point[2]}};
@@ -45,7 +45,7 @@ static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double
     }
 }
 
-/* Both hits of the line from crystal `a` through the point. */
+/* The two hits of the line from the centre of crystal `a` through the point. */
 static void find_line(int a, const double point[3], double y1[3], double y2[3])
 {
     lr_scanner *scanner = funnel();
@@ -63,10 +63,9 @@ static lr_image *box(const int size[3], const double voxel[3], double mu)
     return image;
 }
 
-/* The interpolated box falls to zero linearly over one voxel around its faces, which leaves the
- * integral along a line through two opposite faces what the sharp box gives. The integrand is
- * piecewise linear with four kinks of slope mu / voxel, so midpoints of width h are off by at most
- * 4 (h^2 / 8) mu / voxel. */
+/* At the faces, the interpolated box falls to zero linearly over one voxel. For a line through two opposite faces this
+ * leaves the same integral as a sharp box. The integrand is piecewise linear with four kinks of slope mu / voxel, so
+ * midpoints of width h have an error of at most 4 (h^2 / 8) mu / voxel. */
 static void test_constant_box(void **state)
 {
     static const double points[3][3] = {{0, 0, 0}, {10, 20, -6}, {-7, -30, 11}};
@@ -133,7 +132,7 @@ static double written_out(const lr_image *mu, int num_steps, const double y1[3],
     return exp(-sqrt(length2) / num_steps * sum);
 }
 
-/* Few steps, so that each sample's place matters; 1e-11 is rounding. */
+/* There are few steps, so that each sample's place matters; 1e-11 is rounding. */
 static void test_any_image(void **state)
 {
     uint64_t seed = test_seed();

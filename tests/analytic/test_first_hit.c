@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A line counts for the module it meets first: a module planted before another takes, or stops,
- * what it covers. */
+ * A line counts for the module that it meets first: a module in front of another takes, or stops, the lines that it
+ * covers. */
 #include "analytic.h"
 
-/* Seen from the origin: module 0 is the primary at y = 100; module 1 at y = -60 fills its view;
- * module 2 at y = -40 stands before module 1 where its own image lies,
- * x in -(8 +- 10) * 100 / 40, z in -(-4 +- 10) * 100 / 40. */
+/* Seen from the origin: module 0 is the primary at y = 100; module 1 at y = -60 fills the primary's view; module
+ * 2 at y = -40 stands in front of module 1, and its own image covers x in -(8 +- 10) * 100 / 40, z in -(-4 +-
+ * 10) * 100 / 40. */
 enum { PRIMARY, COVERED, BLOCKER, NUM_MODULES };
 
 static lr_scanner *planted(double blocker_face)
@@ -30,13 +30,13 @@ static void test_planted_module(void **state)
         double *row = point_matrix(&setup, origin, 1);
         const double covered = 2 * TEST_PI * pair_sum(&setup, row, PRIMARY, COVERED);
         const double blocker = 2 * TEST_PI * pair_sum(&setup, row, PRIMARY, BLOCKER);
-        /* The gaps of the blocker stop lines as its faces do. */
+        /* The gaps of the blocker stop lines, as its faces do. */
         assert_close(covered, whole - hidden, 1e-11);
         assert_true(k == 0 ? fabs(blocker / hidden - 1) < 1e-11 : blocker < 0.5 * hidden);
     }
 }
 
-/* Crystals of the covered module whose image lies within the blocker's have no element. */
+/* Crystals of the covered module whose image lies inside the blocker's image have no element. */
 static void test_blocked_crystals_vanish(void **state)
 {
     const double origin[1][3] = {{0, 0, 0}};
@@ -46,7 +46,7 @@ static void test_blocked_crystals_vanish(void **state)
         int num_blocked = 0, num_seen = 0;
         for (int s = 0; s < 8; s++) {
             for (int r = 0; r < 8; r++) {
-                /* On the blocker's plane, 40 / 60 as large. */
+                /* on the blocker's plane, 40 / 60 as large */
                 const double x0 = (10 * r - 40) * 2 / 3.0, z0 = (10 * s - 40) * 2 / 3.0;
                 const bool inside = x0 >= -2 && x0 + 20 / 3.0 <= 18 && z0 >= -14 && z0 + 20 / 3.0 <= 6;
                 double sum = 0;
@@ -62,7 +62,7 @@ static void test_blocked_crystals_vanish(void **state)
     }
 }
 
-/* Three modules before one another, one of them tilted, with gaps. */
+/* Three modules one behind the other, one of them tilted, with gaps. */
 static lr_scanner *crowded(uint64_t *seed)
 {
     const lr_module modules[] = {

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Modules that hide others: exact elements against lines in random directions, sampled ones and
- * correspondence images against the same lines, projections against both. Argument: the backend. */
+ * Modules that hide others: exact elements compared with lines in random directions, sampled elements and
+ * correspondence images compared with the same lines, and projections compared with both. Argument: the backend. */
 #include "hiding.h"
 
 /* Lines through each point in random directions. */
 enum { NUM_LINES = 4000000 };
 
-/* Standard deviations of a count. Some 50 sums are compared, so that one seed in eight fails by
- * chance. */
+/* Standard deviations of a count. Some 50 sums are compared, so that one seed in eight fails by chance. */
 #define SIGMAS 3
 
-/* Pairs of modules that are met less often count together in Pearson's statistic. */
+/* Pairs of modules with a smaller count are counted together in Pearson's statistic. */
 #define FEWEST 25
 
-/* Lines along each edge of a crystal, sampled mode. */
+/* Rays along each edge of a crystal, in sampled mode. */
 enum { RAYS = 25 };
 
 struct kind {
     const char *backend;
     bool has_exact, has_pictures;
-    double exact_l2; /* of a row against cpu's, relative */
-    double line;     /* of an element that lines away from edges make, relative */
-    double sum;      /* of a sum of elements reached in two ways, relative to the largest */
+    double exact_l2; /* of a row compared with that of cpu, relative */
+    double line;     /* of an element without lines near edges, relative */
+    double sum;      /* of a sum computed in two ways, relative to the largest */
 };
 
 static const struct kind kinds[] = {
@@ -32,7 +31,7 @@ static const struct kind kinds[] = {
     {"compute", true, false, 1e-5, 1e-5, 2e-6},
 };
 
-/* Requirements of a test for one arrangement. */
+/* Objects of the test of one arrangement. */
 struct bench {
     const struct kind *kind;
     struct hiding hiding;
@@ -59,7 +58,7 @@ static double *point_row(const struct hiding *hiding, lr_operator *op, int point
 
 /* --- sums --- */
 
-/* Counts of NUM_LINES for each LOR. */
+/* Counts of NUM_LINES random lines for each LOR. */
 static double *count_lines(const struct hiding *hiding, int point, uint64_t seed)
 {
     double *counts = kept_doubles(hiding->lors->count);
@@ -74,7 +73,7 @@ static double *count_lines(const struct hiding *hiding, int point, uint64_t seed
     return counts;
 }
 
-/* One sum of LORs of two rows. */
+/* Sums of some LORs of two rows. */
 struct sums {
     double counted, probability;
 };
@@ -95,14 +94,15 @@ static double deviations(const struct sums *sums)
     return variance > 0 ? (sums->counted - expected) / sqrt(variance) : 0;
 }
 
-/* The same number of standard deviations of a normal distribution: Wilson and Hilferty, PNAS 17:684 (1931). */
+/* Number of standard deviations of a normal distribution with the same probability: Wilson and Hilferty, PNAS 17:684
+ * (1931). */
 static double chi2_deviations(double chi2, int degrees)
 {
     const double width = 2.0 / (9.0 * degrees);
     return (cbrt(chi2 / degrees) - (1 - width)) / sqrt(width);
 }
 
-/* slack: probability by which the row may be wrong. */
+/* slack: error of the row that is allowed in addition, as a probability. */
 static void check_sum(const struct hiding *hiding, int point, const char *what, const struct sums *sums, double slack)
 {
     const double difference = sums->counted / NUM_LINES - sums->probability;
@@ -116,7 +116,7 @@ static void check_sum(const struct hiding *hiding, int point, const char *what, 
     assert_true(deviations(&left) < SIGMAS);
 }
 
-/* Pairs of panels, the total, and Pearson's statistic over pairs of modules. */
+/* Compares pairs of panels, the total, and Pearson's statistic over pairs of modules. */
 static void check_sums(const struct hiding *hiding, int point, const double *counts, const double *row,
                        double slack_share)
 {
@@ -157,14 +157,14 @@ static void check_sums(const struct hiding *hiding, int point, const double *cou
 
 /* --- elements --- */
 
-/* The line from the eye's point to a pixel of a module; its weight. */
+/* Direction and weight of the line from the eye's point to a pixel of a module. */
 static double pixel_line(const struct eye *eye, int m, int pixel, double ray[3])
 {
     eye_pixel_line(eye, m, pixel, ray);
     return fmax(eye_weight(eye, m, ray), 0);
 }
 
-/* Elements by the definition, [num_lors]; *borderline: what lines near edges carry. */
+/* Elements by the definition, [num_lors]; *borderline: sum of the lines near edges. */
 static double *sampled_row(const struct hiding *hiding, int point, double *borderline)
 {
     double *row = kept_doubles(hiding->lors->count);
@@ -184,7 +184,7 @@ static double *sampled_row(const struct hiding *hiding, int point, double *borde
     return row;
 }
 
-/* A line that changes sides leaves one element and joins another. */
+/* A line that falls on the other side of an edge leaves one element and joins another. */
 static void check_sampled(const struct bench *bench, int point, const double *row, const double *expected,
                           double borderline)
 {
@@ -201,8 +201,8 @@ static void check_sampled(const struct bench *bench, int point, const double *ro
     }
 }
 
-/* Outlines of overlaps are worked out in single precision elsewhere; the worst element is off by no
- * more than ten times as much. */
+/* Some backends compute the outlines of overlaps in single precision; the worst element may have ten times the error of
+ * the row. */
 static void check_exact(const struct bench *bench, int point, const double *row, const double *expected)
 {
     const int64_t count = bench->hiding.lors->count;
@@ -221,7 +221,7 @@ static void check_point(struct bench *bench, int point, lr_operator *const ops[3
     double *expected = sampled_row(hiding, point, &borderline);
     double *sampled = point_row(hiding, ops[0], point);
     check_sampled(bench, point, sampled, expected, borderline);
-    /* If crystals line up, the lines of all of them cross an edge together: one in R. */
+    /* Lines of crystals that line up cross an edge together: one line in R. */
     print_message("sampled\n");
     check_sums(hiding, point, counts, sampled, 1.0 / RAYS);
     if (ops[1] != NULL) {
@@ -267,7 +267,7 @@ static bool is_same_pixel(const lr_pixel *pixel, const struct line *line, bool i
     return pixel->module == (float)other->module && pixel->r == (float)other->at[0] && pixel->s == (float)other->at[1];
 }
 
-/* Lines of one module that end where the definition says, and carry what it says. */
+/* The lines of one module end where the definition says, and have its weights. */
 static void check_picture(struct hiding *hiding, lr_operator *op, int point, int module)
 {
     const double *point_mm = hiding->arrangement->points_mm[point];
@@ -309,7 +309,7 @@ static void test_pictures(void **state)
 
 /* --- projections --- */
 
-/* Error of sums over rows, or over columns, relative to the largest. */
+/* Compares sums over rows, or over columns; errors are relative to the largest. */
 static void check_values(const struct bench *bench, const char *what, const float *values, const double *expected,
                          int64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Simulated photon pairs among modules that hide others fall on the LORs by the exact elements. */
+ * Simulated photon pairs among modules that hide others are distributed over the LORs like the exact elements. */
 #include "hiding.h"
 
 enum { NUM_EVENTS = 60000 };
@@ -43,7 +43,7 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
     assert_ok(lr_events_from_activity(&params, &sink, NULL));
 }
 
-/* Events of each LOR that A x lets expect, of NUM_EVENTS. */
+/* Expected events of each LOR, from A x, if there are NUM_EVENTS in all. */
 static double *expect(struct hiding *hiding, const lr_grid *grid)
 {
     lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
@@ -91,7 +91,7 @@ static void test_events(void **state)
         struct hiding hiding;
         hiding_init(&hiding, &arrangements[n], 1);
         for (int point = 0; point < arrangements[n].num_points; point++) {
-            /* The point as a voxel too small to be told from it. */
+            /* A voxel so small that it equals the point. */
             lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
             memcpy(grid.origin_mm, arrangements[n].points_mm[point], sizeof(grid.origin_mm));
             double *counts = kept_doubles(hiding.lors->count);
@@ -99,7 +99,7 @@ static void test_events(void **state)
             simulate(&hiding, &grid, seed++, counts);
             char name[64];
             snprintf(name, sizeof(name), "%s, point %d", arrangements[n].name, point);
-            check_counts(name, counts, expected, hiding.lors->count, 1, 10, SIGMAS); /* the total is given */
+            check_counts(name, counts, expected, hiding.lors->count, 1, 10, SIGMAS); /* the total is fitted */
             check_panels(&hiding, counts, expected);
         }
     }

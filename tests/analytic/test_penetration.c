@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystal penetration: limits, closed forms of single lines, sum rules, symmetry, adjointness.
- * Against photons: test_penetration_photons.c. */
+ * Crystal penetration: limits, closed forms of single lines, sum rules, symmetry, adjointness. Comparison with photons:
+ * test_penetration_photons.c. */
 #include "backend_arrays.h"
 #include "crystals.h"
 
-/* One ray with a primary of one crystal, seen from before its face, a row is one line: its elements are closed
- * forms. The primary is 1 mm wide at (0, 100, 0). */
+/* A row consists of one line, whose elements have closed forms, for one ray and a primary of one crystal seen from a
+ * point in front of its face. The primary is 1 mm wide, at (0, 100, 0). */
 static lr_module single_primary(void)
 {
     return deep(level_module(0, 100, 0, (int[2]){1, 1}, 1, 1), 20);
@@ -17,8 +17,8 @@ static lr_module single_primary(void)
 
 static const double origin[1][3] = {{0, 0, 0}};
 
-/* If crystals stop everything at their surface and faces fill the pitch, what is left is the solid
- * angle on the detection plane, which lines meet to about 0.5 / R: all of it, to less. */
+/* The row sum is the solid angle on the detection plane if crystals stop everything at their surface and faces fill the
+ * pitch. Lines cover it to about 0.5 / R; no line is lost. */
 static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_points)
 {
     struct setup setup = setup_of(opaque, &(struct setup_options){.rays = 12, .penetration = true});
@@ -45,15 +45,15 @@ static void test_opaque_crystals(void **state)
     const lr_module modules[2] = {deep(level_module(0, 20, 0, (int[2]){4, 4}, 2, 2), 10),
                                   deep(level_module(0.5, -24, 0, (int[2]){5, 5}, 1.7, 1.7), 10)};
     check_opaque(stopping_scanner(modules, 2, 1e7), points, 3);
-    /* Modules that touch at their front edges: whichever way a line goes, it meets a front first. */
+    /* Modules that touch at their front edges: in any direction a line meets a front first. */
     const int crystals[2] = {4, 3};
     const double pitch = 2 * 15 * tan(TEST_PI / 6) / 4 - 1e-9;
     const lr_ring ring = plain_ring(15, 6, crystals, pitch, pitch, 10);
     check_opaque(stopping_ring(&ring, 1e7, 0), points, 3);
 }
 
-/* A line across a module at 45 degrees, gaps and all: each crystal takes 1 - exp(-mu L) of what is
- * left, in order, and all together 1 - exp(-mu * sum of L). */
+/* A line across a module with gaps, at 45 degrees: each crystal in turn takes 1 - exp(-mu L) of the remaining photons,
+ * and all together 1 - exp(-mu * sum of L). */
 static void check_line(lr_scanner *scanner)
 {
     const double mu = scanner->crystal_mu_per_mm;
@@ -93,8 +93,8 @@ static void test_one_line(void **state)
     check_line(stopping_scanner(layers, 4, 0.05));
 }
 
-/* A module before the primary takes its share: entered in the middle of its front at 45 degrees, it
- * is left through its side 3 mm away. */
+/* A module in front of the primary takes its share: the line enters in the middle of its front at 45 degrees, and
+ * leaves through its side, 3 mm away. */
 static void test_module_before(void **state)
 {
     const double mu = 0.09;
@@ -109,9 +109,9 @@ static void test_module_before(void **state)
     assert_int_equal(lr_lors_number(setup.lors, 0, 0), -1);
 }
 
-/* Lines at an angle spread over the crystals on their way. Photons that cross a way W are stopped
- * after 1 / mu - W exp(-mu W) / (1 - exp(-mu W)) on average; in a module of many thin crystals of
- * full pitch, the mean of the crystals that stop them is as far from the entry, to half a pitch. */
+/* Oblique lines spread over the crystals on their way. Photons on a path of length W are stopped after 1 / mu - W
+ * exp(-mu W) / (1 - exp(-mu W)) on average. In a module of many thin crystals without gaps, the mean position of the
+ * crystals that stop them agrees with this to half a pitch. */
 static void test_parallax(void **state)
 {
     static const struct {
@@ -136,14 +136,14 @@ static void test_parallax(void **state)
                 moment += value * abs(crystal - 1250) * pitch;
             }
             const double mean = 1 / mu - way * exp(-mu * way) / (1 - exp(-mu * way));
-            /* Along the line; its part across the module is the sine's. */
+            /* along the line; the part across the module has a factor of the sine */
             assert_true(fabs(moment / sum - mean * cosine * tangent) <= 0.5 * pitch);
         }
     }
 }
 
-/* Bound by 1 - exp(-mu L) of lines that lie wholly in the modules, at most: of the geometric part, what the longest
- * chord stops at both ends; and at least what the depth stops where no line can leave through a side. */
+/* A row's sum, compared with that for opaque crystals. Upper bound, for lines that lie wholly in the modules: that sum
+ * times the share that the longest chord stops, at both ends. Lower bound: 0.3 of the upper bound. */
 static void test_sum_rule(void **state)
 {
     const double mu = 0.05, depth = 20;
@@ -164,7 +164,8 @@ static void test_sum_rule(void **state)
     }
 }
 
-/* Mirroring point and crystals mirrors the row, as far as lines in other places give the same. */
+/* The row of a mirrored point and mirrored crystals is the mirrored row, up to the differences from sampling with lines
+ * in other places. */
 static void test_mirror(void **state)
 {
     static const double points[2][3] = {{1.3, 0.7, -0.9}, {-1.3, 0.7, -0.9}};
@@ -186,8 +187,7 @@ static void test_mirror(void **state)
     assert_true(off2 < pow(0.8 / 16, 2) * norm2);
 }
 
-/* A coincidence rule takes LORs away and leaves the others as they are: what it forbids still
- * stops photons. */
+/* A coincidence rule removes LORs and leaves the others unchanged: excluded crystals still stop photons. */
 static void test_rules(void **state)
 {
     static const double points[1][3] = {{5.2, -4.0, 0.4}};
@@ -214,8 +214,8 @@ static void test_rules(void **state)
     assert_true(num_kept > 10 && num_gone > 10);
 }
 
-/* More rays come nearer to the integral. Lengths are steep functions of the line where it almost
- * runs along a crystal, so the error falls about as 1 / R. */
+/* More rays approximate the integral better. Path lengths vary steeply where a line almost runs along a crystal, so the
+ * error falls only as about 1 / R. */
 static void test_convergence(void **state)
 {
     static const double points[4][3] = {{0.3, 0.2, -0.4}, {3.1, -1.2, 0.9}, {-5.2, 2.2, 1.7}, {1.9, 6.3, -2.8}};
@@ -236,7 +236,7 @@ static void test_convergence(void **state)
     }
 }
 
-/* Forward and back are transposes of each other, to rounding. */
+/* Forward and back-projections are transposes of each other, except for rounding. */
 static void test_adjoint(void **state)
 {
     uint64_t seed = test_seed();
@@ -266,8 +266,8 @@ static void test_absorption(void **state)
     struct setup setup = setup_of(stopping_scanner(modules, 2, 0.09),
                                   &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});
     double *row = point_matrix(&setup, origin, 1);
-    /* 21 voxels of 1 mm, and half of one on either side where mu falls to zero: midpoints of 0.1 mm
-     * integrate the ramps exactly but at their ends, by at most 1e-3 / 21. */
+    /* 21 voxels of 1 mm, and half a voxel at either end in which mu falls to zero. Midpoints of 0.1 mm integrate these
+     * ramps exactly except at their ends, by at most 1e-3 / 21. */
     assert_close(row[0], SINGLE_WEIGHT(0.09) * (1 - exp(-0.09 * 30)) * exp(-0.01f * 21.0), 1e-4);
 }
 

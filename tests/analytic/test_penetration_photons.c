@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystal penetration against photons: pairs emitted from a point in every direction, each photon
+ * Crystal penetration compared with photons: pairs are emitted from a point in random directions, and each photon is
  * stopped after an exponential path through the crystals, which are found by brute force. */
 #include "crystals.h"
 
@@ -9,12 +9,12 @@
 
 #include <Random123/philox.h>
 
-/* Standard deviations: some hundred sums are compared, so that one seed in 150 fails by chance. */
+/* Standard deviations. Some hundred sums are compared, so that one seed in 150 fails by chance. */
 #define SIGMAS 4
 
 enum { NUM_PAIRS = 2000000 };
 
-/* Enough lines that the expectations are good to some 1e-3 each, below the counts' own scatter. */
+/* Enough lines that the expectations are accurate to some 1e-3, better than the counts' own deviations. */
 enum { RAYS = 128 };
 
 struct photons {
@@ -43,7 +43,7 @@ static int stop_in(const struct photons *photons, const double origin[3], const 
     return -1;
 }
 
-/* One pair of photons: adds to its LOR's count. */
+/* Emits one pair of photons, and counts it for its LOR. */
 static void emit_pair(const struct photons *photons, const double origin[3], uint32_t number, double *counts)
 {
     const philox4x32_ctr_t counter = {{number, 0, 0, 0}};
@@ -60,15 +60,15 @@ static void emit_pair(const struct photons *photons, const double origin[3], uin
     if (lor >= 0 && lr_lors_in_coincidence(photons->lors, lor)) counts[lor]++;
 }
 
-/* Counted against expected, for one sum of LORs. */
+/* Compares counted and expected events for one sum of LORs. */
 static void check_sum(const char *name, int index, double counted, double expected)
 {
     if (fabs(counted - expected) > SIGMAS * sqrt(expected) + 1e-9)
         fail_msg("%s %d: %g counted, %g expected", name, index, counted, expected);
 }
 
-/* Totals of each crystal and each pair of modules. Modules that lie behind each other are layers of
- * one detector, and their totals the distribution of depths: their shares are within three standard deviations. */
+/* Compares totals of each crystal and of each pair of modules. Modules behind each other are layers of one detector,
+ * and their totals are the distribution of depths: their shares agree within three standard deviations. */
 static void check_totals(const struct setup *setup, const double *counts, const double *expected)
 {
     const lr_scanner *scanner = setup->scanner;
@@ -124,8 +124,8 @@ static void test_opposed(void **state)
     compare("opposed", stopping_scanner(modules, 2, 0.087), (double[3]){1.3, 0.8, -0.7}, test_seed());
 }
 
-/* Two modules at an angle, one to the left and one to the right of the point: lines enter through
- * their sides too. A third module lies behind the first, turned away from the point. */
+/* Two modules at an angle, one to the left and one to the right of the point: lines enter through their sides, too. A
+ * third module lies behind the first and faces away from the point. */
 static void test_angled(void **state)
 {
     const lr_module modules[3] = {
@@ -141,7 +141,7 @@ static void test_angled(void **state)
     compare("angled", stopping_scanner(modules, 3, 0.083), (double[3]){-0.4, 0.2, 0.6}, test_seed() + 1);
 }
 
-/* Lines from near the edge of a ring leave one module for its neighbour. */
+/* Lines from a point near the edge of a ring leave one module and enter its neighbour. */
 static void test_ring(void **state)
 {
     const int crystals[2] = {2, 2};
@@ -153,7 +153,7 @@ static void test_ring(void **state)
     compare("ruled ring", stopping_ring(&ring, 0.096, 2), (double[3]){-1.0, 2.1, -0.9}, test_seed() + 3);
 }
 
-/* One detector in three layers of other crystals each: the totals of layers are depths. */
+/* One detector in three layers of different crystals: the totals of layers give the depths. */
 static void test_layers(void **state)
 {
     lr_module modules[4] = {

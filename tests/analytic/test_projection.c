@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Forward, back and rows of the cpu backend are one matrix, whatever the number of threads; its
- * pictures hold the lines the rows are made of. */
+ * Forward projections, back-projections and rows of the cpu backend belong to one matrix, for any number of threads;
+ * pictures show the lines of the rows. */
 #include "analytic.h"
 #include "backend_arrays.h"
 
 static const int grid_size[3] = {5, 4, 3};
 enum { NUM_VOXELS = 5 * 4 * 3 };
 
-/* A ring of eight modules of blocks with rules, so that some LORs are out of coincidence. */
+/* A ring of eight modules of blocks, with rules that exclude some LORs. */
 static lr_scanner *ring(void)
 {
     static const int sizes[2] = {4, 3};
@@ -41,7 +41,7 @@ static lr_image *make_mu(uint64_t *seed)
     return mu;
 }
 
-/* Voxels of 9 mm: those at the corners are out of the field of view's core. */
+/* Voxels of 9 mm; those at the corners are outside the core of the field of view. */
 static struct setup_options make_options(int mode, int threads, const lr_grid *grid, const lr_image *mu)
 {
     return (struct setup_options){.mode = (lr_mode)mode,
@@ -53,7 +53,7 @@ static struct setup_options make_options(int mode, int threads, const lr_grid *g
                                   .samples = {2, 1, 3}};
 }
 
-/* Everything one backend computes: A x, A^T y and A. */
+/* All results of one backend: A x, A^T y and A. */
 struct results {
     int64_t num_lors;
     double *forward, *back, *matrix;
@@ -135,8 +135,8 @@ static void test_rows_are_means_of_points(void **state)
     }
 }
 
-/* The weights of all pictures of a point, added up by LOR, are its row; pixels are float, so each
- * weight is good to 2^-24. Pixels out of coincidence name their crystal and weigh nothing. */
+/* The weights in all pictures of a point, added up by LOR, are the point's row. Pixels are floats, so each weight is
+ * accurate to 2^-24. Pixels out of coincidence name their crystal and have weight 0. */
 static void test_pictures_hold_the_row(void **state)
 {
     enum { RAYS = 3 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How the sampled mode approaches the exact one: first order in 1 / R. The bounds are those that
- * an independent computation of three pairs of 9 x 9 crystals kept: relative L2 error per element
- * at most 0.8 / R, halved by doubling R within 1.6 ... 2.6, and sums over a row wrong by at most
- * 0.3 / R in the mean over at least 12 points. */
+ * The sampled mode converges to the exact mode with first order in 1 / R. The bounds come from an independent
+ * computation with three pairs of modules of 9 x 9 crystals: relative L2 error of an element at most 0.8 / R, reduced
+ * by a factor of 1.6 ... 2.6 if R is doubled, and errors of row sums at most 0.3 / R in the mean over at least 12
+ * points. */
 #include "analytic.h"
 
 enum { NUM_POINTS = 48, MAX_RAYS = 32 };
@@ -20,7 +20,7 @@ static const struct configuration configurations[] = {
     {"150 degrees apart", 4.0, 150},
 };
 
-/* Around the middle of the line between the modules' centres, where most of both is seen. */
+/* Points around the middle of the line between the modules' centres, from which most of both modules is seen. */
 static void make_points(const struct configuration *configuration, uint64_t *seed, double points[NUM_POINTS][3])
 {
     const double half = configuration->angle_deg / 2 * TEST_PI / 180;
@@ -88,8 +88,8 @@ static void test_law(void **state)
     for (size_t k = 0; k < sizeof(configurations) / sizeof(configurations[0]); k++) check_law(&configurations[k], seed);
 }
 
-/* A line's weight is A cos / r^2, which for one crystal seen whole is high by what the face's
- * extent makes the integrand curve: 1e-5 ... 2e-5 for 4 mm at 465 mm, 4.4e-3 for 4 mm at 30 mm. */
+/* A line's weight is A cos / r^2. For one crystal that is seen whole this is too large, because the integrand varies
+ * over the face: by 1e-5 ... 2e-5 for 4 mm at 465 mm, by 4.4e-3 for 4 mm at 30 mm. */
 static void test_one_line(void **state)
 {
     static const double cases[][3] = {{465, 5e-6, 3e-5}, {30, 4.3e-3, 4.5e-3}};

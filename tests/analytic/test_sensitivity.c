@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sum of a row is the probability that a pair is detected at all: for polygonal rings, which
- * an even number of modules closes, S = n Omega(module) / 4 pi at the centre, or the sum over
- * crystals where faces leave gaps. Off the axis, against a Monte Carlo count of isotropic lines. */
+ * The sum of a row is the probability that a pair is detected at all. At the centre of a polygonal ring with an even
+ * number of modules it is S = n Omega(module) / 4 pi, or the sum over crystals if faces leave gaps. Off the axis it is
+ * compared with a Monte Carlo count of isotropic lines. */
 #include "analytic.h"
 
 struct ring_case {
@@ -30,7 +30,7 @@ static double central_sum(const struct ring_case *ring, const double face[2])
     return point_sum(&setup, 0, 0, 0);
 }
 
-/* The centre couples crystals with their mirror images, edge on edge. */
+/* At the centre, crystals are paired with their mirror images, edge on edge. */
 static void test_ring_centres(void **state)
 {
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -45,7 +45,7 @@ static void test_ring_centres(void **state)
     }
 }
 
-/* Two module rings with a gap between them. */
+/* Two rings of modules with a gap between them. */
 static lr_scanner *two_rings(void)
 {
     const int crystals[2] = {13, 13};
@@ -55,8 +55,8 @@ static lr_scanner *two_rings(void)
     return lr_scanner_create_ring(&(lr_scanner_params){0}, &shape);
 }
 
-/* True if a photon from `point` along `way` hits a crystal face. Modules of a ring do not hide each other from
- * inside. */
+/* True if a photon from `point` along `way` hits a crystal face. Seen from inside, modules of a ring do not hide each
+ * other. */
 static bool detected(const lr_scanner *scanner, const double point[3], const double way[3])
 {
     bool on_face;
@@ -65,7 +65,7 @@ static bool detected(const lr_scanner *scanner, const double point[3], const dou
     return false;
 }
 
-/* Bound: five standard deviations of the count. */
+/* Tolerance: five standard deviations of the count. */
 static void test_monte_carlo(void **state)
 {
     enum { NUM_LINES = 150000 };
@@ -89,7 +89,7 @@ static void test_monte_carlo(void **state)
     }
 }
 
-/* Activity outside the scanner is not detected: beyond its ends, beyond its modules. */
+/* Activity outside the scanner is not detected: beyond its ends and beyond its modules. */
 static void test_outside(void **state)
 {
     static const double points[6][3] = {{0, 0, 40}, {10, 5, -60}, {70, 0, 0}, {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Exact mode against closed forms of the solid angle. All bounds are 1e-10 relative; what is
- * tabulated with 12 digits is held to its last digit. */
+ * Exact mode compared with closed forms of the solid angle. All tolerances are 1e-10 relative; values tabulated with 12
+ * digits must agree in the last digit. */
 #include "analytic.h"
 
 #include "correspondence/cpu/polygon.h"
 
-/* Rectangle a x b, apex on its axis at distance d (Khadjavi, J. Opt. Soc. Am. 58:1417, 1968). */
+/* Rectangle a x b, seen from a point on its axis at distance d (Khadjavi, J. Opt. Soc. Am. 58:1417, 1968). */
 static double on_axis(double a, double b, double d)
 {
     return 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
 }
 
-/* Rectangle around (x, y) in the plane at distance z, apex at the origin. */
+/* Rectangle around (x, y) in the plane at distance z, seen from the origin. */
 static double off_axis(double x, double y, double z, double a, double b)
 {
     return rectangle_angle(x - a / 2, x + a / 2, y - b / 2, y + b / 2, z);
 }
 
-/* One crystal of a x b around (x, d, z), seen from the origin through a much larger and nearer
- * crystal on the other side: the sum of its row times 2 pi. */
+/* One crystal a x b around (x, d, z), seen from the origin through a much larger and nearer crystal on the other side:
+ * the sum of the row times 2 pi. */
 static double rendered(double x, double d, double z, double a, double b)
 {
     const double scale = fmax(a, b) / d + 2 * fabs(x) / d + 2 * fabs(z) / d + 1;
@@ -57,15 +57,15 @@ static void test_rectangles_off_axis(void **state)
         {10, 0, 7.394432451e-05}, {50, 0, 7.273066902e-05}, {50, 100, 6.801362520e-05}, {200, 0, 5.736361984e-05}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const double omega = rendered(cases[k][0], 465, cases[k][1], 4, 4);
-        /* The closed form cancels to some 1e-11 here; the table has ten digits. */
+        /* The closed form loses digits by cancellation, to some 1e-11 here; the table has ten digits. */
         assert_close(omega, off_axis(cases[k][0], cases[k][1], 465, 4, 4), 1e-10);
         assert_close(omega, cases[k][2], 1e-9);
     }
     assert_close(rendered(30, 40, -25, 35, 8), off_axis(30, -25, 40, 35, 8), 1e-12);
 }
 
-/* Integral of h / r^3 over a rectangle by Gauss and Legendre's rule with 5 x 5 nodes: exact to
- * rounding for faces much smaller than their distance. */
+/* Integral of h / r^3 over a rectangle by Gauss-Legendre quadrature with 5 x 5 nodes: exact to rounding for faces much
+ * smaller than their distance. */
 static long double integrated(long double x, long double y, long double h, long double a, long double b)
 {
     static const long double nodes[5] = {0, 0.53846931010568309104L, -0.53846931010568309104L, 0.90617984593866399280L,
@@ -83,7 +83,7 @@ static long double integrated(long double x, long double y, long double h, long 
     return sum * a * b / 4;
 }
 
-/* Powers of two keep the vertices exact, so that only the formula is on trial. */
+/* Powers of two are exact as vertices, so that only the formula is tested. */
 static void test_small_polygons(void **state)
 {
     for (int power = 0; power >= -24; power -= 4) {
@@ -98,7 +98,7 @@ static void test_small_polygons(void **state)
     }
 }
 
-/* A polygon around the eye's foot that fills almost half the space. */
+/* A polygon around the foot of the perpendicular from the eye, which fills almost half of the directions. */
 static void test_wide_polygon(void **state)
 {
     const struct lr_cpu_polygon square = {4, {{-1e4, -1e4}, {1e4, -1e4}, {1e4, 1e4}, {-1e4, 1e4}}};
@@ -120,15 +120,15 @@ static void test_sums(void **state)
     const double side = 9 * 4.3;
     assert_close(point_sum(&setup, 0, 0, 0), on_axis(side, side, 465) / (2 * TEST_PI), 1e-12);
     assert_close(point_sum(&setup, 0, 0, 0), 1.100487169734e-03, 1e-12);
-    /* Moved towards one module, the farther one limits. */
+    /* The farther module limits the solid angle if the point is closer to one module. */
     assert_close(point_sum(&setup, 0, 100, 0), on_axis(side, side, 565) / (2 * TEST_PI), 1e-12);
     assert_close(point_sum(&setup, 0, 100, 0), 7.458236919850e-04, 1e-12);
     assert_close(point_sum(&setup, 0, -100, 0), 7.458236919850e-04, 1e-12);
     assert_close(point_sum(&setup, 5, 40, -7), 5.291405234939e-04, 1e-12);
 }
 
-/* Geometry: in the plane of the primary at distance 505 the nearer module's image is its rectangle blown up by 505
- * / 425 around the foot of the point: what both share, as one rectangle. */
+/* In the plane of the primary, at distance 505, the image of the nearer module is its rectangle scaled by 505 / 425
+ * around the foot of the perpendicular from the point. The intersection of image and primary is one rectangle. */
 static void test_sum_off_axis_is_one_rectangle(void **state)
 {
     struct setup setup = opposed();
@@ -140,7 +140,7 @@ static void test_sum_off_axis_is_one_rectangle(void **state)
     assert_close(point_sum(&setup, 5, 40, -7), omega / (2 * TEST_PI), 1e-11);
 }
 
-/* The centre couples a crystal with its mirror image only. */
+/* At the centre, a crystal is paired only with its mirror image. */
 static void test_mirror_pair(void **state)
 {
     const int size[2] = {27, 60};

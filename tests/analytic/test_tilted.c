@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Modules of any tilt and size: exact against sampled, both against counted lines, and a module
- * seen along its own plane against a closed form. */
+ * Modules of any tilt and size: exact elements compared with sampled ones, both compared with counted lines, and a
+ * module seen along its own plane, compared with a closed form. */
 #include "analytic.h"
 
 enum { NUM_TILTED = 8 };
 
-/* Eight modules around the origin, each of its own size, tilted by up to some 50 degrees. */
+/* Eight modules around the origin, each with its own size, tilted by up to some 50 degrees. */
 static lr_scanner *tilted(uint64_t *seed)
 {
     lr_module modules[NUM_TILTED];
@@ -30,7 +30,7 @@ static lr_scanner *tilted(uint64_t *seed)
     return scanner_of(modules, NUM_TILTED);
 }
 
-/* Points anywhere between the modules, so that many planes cut through what the eye sees. */
+/* Points anywhere between the modules, so that planes of many modules cut the view. */
 static void test_tilted(void **state)
 {
     enum { NUM_POINTS = 30, RAYS = 32 };
@@ -75,7 +75,7 @@ static void count_line(const lr_scanner *scanner, const double point[3], const d
     }
 }
 
-/* Five standard deviations, and as much again where few lines are expected. */
+/* Tolerance: five standard deviations, and as much again if few lines are expected. */
 static void test_counted_lines(void **state)
 {
     enum { NUM_POINTS = 8, NUM_LINES = 30000 };
@@ -110,10 +110,10 @@ static void test_counted_lines(void **state)
     assert_true(total > 1000);
 }
 
-/* The eye stands 1 mm over the plane of the secondary, which runs away from it over
- * x = -5 ... -55, z = -10 ... 10 and fills a wedge of the primary's view; the primary's faces
- * reach behind that plane. Its column from x = -b to x = -a is seen through y = 100 / b ... 100 / a
- * of the primary's plane x = 100, and where y >= 2 over all of the primary's z = -20 ... 20. */
+/* The eye is 1 mm above the plane of the secondary, which extends over x = -5 ... -55, z = -10 ... 10 and covers a
+ * wedge of the primary's view. The primary's faces extend behind that plane. The secondary's column from x =
+ * -b to x = -a appears on the primary's plane x = 100 from y = 100 / b to 100 / a, and for y >= 2 over all of the
+ * primary's z = -20 ... 20. */
 static void test_along_the_plane(void **state)
 {
     const double origin[1][3] = {{0, 0, 0}};

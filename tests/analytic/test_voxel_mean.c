@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A voxel's sensitivity with as many points as it has by default, against the mean over many, around
- * the axis, where gaps between crystals stand opposite to gaps: 0.2 % rms, no voxel 2 % off. One
- * point in the voxel on the axis would be 15 % off in the first case. Along z, gaps line up in planes
- * half a pitch apart, of few rings in whole slices. */
+ * A voxel's sensitivity with the default number of sample points, compared with the mean over many points, near the
+ * axis, where gaps between crystals are opposite to gaps: 0.2 % rms, and no voxel 2 % off. With a single point the
+ * voxel on the axis would be 15 % off in the first case. Along z, gaps of rings line up in planes half a pitch apart; a
+ * few rings fill whole slices. */
 #include "../cases.h"
 #include "unit/scanners.h"
 
@@ -12,8 +12,9 @@ struct reference {
     const char *scanner;
     int size[3];
     double voxel_mm[3];
-    int samples[3]; /* that the mean is of; even, so that none is on the axis */
-    int expected;   /* points of a voxel by default */
+    /* numbers of sample points of a voxel along x, y, z; even, so that no point lies on the scanner's axis */
+    int samples[3];
+    int expected; /* default number of points of a voxel */
 };
 
 static const struct reference references[] = {
@@ -54,7 +55,7 @@ static void check(const struct reference *reference)
 {
     lr_scanner *scanner = keep(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-    /* These scanners look the same after half a turn: each row of voxels with its image once. */
+    /* These scanners look the same after half a turn: each row of voxels is compared together with its image. */
     lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
     grid.origin_mm[0] += reference->size[0] / 2 * reference->voxel_mm[0];
     grid.size[0] -= reference->size[0] / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Stands in for an HDF5 library that gets no memory, and then leaves by exit(-1) (H5I_register of
- * 1.10.8). Preloaded by test_hostile.py. */
+ * Replaces a function of an HDF5 library (H5I_register of 1.10.8) that gets no memory and then calls exit(-1).
+ * Preloaded by test_hostile.py. */
 #include <stdint.h>
 #include <stdlib.h>
 

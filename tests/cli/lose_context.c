@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Preloaded into the program, lets its OpenGL context be reset: from the question on whose number
- * is in LOSE_CONTEXT_AT, the driver says so, and like some drivers reports nothing else any more and
- * makes no context current. The number of questions asked goes to the file named by
- * LOSE_CONTEXT_COUNT. GLEW loads its functions by the one replaced here. */
+ * Preloaded into the program; resets its OpenGL context. The driver's answers to the program's queries for a reset are
+ * replaced: from query number LOSE_CONTEXT_AT on, the driver reports a reset, and then, like some drivers, reports
+ * nothing else and makes no context current. The number of queries is written to the file LOSE_CONTEXT_COUNT. GLEW
+ * loads its functions through the function replaced here. */
 #include "../next.h"
 
 #include <EGL/egl.h>

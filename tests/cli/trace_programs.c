@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Preloaded into the program, writes down what becomes of its shader programs, a line each to the file
- * that TRACE_PROGRAMS names: "link LABEL HASH BYTES" with the sources' hash and length, "ask LABEL" when
- * it first asks whether that has worked, "use LABEL" when it first draws or dispatches with it, and
- * "threads N" when it gives the driver threads to compile in. With TRACE_SLOW=N the driver claims to
- * compile in threads of its own (GL_KHR_parallel_shader_compile), and to be still at it the first N times
- * that it is asked of a program. GLEW loads its functions by the one replaced here. */
+ * Preloaded into the program; writes a line about each event of a shader program to the file TRACE_PROGRAMS: "link
+ * LABEL HASH BYTES" with hash and length of the sources; "ask LABEL" when the program first asks whether linking has
+ * worked; "use LABEL" when it first draws or dispatches with the shader program; and "threads N" when it sets the
+ * number of the driver's compiler threads. With TRACE_SLOW=N the driver claims to compile in threads of its own
+ * (GL_KHR_parallel_shader_compile), and reports a shader program as unfinished the first N times that it is asked. GLEW
+ * loads its functions through the function replaced here. */
 #include "../next.h"
 
 #include <EGL/egl.h>
@@ -21,7 +21,7 @@ typedef function (*getter)(const char *name);
 
 enum { MOST = 512 };
 
-/* One shader or program of a context; names come back after objects are gone. */
+/* One shader or program of a context. Names are used again after objects have been deleted. */
 struct object {
     EGLContext context;
     GLuint name;
@@ -61,7 +61,7 @@ static long slowness(void)
     return text != NULL ? strtol(text, NULL, 10) : 0;
 }
 
-/* Functions that are replaced: name, type, stand-in. */
+/* Functions that are replaced: name, type, replacement. */
 #define EACH_FUNCTION(DO)                                                                                              \
     DO(glCreateShader, CREATESHADER, create_shader)                                                                    \
     DO(glCreateProgram, CREATEPROGRAM, create_program)                                                                 \
@@ -175,7 +175,7 @@ static void GLAPIENTRY draw_arrays(GLenum mode, GLint first, GLsizei count, GLsi
     next_DRAWARRAYSINSTANCED(mode, first, count, instances);
 }
 
-/* The list's first extension gives way to the one that is claimed. */
+/* The first extension in the list is replaced by the claimed one. */
 static const GLubyte *GLAPIENTRY get_string(GLenum what, GLuint index)
 {
     static const char claimed[] = "GL_KHR_parallel_shader_compile";

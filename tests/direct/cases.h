@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels and views with which tests of the family `direct` run. */
+ * Kernels and views for the tests of the family `direct`. */
 #ifndef LR_TEST_DIRECT_CASES_H
 #define LR_TEST_DIRECT_CASES_H
 
@@ -11,12 +11,12 @@
 
 enum { NUM_MODELS = 8, NUM_ANGLES = 8 };
 
-/* Azimuths and tilts that the issue of this family names. */
+/* The azimuths and tilts named in the issue of this family. */
 static const lr_view case_views[NUM_ANGLES] = {
     {0, 0}, {30, 0}, {45, 0}, {90, 0}, {0, 10}, {30, 10}, {45, -10}, {90, 10},
 };
 
-/* Measured profiles: triangles that lean outwards and widen with the distance. */
+/* Measured profiles: triangles that lean outwards and become wider with the distance. */
 static inline const lr_radial_profiles *case_profiles(void)
 {
     static double distance_mm[2] = {0, 40};
@@ -30,7 +30,7 @@ static inline const lr_radial_profiles *case_profiles(void)
     return &profiles;
 }
 
-/* Model k of all there are; the edge is that of a grid 96 mm wide. */
+/* Model k of all models; the edge is that of a grid 96 mm wide. */
 static inline lr_resolution case_resolution(int k)
 {
     static const lr_radial_model models[NUM_MODELS] = {
@@ -60,7 +60,7 @@ static inline lr_grid case_odd_grid(void)
     return lr_grid_centred((const int[3]){23, 25, 11}, (const double[3]){4, 4, 4});
 }
 
-/* The storage that a program is run for: its argument "textures" is the backend compute with textures. */
+/* The storage to test: the program's argument "textures" means the backend compute with textures. */
 static lr_direct_storage case_storage;
 
 /* Sets test_backend and case_storage; returns whether the backend runs on this machine. */
@@ -88,7 +88,7 @@ static inline lr_direct_tables *kept_tables(const lr_grid *grid, lr_view view, c
     return keep_object(lr_direct_tables_create(&params), end_tables);
 }
 
-/* Projections of one view, of arrays in either precision. */
+/* Projections of one view, with arrays in either precision. */
 static inline lr_status view_project(lr_operator *op, bool is_forward, int view, const lr_vector *in, lr_vector *out)
 {
     const int32_t pair = view;

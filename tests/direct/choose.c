@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tests which backend of the family `direct` is taken on machines with a graphics processor, with and without CUDA.
- * The backends of devices are replaced by the processor's backend under their names. */
+ * Tests which backend of the family `direct` is used on machines with a graphics processor, with and without CUDA. The
+ * backends of devices are replaced by the processor's backend, under the devices' names. */
 #include "direct/cases.h"
 
 #include "base/log.h"
@@ -49,7 +49,7 @@ lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params 
     return create_as("compute", params, backend);
 }
 
-/* --- what is said --- */
+/* --- messages --- */
 
 static char warnings[600];
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Places of events in histo-images, for the backend that argv[1] names. */
+ * Positions of events in histo-images, for the backend in argv[1]. */
 #include "fixtures.h"
 
 #include "base/vec.h"
 
-static double bin_mm; /* of events that are deposited; 0 = none */
+static double bin_mm; /* of the deposited events; 0 = none */
 
 static const lr_view_set set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 12};
 
@@ -15,7 +15,7 @@ static lr_grid wide_grid(void)
     return lr_grid_centred((const int[3]){41, 39, 21}, (const double[3]){3, 3, 2.5});
 }
 
-/* Opening a device for every event takes its time. */
+/* A smaller number of events on devices, since a device is opened for every event. */
 static int fewer(int count)
 {
     return test_backend_is("cpu") ? count : count / 10;
@@ -39,7 +39,7 @@ static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_d
     return make_on(test_backend, fixture, grid, rule, delayeds);
 }
 
-/* Deposits one more event, and ends the sums. */
+/* Deposits one more event, and finishes the sums. */
 static void deposit_event(lr_deposit *deposit, const lr_event *event)
 {
     const lr_event_sink sink = lr_deposit_sink(deposit);
@@ -47,7 +47,7 @@ static void deposit_event(lr_deposit *deposit, const lr_event *event)
     assert_ok(lr_deposit_finish(deposit));
 }
 
-/* Makes a random event, and the point at which it is deposited. */
+/* Makes a random event, and returns the point at which it must be deposited. */
 static lr_event random_event(const struct fixture *fixture, uint64_t *seed, double point_mm[3])
 {
     const lr_scanner *scanner = fixture->scanner;
@@ -72,7 +72,7 @@ static lr_event random_event(const struct fixture *fixture, uint64_t *seed, doub
     return event;
 }
 
-/* Sum of all histo-images, the view that has it, and the mean place. */
+/* Sum of all histo-images, the view that contains it, and the mean position. */
 struct found {
     double weight, mean_mm[3];
     int views, view;
@@ -120,7 +120,7 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
             for (int k = 0; k < 3; k++) {
                 const double off_mm = fabs(found.mean_mm[k] - point_mm[k]);
                 const double edge_mm = fabs(grid->origin_mm[k]);
-                /* at the grid's border trilinear shares go to the outermost centres */
+                /* at the grid's border trilinear shares go to the outermost voxel centres */
                 const bool exact = rule == 1 && fabs(point_mm[k]) <= edge_mm;
                 assert_true(off_mm < (exact ? 1e-4 : 0.5 * grid->voxel_mm[k] + 1e-4));
             }
@@ -150,7 +150,7 @@ static void events_lie_where_time_of_flight_says(void **state)
     assert_int_equal(outcomes[0] + outcomes[1] + outcomes[2], fewer(400));
 }
 
-/* Mean and variance of the place along a line of what lies in a view. */
+/* Mean and variance of the position along a line, of the content of one view. */
 static void spread_along(const lr_deposit *deposit, int view, const double ends[2][3], double moments[2])
 {
     const lr_histo_images *images = lr_deposit_get_images(deposit);
@@ -169,8 +169,8 @@ static void spread_along(const lr_deposit *deposit, int view, const double ends[
     moments[1] = sums[2] / sums[0] - moments[0] * moments[0];
 }
 
-/* Evenly over the bin: its middle is the mean, and width^2 / 12 the variance, but for what a voxel's edge of 3 mm
- * does: 3^2 / 6 where weights are shared. */
+/* An event is spread evenly over its bin: the mean is the bin's middle, the variance is width^2 / 12, apart from the
+ * effect of a voxel edge of 3 mm: 3^2 / 6 with trilinear shares. */
 static void events_are_spread_over_their_bins(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
@@ -187,7 +187,7 @@ static void events_are_spread_over_their_bins(void **state)
         const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
         assert_int_equal(counts->deposited + counts->too_tilted + counts->outside_grid, 1);
         assert_true(counts->weight <= (double)event.weight * (1 + 1e-6));
-        if (counts->weight > (double)event.weight * (1 - 1e-6)) { /* all of it is in the grid */
+        if (counts->weight > (double)event.weight * (1 - 1e-6)) { /* all of the event is in the grid */
             for (int k = 0; k < 2; k++) lr_scanner_hit_centre(fixture.scanner, event.crystals[k], ends[k]);
             spread_along(deposit, find(deposit).view, (const double(*)[3])ends, moments);
             assert_true(fabs(moments[0] - (double)event.tof_mm) < 0.8);
@@ -236,8 +236,8 @@ static void count_views(const lr_deposit *deposit, double weights[15])
     }
 }
 
-/* Pairs of an activity, written as PETSIRD and CASToR and read again, come to lie in the same views
- * and, but for the bins of time of flight, at the same places. */
+/* Simulated pairs, written as PETSIRD and CASToR and read again, are deposited in the same views and at the same
+ * positions, apart from the bins of time of flight. */
 static void check_file(const struct fixture *fixture, const lr_photon_params *photons, const char *path)
 {
     const lr_grid grid = wide_grid();
@@ -318,7 +318,7 @@ static lr_event *random_events(const struct fixture *fixture)
     return events;
 }
 
-/* Handed over in pieces of that many. */
+/* Deposits the events in pieces of this size. */
 static lr_deposit *deposit_all(const char *name, const struct fixture *fixture, lr_deposit_rule rule,
                                const lr_event *events, int piece)
 {
@@ -328,7 +328,7 @@ static lr_deposit *deposit_all(const char *name, const struct fixture *fixture, 
     for (int at = 0; at < NUM_EVENTS; at += piece) {
         const int count = NUM_EVENTS - at < piece ? NUM_EVENTS - at : piece;
         assert_ok(sink.take(sink.user, events + at, count));
-        if (at == 0) /* looking in between changes nothing */
+        if (at == 0) /* reading in between changes nothing */
             assert_ok(lr_deposit_finish(deposit));
     }
     assert_ok(lr_deposit_finish(deposit));
@@ -357,8 +357,7 @@ static void check_counts(const lr_deposit *a, const lr_deposit *b)
     assert_true(left->deposited > 2000 && left->too_tilted > 10);
 }
 
-/* The device sums in steps of 2^-37, the reference in float: half of 2^-24 of each sum, some times
- * over. */
+/* The device sums in steps of 2^-37, the reference in float: the error is a few times half of 2^-24 of each sum. */
 static void agrees_with_the_reference(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
@@ -387,7 +386,7 @@ static void reverse(lr_event *events)
     }
 }
 
-/* A device gives the same bits for any order of the events and for any division into batches. */
+/* A device gives the same bits for any order of the events and any division into batches. */
 static void every_run_gives_the_same_bits(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
@@ -419,8 +418,8 @@ static void sums_that_are_too_large_are_refused(void **state)
     assert_int_equal(lr_deposit_finish(deposit), test_backend_is("cpu") ? LR_OK : LR_FAILED);
 }
 
-/* More sums than the 128 MiB that llvmpipe allows a buffer: the views of the set that are not in the
- * first one get theirs too. */
+/* More sums than the 128 MiB that llvmpipe allows for a buffer: views that are not in the first buffer get their sums,
+ * too. */
 static void all_buffers_of_sums_are_used(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){64, 64, 36}, (const double[3]){2, 2, 2});

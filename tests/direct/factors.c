@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Factors of a scanner against closed forms, and against counts of simulated photon pairs. */
+ * Factors of a scanner, compared with closed forms and with counts of simulated photon pairs. */
 #include "direct/cases.h"
 
 #include "base/vec.h"
@@ -10,11 +10,11 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* A ring of panels that stand edge to edge, without gaps but for those asked for. */
+/* A ring of panels that stand edge to edge, without gaps unless they are asked for. */
 struct ring {
     double radius_mm, pitch_mm;
     int modules, rings, crystals_v;
-    double ring_gap_mm, face_share; /* between module rings; of the pitch, 0 = 1 */
+    double ring_gap_mm, face_share; /* gap between module rings; face / pitch, 0 = 1 */
 };
 
 static lr_scanner *make_ring(const struct ring *ring)
@@ -42,7 +42,7 @@ static lr_histo_images *make(const lr_direct_factors_params *params)
     return keep(lr_direct_factors_create(params));
 }
 
-/* Mean over all views of the factors of one voxel. */
+/* Mean of the factors of one voxel over all views. */
 static double mean_of_views(const lr_histo_images *histo, int64_t voxel)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&histo->grid);
@@ -53,9 +53,9 @@ static double mean_of_views(const lr_histo_images *histo, int64_t voxel)
 
 /* --- closed forms --- */
 
-/* A point on the axis, at z, sees a ring of radius R and half length H up to the tilt atan((H - |z|) / R): the
- * axial triangle, with a plateau of 1 where all tilts within the acceptance are measured. LORs have tilts on
- * a lattice of some 0.6 degrees, so the acceptance takes half of that more or less: 3 % of 10 degrees. */
+/* A point on the axis at z sees a ring of radius R and half length H up to the tilt atan((H - |z|) / R). This gives the
+ * axial triangle, with a plateau of 1 where all tilts within the acceptance are measured. Tilts of LORs lie on a
+ * lattice of some 0.6 degrees, so the acceptance is wrong by up to half of this: 3 % of 10 degrees. */
 static void axial_triangle(void **state)
 {
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 100};
@@ -79,8 +79,8 @@ static void axial_triangle(void **state)
     }
 }
 
-/* A scanner that is long and has no gaps measures all lines of a view. In each view of a tilt, the factor is the
- * solid angle of the tilt over the mean solid angle. */
+/* A long scanner without gaps measures all lines of a view. In each view of a tilt, the factor is the solid angle of
+ * the tilt divided by the mean solid angle. */
 static void long_scanners_measure_all(void **state)
 {
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 160};
@@ -103,7 +103,7 @@ static void long_scanners_measure_all(void **state)
     for (int64_t v = 0; v < num_voxels; v++) assert_close(mean_of_views(histo, v), 1, 0.015);
 }
 
-/* Efficiencies multiply; gaps take their share of either side; a cube of mu takes exp(-mu times chord). */
+/* Factors multiply: efficiencies; the share lost in gaps, on either side; and exp(-mu times chord) for a cube of mu. */
 static void parts_multiply(void **state)
 {
     struct ring ring = {.radius_mm = 100, .pitch_mm = 2, .modules = 24, .rings = 1, .crystals_v = 60};
@@ -131,8 +131,8 @@ static void parts_multiply(void **state)
                   means[3] / means[0]);
     assert_close(means[1] / means[0], pow(0.8, 4), 0.02);
     assert_close(means[2] / means[0], 0.7 * 0.7, 1e-5);
-    /* chords through the middle of the square: its edge over the larger cosine, over all azimuths; tilts up
-     * to 5 degrees lengthen them by 0.1 % in the mean */
+    /* chords through the middle of the square are its edge divided by the larger cosine, for all azimuths; tilts up to
+     * 5 degrees lengthen them by 0.1 % on average */
     double survival = 0;
     for (int k = 0; k < 1000; k++) {
         const double azimuth = (k + 0.5) / 1000 * pi / 4;
@@ -145,7 +145,7 @@ static void parts_multiply(void **state)
 
 enum { PAIRS = 700000, BLOCKS = 3, BLOCK = 6, VIEWS = 18 };
 
-/* Weights events by their crystals' efficiencies, as if the rest were not measured. */
+/* Weights events by the efficiencies of their crystals, as if the others were not measured. */
 struct thinning {
     const lr_event_sink *to;
     const float *efficiencies;
@@ -172,7 +172,7 @@ static lr_status thin(void *user, const lr_event *events, int64_t count)
     return status;
 }
 
-/* Sums over regions of BLOCK voxels an edge, by view. */
+/* Sums over regions with an edge of BLOCK voxels, for each view. */
 static void sum_regions(const lr_histo_images *histo, double *sums)
 {
     const int *size = histo->grid.size;
@@ -185,8 +185,8 @@ static void sum_regions(const lr_histo_images *histo, double *sums)
     }
 }
 
-/* A uniform image that reaches a little beyond the histo-images' grid, so that what is put down beside its
- * voxel leaves and enters alike. */
+/* A uniform image that extends a little beyond the histo-images' grid, so that events deposited beside their voxel
+ * leave and enter a region equally often. */
 static lr_image *make_activity(const lr_grid *grid)
 {
     const int size[3] = {grid->size[0] + 4, grid->size[1] + 4, grid->size[2] + 4};
@@ -197,9 +197,9 @@ static lr_image *make_activity(const lr_grid *grid)
     return activity;
 }
 
-/* Two rings of modules with a gap between them, with efficiencies that differ by half: what is deposited of
- * simulated pairs, in each view and region, is in proportion to the factors. No region's borders lie on the
- * lattice of LORs, of which events are put down. */
+/* Two rings of modules with a gap between them, and efficiencies that differ by half: in each view and region, the
+ * deposited simulated pairs are proportional to the factors. Regions have borders off the lattice of the LORs on which
+ * events are deposited. */
 static void pairs_follow_the_factors(void **state)
 {
     const struct ring ring = {.radius_mm = 60,
@@ -213,7 +213,7 @@ static void pairs_follow_the_factors(void **state)
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     lr_grid grid = lr_grid_centred((const int[3]){BLOCKS * BLOCK, BLOCKS * BLOCK, BLOCKS * BLOCK},
                                    (const double[3]){2.2, 2.2, 2.2});
-    grid.origin_mm[2] += 3.31; /* nothing is symmetric by chance */
+    grid.origin_mm[2] += 3.31; /* avoids any accidental symmetry */
     grid.origin_mm[0] -= 1.17;
     const lr_view_set set = {6, 3, 18};
     float *efficiencies = kept_floats(scanner->num_crystals);

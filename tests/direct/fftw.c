@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels that are invariant and symmetric are convolutions. They are compared with convolutions by FFTW, padded so
- * that nothing wraps around (paper 1 of lr/direct.h, section 5.2 and figure 5). */
+ * Projections with invariant symmetric kernels are convolutions. They are compared with convolutions by FFTW, with
+ * padding so that nothing wraps around (paper 1 of lr/direct.h, section 5.2 and figure 5). */
 #include "direct/cases.h"
 
 #include "base/vec.h"
@@ -11,7 +11,7 @@
 
 enum { NX = 40, NY = 40, NZ = 13 };
 
-/* out = in convolved with a kernel given by its values around [PAD / 2]; all [2 NZ][2 NY][2 NX]. */
+/* out = in convolved with a kernel; kernel: values with the centre at [PAD / 2]; all [2 NZ][2 NY][2 NX]. */
 static void convolve(double *in, double *kernel, double *out)
 {
     const int size[3] = {2 * NZ, 2 * NY, 2 * NX};
@@ -35,13 +35,13 @@ static void convolve(double *in, double *kernel, double *out)
     fftw_free(a);
 }
 
-/* Index in the padded array, with what is negative at its end. */
+/* Index in the padded array; negative indices are at its end. */
 static int64_t wrapped(int x, int y, int z)
 {
     return (x + 2 * NX) % (2 * NX) + 2 * NX * ((y + 2 * NY) % (2 * NY) + (int64_t)2 * NY * ((z + 2 * NZ) % (2 * NZ)));
 }
 
-/* Samples of the Gaussian as far as the padding holds, or only within the support; sum 1. */
+/* Samples of the Gaussian over the whole padding, or only inside the support; sum 1. */
 static void fill_kernel(double *kernel, const lr_view *view, const double fwhm_mm[3], double support)
 {
     double axes[3][3], sum = 0;
@@ -64,8 +64,8 @@ static void fill_kernel(double *kernel, const lr_view *view, const double fwhm_m
 }
 
 struct comparison {
-    double relative_l2; /* against the truncated kernel */
-    double largest;     /* against the whole Gaussian, of its maximum */
+    double relative_l2; /* compared with the truncated kernel */
+    double largest;     /* compared with the whole Gaussian, relative to its maximum */
 };
 
 /* Random values, or three points as in figure 5. */
@@ -129,8 +129,8 @@ static void is_fftws_convolution_with_the_same_kernel(void **state)
     }
 }
 
-/* The issue's 1 % at k^2 = 27, where 6e-6 of the Gaussian is cut off. At k = 3 the kernel peaks 3 %
- * higher than the Gaussian: that is reported, and bounded by 1 / 0.9707 with the voxels' share. */
+/* The issue demands 1 % at k^2 = 27, where 6e-6 of the Gaussian is cut off. At k = 3 the kernel's peak is 3 % higher
+ * than the Gaussian's: this is reported, and bounded by 1 / 0.9707 with an allowance for the voxels. */
 static void is_the_whole_gaussian_nearly(void **state)
 {
     for (int v = 0; v < NUM_ANGLES; v += 3) {

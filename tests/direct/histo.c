@@ -20,7 +20,7 @@ static const char *path_of(char path[64])
     return path;
 }
 
-/* View after view is what was written. */
+/* Views are read one by one, and equal those that were written. */
 struct scanned {
     const lr_histo_images *histo;
     int next;
@@ -62,7 +62,7 @@ static void files_read_back_the_same(void **state)
     unlink(path);
 }
 
-/* Every beginning of the file is refused with a sentence. */
+/* A file that ends too early, at any length, is refused with a message. */
 static void cut_files_are_refused(void **state)
 {
     char path[64];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The family direct as an operator (lr/operator.h), for the backend that argv[1] names: calls that only this family
- * has, and images against formulas in double. Laws of all families are in tests/operator/laws.h. */
+ * The family direct as an operator (lr/operator.h), for the backend in argv[1]: calls of this family only, and images
+ * compared with formulas in double. Laws of all families are in tests/operator/laws.h. */
 #include "direct/cases.h"
 #include "model/lors/selection.h"
 
@@ -28,7 +28,7 @@ static int session_open(void **state)
     s.factors = kept_random_floats(NUM_DATA, 0.2, 1.2, &seed);
     s.additive = kept_random_floats(NUM_DATA, 0, 1, &seed);
     s.counts = kept_random_floats(NUM_DATA, 0, 1, &seed);
-    for (int k = 0; k < NUM_DATA; k++) /* many voxels without any, as in a short scan */
+    for (int k = 0; k < NUM_DATA; k++) /* many voxels without counts, as in a short scan */
         s.counts[k] = floorf(2.2f * s.counts[k]);
     const lr_lor_source factors = source_of_values(s.factors);
     lr_direct_params params = {.grid = &grid,
@@ -76,7 +76,7 @@ static void data_are_the_histo_images(void **state)
 }
 
 struct column {
-    const float *expected; /* [NUM_DATA] what a point of activity gives */
+    const float *expected; /* [NUM_DATA] projection of a point of activity */
     int64_t row;
     int rows;
 };
@@ -116,7 +116,7 @@ static void rows_are_what_a_voxel_gives(void **state)
 
 /* --- reconstruction --- */
 
-/* Forms of the data, and of the run. */
+/* Forms of the data and of the run. */
 enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 
 static lr_recon_params recon_params(lr_recon_algorithm algorithm, int subsets)
@@ -148,7 +148,7 @@ static void reconstruct(lr_recon_params params, enum way way, float *image)
     assert_ok(lr_recon(&params, &x));
 }
 
-/* r = A^T (y / (A x + b)) and s = A^T 1 of some views, in double but for projections on compute. */
+/* r = A^T (y / (A x + b)) and s = A^T 1 for some views, in double except for projections by compute. */
 static void project_block(const lr_selection *part, const double *x, double *sums[2])
 {
     const int64_t count = part->num_pairs * NUM_VOXELS;
@@ -183,8 +183,8 @@ static void update(const lr_recon_params *params, int n, double *x)
     }
 }
 
-/* Three iterations by the loop and by the formulas: the same updates, kept in single precision between
- * them or in double. */
+/* Three iterations by the loop and by the formulas: the same updates; in between, images are kept in single or in
+ * double precision. */
 static void check_recon(lr_recon_algorithm algorithm, int subsets)
 {
     double x[NUM_VOXELS];

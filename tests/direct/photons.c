@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Simulated photon pairs and their time of flight, compared with the exact matrix. */
+ * Simulated photon pairs and their times of flight, compared with the exact matrix. */
 #include "cases.h"
 
 #include "base/vec.h"
 
 enum { EVENTS = 60000 };
 
-/* Counts per LOR, and sums over the positions along the lines relative to the true one. */
+/* Counts for each LOR, and sums over the events' positions along the lines, relative to the true positions. */
 struct tally {
     const struct fixture *fixture;
     const double *point_mm;
@@ -18,7 +18,7 @@ struct tally {
     lr_event first[8];
 };
 
-/* A crystal's middle on the detection plane, where hits are read. */
+/* The middle of a crystal on the detection plane, where hits are placed. */
 static void end_of(const lr_scanner *scanner, int crystal, double centre_mm[3])
 {
     const int m = lr_scanner_module_of(scanner, crystal);
@@ -38,7 +38,7 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
         end_of(tally->fixture->scanner, event->crystals[1], b);
         vec_sub(a, tally->point_mm, to_a);
         vec_sub(b, tally->point_mm, to_b);
-        /* the difference of the ways, which is what times of arrival tell */
+        /* half of the difference of the path lengths, which the arrival times give */
         const double off_mm = (double)event->tof_mm - 0.5 * (vec_length(to_a) - vec_length(to_b));
         tally->sum_mm += off_mm;
         tally->square_mm2 += off_mm * off_mm;
@@ -56,8 +56,8 @@ static lr_status keep_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* A point's pairs fall on the LORs by the exact probabilities (chi squared), and their times are off
- * by a Gaussian of the width asked for. */
+/* Pairs from a point are distributed over the LORs with the exact probabilities (chi squared), and their times have a
+ * Gaussian error of the requested width. */
 static void pairs_follow_the_matrix(void **state)
 {
     static const enum fixture_kind kinds[3] = {FIXTURE_RING, FIXTURE_TILTED, FIXTURE_GAPPED};
@@ -100,14 +100,14 @@ static void pairs_follow_the_matrix(void **state)
         assert_true(cells > 3 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
         const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493;
         const double mean_mm = tally.sum_mm / EVENTS;
-        /* lines to crystals' middles miss the point by up to a crystal: half a millimetre here */
+        /* lines to the middles of crystals miss the point by up to a crystal: half a millimetre here */
         assert_true(fabs(mean_mm) < 0.5);
         assert_close(sqrt(tally.square_mm2 / EVENTS - mean_mm * mean_mm), sigma_mm, 0.02);
         free(tally.counts);
     }
 }
 
-/* Event k is the same whatever the number of events. */
+/* Event k is the same for any number of events. */
 static void seeds_repeat(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_RING);
@@ -136,13 +136,13 @@ static void seeds_repeat(void **state)
     assert_int_equal(same, 0);
 }
 
-/* Sums over lines that should pass through a point, and how many times blur was asked for. */
+/* Sums over lines that should pass through a point, and the number of calls of the blur. */
 struct spread {
     const lr_scanner *scanner;
     double point_mm[3];
     double square_mm2[2], expected_mm2[2]; /* radial, axial */
     int64_t events;
-    uint64_t hash; /* of crystals and places in their order */
+    uint64_t hash; /* hash of crystals and positions in order */
 };
 
 static double wider_outwards(const void *user, double distance_mm)
@@ -166,7 +166,7 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
                                  across / length};
         const double sigma_mm = wider_outwards(NULL, fabs(vec_dot(spread->point_mm, radial))) / 2.3548200450309493;
         const double axial_sigma_mm = 7 / 2.3548200450309493;
-        /* faces of 4 mm, seen from halfway: the variance of the mean of two uniform numbers */
+        /* faces of 4 mm, seen from halfway between them: the variance of the mean of two uniform numbers */
         const double crystals_mm2 = 4.0 * 4.0 / 12 / 2;
         spread->square_mm2[0] += pow(vec_dot(off, radial), 2);
         spread->square_mm2[1] += pow(vec_dot(off, axial), 2);
@@ -179,8 +179,8 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Lines miss their point by Gaussians of the widths asked for and by the crystals' size; any number
- * of threads gives the same events. */
+/* Lines miss their point by Gaussians with the requested widths and by the crystals' size; any number of threads gives
+ * the same events. */
 static void blurred_lines_have_their_widths(void **state)
 {
     lr_scanner *scanner = keep(lr_scanner_read("penn-labr3", NULL));
@@ -211,7 +211,7 @@ static void blurred_lines_have_their_widths(void **state)
     assert_true(hashes[0] == hashes[1]);
 }
 
-/* Events in their order. */
+/* Events in order. */
 struct events {
     lr_event *events; /* [EVENTS] */
     int64_t count;
@@ -242,8 +242,8 @@ static bool same_event(const lr_event *a, const lr_event *b)
     return a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] && a->tof_mm == b->tof_mm;
 }
 
-/* A map takes pairs away and changes none: of the pairs of each LOR as many survive, by the binomial distribution, as
- * its attenuation factor says. A map of zeros takes none. */
+/* A map removes pairs and changes none: the number of surviving pairs of each LOR follows the binomial distribution
+ * with its attenuation factor. A map of zeros removes none. */
 static void pairs_survive_by_the_factors(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_RING);
@@ -264,7 +264,7 @@ static void pairs_survive_by_the_factors(void **state)
     assert_ok(source.get(source.user, &span, factors));
 
     double *pairs = kept_doubles(fixture.lors->count), *seen = kept_doubles(fixture.lors->count);
-    int64_t next = 0; /* the survivor that comes next */
+    int64_t next = 0; /* index of the next survivor */
     for (int k = 0; k < EVENTS; k++) {
         const int64_t lor = lr_lors_number(fixture.lors, all.events[k].crystals[0], all.events[k].crystals[1]);
         const bool survives = same_event(&all.events[k], &survivors.events[next]);

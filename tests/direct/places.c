@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The family direct with its vectors at the place of the backend compute, in buffers or textures (argv[1]). One of a
- * projection's two vectors may be on the host, buffers may belong to the caller, and a reconstruction copies only
+ * The family direct with its vectors at the place of the backend compute, in buffers or textures (argv[1]). One of the
+ * two vectors of a projection may be on the host, buffers may belong to the caller, and a reconstruction copies only
  * sums to the host. Laws of vectors at any place are in tests/operator/laws.h. */
 #include "direct/cases.h"
 
@@ -56,11 +56,11 @@ static void fill(float *values, int64_t count)
 
 static void assert_same(const float *got, const float *wanted, int64_t count)
 {
-    const double off = worst_apart(got, wanted, count); /* not a number where one of them is not, or all are 0 */
+    const double off = worst_apart(got, wanted, count); /* the result is NaN if a number is NaN or all are 0 */
     if (!(off <= rounding)) fail_msg("off by %g of the largest", off);
 }
 
-/* A part of a longer vector at the operator's place, from a number on that no driver aligns. */
+/* A part of a longer vector at the operator's place; it begins at a position to which no driver aligns. */
 static lr_vector make(int64_t count)
 {
     const lr_vector whole = kept_vector(lr_operator_place(s.op), count + 9, LR_FLOAT32);
@@ -108,9 +108,9 @@ static void places_may_differ(void **state)
 
 /* --- reconstruction --- */
 
-/* Bytes between the first iteration's end and the last one's. */
+/* Bytes copied from the end of the first iteration to the end of the last. */
 struct watch {
-    lr_place *place; /* NULL = the image is to be on the host */
+    lr_place *place; /* NULL = the image must be on the host */
     lr_traffic before, during;
     int iterations;
 };
@@ -127,8 +127,8 @@ static lr_status look(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Bytes of the sums of three iterations. In each iteration every subset adds up four vectors, none longer than its
- * values, by groups of threads. */
+/* Bytes of the sums of three iterations. In each iteration every subset adds up four vectors, each at most as long as
+ * the subset's values, in groups of threads. */
 static int64_t sums_bytes(int subsets)
 {
     const int64_t longest = NUM_DATA / subsets;
@@ -136,7 +136,7 @@ static int64_t sums_bytes(int subsets)
     return (int64_t)3 * subsets * 4 * groups * LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
 }
 
-/* data_place: where the counts y are given; NULL = on the host. Returns the bytes that went to the device. */
+/* data_place: place of the counts y; NULL = the host. Returns the number of bytes copied to the device. */
 static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_params params, float *image)
 {
     const lr_vector host = lr_vector_of_floats(y, NUM_DATA);
@@ -161,9 +161,9 @@ static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_param
     return lr_place_get_info(lr_operator_place(op)).traffic.to_device - before.to_device;
 }
 
-/* Every rule, with and without a fit, with factors. After the first iteration nothing is copied to the device, and
- * the image equals that of the backend cpu. Counts at the operator's place give the same bits as counts on the host,
- * and are not copied. Without factors nothing is copied to the device. */
+/* Every rule, with and without a fit, with factors. After the first iteration nothing is copied to the device, and the
+ * image equals that of the backend cpu. Counts at the operator's place give the same bits as counts on the host, and
+ * are not copied. Without factors nothing at all is copied to the device. */
 static void an_iteration_stays_there(void **state)
 {
     static float images[2][NUM_VOXELS];
@@ -186,13 +186,13 @@ static void an_iteration_stays_there(void **state)
         reconstruct(reference, NULL, params, images[1]);
         const double off = l2_apart(images[0], images[1], NUM_VOXELS);
         print_message("way %d: %.2g\n", way, off);
-        assert_true(off < 1e-5); /* not a number where the image is 0 */
+        assert_true(off < 1e-5); /* NaN if the image is 0 */
     }
 }
 
 /* --- together with another context --- */
 
-/* The caller's buffer as the image, written in place. */
+/* A buffer of the caller is the image, and is written directly. */
 static void a_callers_buffer_is_the_image(void **state)
 {
     s = (struct session){.random = test_seed()};

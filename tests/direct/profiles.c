@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Files of measured profiles, and the kernels that are made of them. */
+ * Files of measured profiles, and the kernels made from them. */
 #include "direct/cases.h"
 
 #include <unistd.h>
@@ -75,7 +75,7 @@ static void refuse_kernel(lr_radial_profiles profiles, const char *words)
 static void profiles_without_a_kernel_are_refused(void **state)
 {
     static double distance_mm[2] = {10, 0}, values[6] = {0, 1, 0, 0, 0, 0}, negative[3] = {1, -1, 1};
-    static double narrow[4] = {0, 0, 0, 1}; /* positive between voxels only */
+    static double narrow[4] = {0, 0, 0, 1}; /* positive only between voxels */
     refuse_kernel((lr_radial_profiles){2, 3, distance_mm, -4, 4, values}, "ascend");
     refuse_kernel((lr_radial_profiles){1, 3, distance_mm, 1, 4, values}, "around 0");
     refuse_kernel((lr_radial_profiles){1, 3, distance_mm, -4, 4, negative}, "not negative");
@@ -83,7 +83,7 @@ static void profiles_without_a_kernel_are_refused(void **state)
     refuse_kernel((lr_radial_profiles){1, 4, distance_mm, -1.5, 1.1, narrow}, "narrower than a voxel");
 }
 
-/* A Gaussian as measured profiles, finely sampled, gives the kernels of the Gaussian. */
+/* Finely sampled profiles of a Gaussian give the kernels of the Gaussian. */
 static void a_measured_gaussian_is_a_gaussian(void **state)
 {
     enum { NUM = 401 };
@@ -100,7 +100,7 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
     for (int k = 0; k < NUM; k++) {
         const double t = (k * step_mm - 3 * sigma_mm) / sigma_mm;
         values[k] = exp(-0.5 * t * t);
-        values[NUM + k] = 3 * values[k]; /* the norm does not count */
+        values[NUM + k] = 3 * values[k]; /* scaling the values has no effect */
     }
     for (int v = 0; v < NUM_ANGLES; v++) {
         lr_direct_kernel kernel = {.resolution = {.tof_ps = 150, .radial_mm = 6, .axial_mm = 5}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Laws of projections, for the backend that argv[1] names. */
+ * Laws of projections, for the backend in argv[1]. */
 #include "direct/cases.h"
 
 #include "base/vec.h"
@@ -12,7 +12,7 @@ static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_dire
         .grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = name, .log = &kept_log()->log});
 }
 
-/* Numbers that floats hold exactly. */
+/* Numbers that are exact in float. */
 static double *random_image(int64_t count, uint64_t *seed)
 {
     double *values = kept_doubles(count);
@@ -54,11 +54,12 @@ static void spread(const lr_direct_tables *tables, const double *image, double *
 
 static double tolerance(void)
 {
-    /* double: rounding of 5,808 terms; float: the issue's 1e-6, of which rounding of sums is a tenth */
+    /* double: rounding of 5,808 terms; float: the issue demands 1e-6, of which rounding of sums is a tenth */
     return test_backend_is("cpu") ? 1e-13 : 1e-6;
 }
 
-/* Forward is K_v of the tables, voxel by voxel; <F x, y> = <x, F^T y>; back is that of the reference. */
+/* Checks three laws: the forward projection equals K_v of the tables, voxel by voxel; <F x, y> = <x, F^T y>; the
+ * back-projection equals that of the reference. */
 static void check_projections(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
 {
     uint64_t seed = 3;
@@ -69,11 +70,11 @@ static void check_projections(const lr_grid *grid, const lr_view *view, const lr
     assert_ok(view_doubles(direct, true, 0, x, fx));
     assert_ok(view_doubles(direct, false, 0, y, fty));
     const double left = dot_product(fx, y, count), right = dot_product(x, fty, count);
-    assert_true(fabs(left - right) < tolerance() * left); /* not where one of them is no number */
+    assert_true(fabs(left - right) < tolerance() * left); /* false if one of them is NaN */
     spread(kept_tables(grid, *view, kernel), x, expected);
     assert_true(l2_apart(fx, expected, count) < tolerance());
     assert_ok(view_doubles(reference, false, 0, y, expected));
-    assert_true(l2_apart(fty, expected, count) < 1e-6); /* the issue asks for 1e-5 */
+    assert_true(l2_apart(fty, expected, count) < 1e-6); /* the issue demands 1e-5 */
 }
 
 static void projections_are_those_of_the_tables(void **state)
@@ -81,8 +82,7 @@ static void projections_are_those_of_the_tables(void **state)
     each_case(check_projections);
 }
 
-/* The transpose element by element, at the borders too: columns of both for corner and inner
- * voxels. */
+/* Checks the transpose element by element, also at the borders: columns of F and F^T for corner and inner voxels. */
 static void check_columns(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
 {
     const int64_t count = lr_grid_num_voxels(grid);
@@ -114,9 +114,9 @@ static void elements_of_both_are_the_same_numbers(void **state)
     }
 }
 
-/* --- what kernels do to a point (paper 1, figures 6 and 7) --- */
+/* --- effect of kernels on a point (paper 1, figures 6 and 7) --- */
 
-/* Mean and spread of an image along the radial axis around a point, in mm. */
+/* Mean and spread, in mm, of an image around a point along the radial axis. */
 struct moments {
     double sum, mean_mm, third;
 };
@@ -147,7 +147,7 @@ static struct moments radial_moments(const lr_grid *grid, const lr_view *view, c
     return moments;
 }
 
-/* A point on the positive radial side, far from the borders. */
+/* Projects a point on the positive radial side, far from the borders. */
 static void project_point(const lr_view *view, const lr_direct_kernel *kernel, struct moments *forward,
                           struct moments *back)
 {
@@ -179,7 +179,7 @@ static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
         project_point(&case_views[v], &kernel, &forward, &back);
         assert_close(forward.sum, 1.0, 1e-6);
         assert_true(fabs(forward.mean_mm) < 1e-5 && fabs(forward.third) < 1e-5);
-        assert_true(back.mean_mm > 0.5 && back.third > 0.05); /* wider towards the edge */
+        assert_true(back.mean_mm > 0.5 && back.third > 0.05); /* kernels become wider towards the edge */
     }
 }
 

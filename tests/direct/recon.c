@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Laws of block RAMLA, OSEM and ML-EM, for the backend that argv[1] names. */
+ * Laws of block RAMLA, OSEM and ML-EM, for the backend in argv[1]. */
 #include "direct/cases.h"
 
 enum { VIEWS = 12, VOXELS = 24 * 22 * 11 };
 
-/* Operators of a set of views, with what is true of an activity and its measurement. */
+/* Operators of a set of views, with a true activity and its measurement. */
 struct scene {
     lr_grid grid;
     lr_view views[VIEWS];
@@ -19,9 +19,9 @@ struct scene {
     bool corrected;
 };
 
-static struct test_log said; /* operators keep it */
+static struct test_log said; /* in this file, because operators keep it */
 
-/* Makes an operator of some views, beginning with `first`, with their factors if the scene has corrections. */
+/* Makes an operator of some views, starting with view `first`; with the views' factors if the scene has corrections. */
 static lr_operator *make_some(struct scene *scene, const char *name, int first, int num_views)
 {
     const lr_lor_source factors = source_of_values(scene->factors[first]);
@@ -65,7 +65,7 @@ static struct scene *make_scene(bool corrected)
         scene->truth[k] = x * x + y * y < 81 ? (float)(1 + (x > 2 && y > 2 ? 3 : 0)) : 0;
         scene->initial[k] = 1;
     }
-    /* n K x + b of the truth, without noise */
+    /* n K x + b of the true activity, without noise */
     assert_ok(array_forward(make(scene, "cpu"), scene->truth, scene->counts[0]));
     for (int k = 0; k < VIEWS * VOXELS && corrected; k++)
         scene->counts[k / VOXELS][k % VOXELS] += scene->additive[k / VOXELS][k % VOXELS];
@@ -75,7 +75,7 @@ static struct scene *make_scene(bool corrected)
 
 static const lr_recon_algorithm rules[2] = {LR_ALGORITHM_RAMLA, LR_ALGORITHM_OSEM};
 
-/* An iteration in blocks that are runs of the order, by whole updates where the backend has them. */
+/* One iteration, in blocks of neighbouring views in the order; with whole updates if the backend has them. */
 static lr_recon_params recon_params(struct scene *scene, int rule, int views_per_block)
 {
     for (int k = 0; k < VIEWS; k++) scene->subset_of[scene->order[k]] = k / views_per_block;
@@ -191,14 +191,14 @@ static void ml_em_keeps_the_counts(void **state)
 
 /* --- RAMLA --- */
 
-/* RAMLA with one block of one view, by whole updates and step by step, against its formula with projections of the
- * reference. */
+/* RAMLA with one block of one view, in whole updates and in single steps, compared with its formula, with projections
+ * by the reference. */
 static void ramla_is_its_formula(void **state)
 {
     static double x[VOXELS], histo[VOXELS], back[VOXELS], sensitivity[VOXELS];
     static float expected[VOXELS], ones[VOXELS];
     struct scene *scene = make_scene(true);
-    const int view = 5; /* with both corrections */
+    const int view = 5; /* this view has both corrections */
     lr_operator *reference = make_some(scene, "cpu", view, 1);
     lr_operator *op = make_some(scene, test_backend, view, 1);
     double most = 0;
@@ -264,9 +264,9 @@ static lr_status keep_pass(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* The default relaxation, with a subset per view and about one count in ten bins. Passes explain the counts better
- * and better, and lose none. With the largest steps that keep voxels positive (relaxation 1), passes explain the
- * counts worse from the second pass on. */
+/* The default relaxation, with a subset for each view and about one count in ten bins. Each pass explains the counts
+ * better, and loses none. With the largest steps that keep voxels positive (relaxation 1), the counts are explained
+ * worse from the second pass on. */
 static void the_default_suits_many_subsets(void **state)
 {
     if (!test_backend_is("cpu")) skip();
@@ -323,7 +323,7 @@ static lr_status see_fit(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* The loop does the same step by step, and then tells the fit; the reference does the same. */
+/* The loop does the same in single steps, and then reports the fit; so does the reference. */
 static void whole_updates_are_the_steps_of_the_loop(void **state)
 {
     static float expected[VOXELS];
@@ -350,7 +350,7 @@ static void whole_updates_are_the_steps_of_the_loop(void **state)
     }
 }
 
-/* A view without counts changes nothing, and one warning tells. */
+/* A view without counts changes nothing, and causes one warning. */
 static void subsets_without_counts_are_passed_over(void **state)
 {
     static float expected[VOXELS];
@@ -366,7 +366,7 @@ static void subsets_without_counts_are_passed_over(void **state)
 
 /* --- calls --- */
 
-/* Sensitivities, which come first, are let through. */
+/* Does not stop the sensitivities, which are computed first. */
 static bool stop_later(void *user, const char *what, double done, double total)
 {
     return strncmp(what, "iteration", 9) != 0 || done / total < *(double *)user;
@@ -383,7 +383,7 @@ static void stopping_leaves_the_last_block(void **state)
     assert_true(l2_apart(scene->image, scene->initial, VOXELS) > 1e-3);
 }
 
-/* The scene is refused, in a sentence with these words. */
+/* Checks that the scene is refused, with a message that contains these words. */
 static void check_refused(struct scene *scene, const lr_recon_params *params, lr_status status, const char *words)
 {
     assert_fails(run(params, scene->image), status, &said, words);
@@ -411,7 +411,7 @@ static void bad_data_are_refused(void **state)
     assert_ok(run(&params, scene->image));
 }
 
-/* Activity in one corner, and counts in the one across: EM finds nothing that explains them. */
+/* Activity is in one corner, and all counts are in the opposite corner: EM finds no image that explains them. */
 static void counts_out_of_reach_are_refused(void **state)
 {
     struct scene *scene = make_scene(false);
@@ -432,7 +432,7 @@ static void bad_calls_are_refused(void **state)
     params = recon_params(scene, 0, 1);
     scene->subset_of[2] = VIEWS;
     check_refused(scene, &params, LR_USAGE, "");
-    scene->subset_of[2] = scene->subset_of[3]; /* so that one is empty */
+    scene->subset_of[2] = scene->subset_of[3]; /* now one subset is empty */
     check_refused(scene, &params, LR_USAGE, "no pair belongs to subset");
     params = recon_params(scene, 0, 1);
     params.relaxation = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORmap, mSR and mSRval against their definitions (paper 1 of lr/direct.h, section 4.1). */
+ * LORmap, mSR and mSRval, compared with their definitions (paper 1 of lr/direct.h, section 4.1). */
 #include "direct/cases.h"
 
 #include "base/vec.h"
@@ -43,7 +43,7 @@ static void identifiers_are_intervals_of_the_distance(void **state)
     }
 }
 
-/* Offsets by brute force over the whole grid; their order gives the mirror image. */
+/* Offsets compared with brute force over the whole grid; reversing their order gives the mirror image. */
 static void offsets_fill_the_ellipsoid(void **state)
 {
     const lr_grid grid = case_grid();
@@ -78,7 +78,7 @@ static void offsets_fill_the_ellipsoid(void **state)
     }
 }
 
-/* Counts the offsets within the ellipsoid by brute force. Each must be the next one of the list. */
+/* Counts the offsets inside the ellipsoid by brute force. Each one must be the next in the list. */
 static int64_t count_within(const lr_direct_tables *tables)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
@@ -108,8 +108,8 @@ static int64_t count_within(const lr_direct_tables *tables)
     return next;
 }
 
-/* Thin and thick ones, however they lie, and some with voxels on their surface: sigmas of whole and of
- * third voxels along axes of the grid. */
+/* Thin and thick ellipsoids in many directions, some with voxels exactly on the surface: along axes of the grid, with
+ * sigmas of whole voxels and of thirds of voxels. */
 static void offsets_fill_any_ellipsoid(void **state)
 {
     static const double right_deg[4] = {0, 45, 90, 180}, fwhm_per_sigma = 2.3548200450309493;
@@ -132,8 +132,8 @@ static void offsets_fill_any_ellipsoid(void **state)
     }
 }
 
-/* The kernel of the clinical case has 265 offsets at 30 degrees, and 249 to 279 at other angles, by a separate
- * count. Paper 2 has a cloud of at most 29 x 5 x 3. */
+/* The kernel of the clinical case has 265 offsets at 30 degrees, and 249 to 279 at other angles, by an independent
+ * count. Paper 2 states at most 29 x 5 x 3. */
 static void sizes_are_those_of_the_papers(void **state)
 {
     const lr_grid grid = clinical_grid();
@@ -172,7 +172,7 @@ static void values_are_a_normalised_gaussian(void **state)
                     for (int k = 0; k < 3; k++) {
                         const double d[3] = {4.0 * offsets[i][0], 4.0 * offsets[i][1], 4.0 * offsets[i][2]};
                         const double t = vec_dot(d, axes[k]) / fwhm[k];
-                        exponent += t * t; /* a Gaussian halves at half its width */
+                        exponent += t * t; /* at half its width, a Gaussian has half its height */
                     }
                     assert_close(values[i] / values[info->num_offsets / 2], exp2(-4 * exponent), 1e-9);
                     sum += values[i];
@@ -183,7 +183,7 @@ static void values_are_a_normalised_gaussian(void **state)
     }
 }
 
-/* Issue and paper 1, section 6.1. */
+/* Widths as in the issue and in paper 1, section 6.1. */
 static void models_have_the_widths_of_the_paper(void **state)
 {
     static const struct {
@@ -212,8 +212,8 @@ static void models_have_the_widths_of_the_paper(void **state)
     assert_close(lr_tof_mm(400), 59.9584916, 1e-12);
 }
 
-/* The ellipsoid of k = 3 holds 97.07 % of the Gaussian, so that a kernel peaks 3 % higher; that of
- * k^2 = 27 holds all but 6e-6. Voxels are small beside the widths: 0.45 sigma. */
+/* The ellipsoid of k = 3 contains 97.07 % of the Gaussian, so that a kernel's peak is 3 % higher; the ellipsoid of k^2
+ * = 27 contains all but 6e-6. Voxels are small compared with the widths: 0.45 sigma. */
 static void supports_hold_what_they_should(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
@@ -234,7 +234,7 @@ static void supports_hold_what_they_should(void **state)
     }
 }
 
-/* The mean radial offset of a kernel, towards positive radial. */
+/* The mean radial offset of a kernel; positive is outwards. */
 static double radial_mean_mm(const lr_direct_tables *tables, int kernel)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
@@ -248,7 +248,7 @@ static double radial_mean_mm(const lr_direct_tables *tables, int kernel)
     return mean;
 }
 
-/* The second Gaussian, of equal area, is shifted by one sigma inwards: the mean is half of that. */
+/* The second Gaussian, of equal area, is shifted inwards by one sigma: the mean is shifted by half a sigma. */
 static void asymmetric_kernels_lean_towards_the_axis(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){48, 48, 11}, (const double[3]){4, 4, 4});

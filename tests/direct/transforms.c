@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Convolutions by the libraries that `loraster bench direct` measures. They are right for every volume of a batch.
- * With an invariant symmetric kernel they equal projections by the backend cpu. */
+ * Convolutions by the libraries that `loraster bench direct` measures. They are right for each volume of a batch. With
+ * an invariant symmetric kernel they equal projections by the backend cpu. */
 #include "direct/cases.h"
 
 #include "fft/fft.h"
@@ -28,7 +28,7 @@ static double convolved(const float *image, const float *kernel, int x, int y, i
     return sum;
 }
 
-/* An odd row, whose transform back needs its length, and a kernel without any symmetry. */
+/* A row of odd length, which the inverse transform must know, and a kernel without any symmetry. */
 static void convolves_cyclically(void **state)
 {
     static float kernel[COUNT], image[COUNT], out[COUNT];
@@ -56,7 +56,7 @@ static void convolves_cyclically(void **state)
     print_message("%s: %s\n", library->name, name);
 }
 
-/* fft_compare against cpu's projection of a view that leans. */
+/* Compares fft_compare with cpu's projection of a tilted view. */
 static lr_status compare(const lr_resolution *resolution, bool is_padded, struct fft_result *found,
                          struct test_log *log)
 {

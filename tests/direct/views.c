@@ -49,7 +49,7 @@ static void defaults_are_those_of_the_paper(void **state)
     assert_true(fabs(second.tilt_deg) < 1e-14);
 }
 
-/* The middle of each interval, and points anywhere in it, belong to it from both sides. */
+/* The middle of each interval, and random points inside it, belong to the interval, in both directions of the line. */
 static void directions_find_their_view(void **state)
 {
     uint64_t seed = test_seed();
@@ -71,7 +71,7 @@ static void directions_find_their_view(void **state)
     assert_int_equal(lr_view_set_find(&set, (const double[3]){0, 0, -1}), -1);
 }
 
-/* A line on a border belongs to the interval above the border, whichever direction it has and however its angle is
+/* A line on a border belongs to the interval above the border, for both directions of the line and however its angle is
  * rounded. Crystals in a ring have many such lines. */
 static void lines_on_a_border_belong_above(void **state)
 {
@@ -89,7 +89,7 @@ static void lines_on_a_border_belong_above(void **state)
     }
 }
 
-/* Each once; neighbours are a sixth of half a turn apart at least. */
+/* The order contains each view once; neighbours in the order are at least a sixth of half a turn apart. */
 static void order_is_a_far_reaching_permutation(void **state)
 {
     lr_view_set set;

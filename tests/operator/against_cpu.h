@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Compares a backend with the backend cpu, which computes in double: values of an image, values of single LORs, and
- * the sensitivity. Link lr_fixtures. */
+ * Compares a backend with the backend cpu, which computes in double: forward values of an image, forward values of
+ * single LORs, and the sensitivity. Link lr_fixtures. */
 #ifndef LR_TEST_AGAINST_CPU_H
 #define LR_TEST_AGAINST_CPU_H
 
@@ -16,10 +16,10 @@ struct results {
     int64_t num_values, num_voxels, num_some;
 };
 
-/* Every seventh LOR, by its number. */
+/* Single LORs are every seventh one. */
 enum { EACH = 7 };
 
-/* True if it worked; a renderer in software refuses crystals for which it would end a shader's loops early. */
+/* True if the call worked. A software renderer refuses crystals for which it would end a shader's loops too early. */
 static inline bool is_done(const lr_operator *op, lr_status status, const struct test_log *log)
 {
     if (status == LR_OK) return true;
@@ -55,15 +55,15 @@ static inline struct results results_of(const struct fixture *fixture, const lr_
     return results;
 }
 
-/* Over the second one's length; 0 of what was refused. */
+/* Difference relative to the length of the second vector; 0 if the result was refused. */
 static inline double distance(const float *a, const float *b, int64_t count)
 {
     const double size = sqrt(dot_product(b, b, count));
     return a == NULL ? 0.0 : size > 0.0 ? l2_apart(a, b, count) : sqrt(dot_product(a, a, count));
 }
 
-/* Compares the results of the parameters' backend with those of cpu. apart: relative differences of the values, the
- * values of single LORs, and the sensitivity. */
+/* Compares the results of the backend in the parameters with those of cpu. apart: relative differences of the values,
+ * of the values of single LORs, and of the sensitivity. */
 static inline void compare_with_cpu(const struct fixture *fixture, const lr_operator_params *params, double apart[3])
 {
     lr_operator_params reference = *params;
@@ -71,7 +71,7 @@ static inline void compare_with_cpu(const struct fixture *fixture, const lr_oper
     const int mark = num_kept();
     struct results here = results_of(fixture, params), there = results_of(fixture, &reference);
     apart[0] = distance(here.values, there.values, here.num_values);
-    /* Few LORs may be small ones of all. */
+    /* A few single LORs may have small values compared with all. */
     const double share = sqrt((double)there.num_some / (double)there.num_values);
     const double some = sqrt(dot_product(there.some, there.some, there.num_some));
     const double usual = share * sqrt(dot_product(there.values, there.values, there.num_values));

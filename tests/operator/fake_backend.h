@@ -7,11 +7,11 @@
 
 #include "operator/facade.h"
 
-/* Element of the matrix: 0 for about three of four, else in 0 .. 1e-3. */
+/* Element of the matrix: 0 for about three of four, otherwise from 0 to 1e-3. */
 double fake_element(int64_t lor, int64_t row);
 
-/* Backends over that matrix, in float and in double, without pictures. Rows of points repeat the
- * voxel rows of the same index. */
+/* Backends with this matrix, in float and in double, without pictures. The row of a point is the voxel row with the
+ * same index. */
 lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend);
 

@@ -8,7 +8,7 @@
 #include "gl/resource.h"
 #include "model/lors/selection.h"
 
-/* Numbers around a vector that is part of a longer one. */
+/* Numbers before and behind a vector that is part of a longer one. */
 enum { BEFORE = 5, BEHIND = 4 };
 
 struct law {
@@ -16,14 +16,14 @@ struct law {
     const struct law_place *place;
     lr_precision precision;
     int64_t num_voxels, num_values;
-    double allowed; /* of the norm */
-    double *x, *y;  /* an image and values, which floats hold */
+    double allowed; /* relative to the norm */
+    double *x, *y;  /* an image and values, all exact in float */
     double *ax, *aty;
 };
 
 /* --- numbers --- */
 
-/* Numbers that floats hold. */
+/* Numbers that are exact in float. */
 static double *random_numbers(int64_t count, uint64_t *seed)
 {
     double *values = kept_random_doubles(count, -0.7, 1.3, seed);
@@ -74,7 +74,8 @@ static int64_t count_of(const struct law *law, const lr_selection *part)
     return part == NULL ? law->num_values : lr_selection_count(lr_operator_get_info(law->subject->op)->lors, part);
 }
 
-/* Either direction, by vectors that are parts of longer ones; what stood in the output does not count. */
+/* Projects in either direction, with vectors that are parts of longer ones. Earlier contents of the output have no
+ * effect. */
 static void project(const struct law *law, bool is_forward, const lr_selection *part, const double *in, double *out)
 {
     const int64_t count = count_of(law, part);
@@ -113,7 +114,7 @@ static void check_adjoint(const struct law *law)
     }
 }
 
-/* f(2 u - 3 v) = 2 f(u) - 3 f(v), where fu is known. */
+/* f(2 u - 3 v) = 2 f(u) - 3 f(v); fu = f(u) is known already. */
 static void check_linear(const struct law *law, bool is_forward, const double *u, const double *fu)
 {
     uint64_t seed = 21;
@@ -125,13 +126,13 @@ static void check_linear(const struct law *law, bool is_forward, const double *u
     for (int64_t k = 0; k < from; k++) mixed[k] = (double)(float)(2 * u[k] - 3 * v[k]);
     project(law, is_forward, NULL, mixed, found);
     for (int64_t k = 0; k < to; k++) fv[k] = 2 * fu[k] - 3 * fv[k];
-    /* Numbers of either sign cancel, and 2 u - 3 v is rounded to a float. */
+    /* Positive and negative numbers cancel, and 2 u - 3 v is rounded to a float. */
     struct law wider = *law;
     wider.allowed = 10 * fmax(law->allowed, 1e-7);
     assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v", found, fv, to);
 }
 
-/* Values of a part go to their places in `values`, its images are added. */
+/* Copies the values of a part to their places in `values`, and adds the part's images. */
 static void add_part(const struct law *law, const lr_selection *part, double *values, double *images[2])
 {
     const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
@@ -156,14 +157,14 @@ static void check_parts_of(const struct law *law, const lr_selection parts[2])
     for (int k = 0; k < 2; k++) add_part(law, &parts[k], values, images);
     find_sensitivity(law, NULL, sensitivity);
     assert_same(law, "values of parts and of all", values, law->ax, law->num_values);
-    struct law wider = *law; /* numbers of either sign cancel */
+    struct law wider = *law; /* positive and negative numbers cancel */
     wider.allowed = 10 * law->allowed;
     assert_same(&wider, "images of parts and of all", images[0], law->aty, law->num_voxels);
     wider.allowed = fmax(law->allowed, 1e-6); /* a sensitivity is kept in single precision */
     assert_same(&wider, "sensitivities of parts and of all", images[1], sensitivity, law->num_voxels);
 }
 
-/* Every third pair and the others; LORs likewise. */
+/* Parts: every third pair and the others; every third LOR and the others. */
 static void check_parts(const struct law *law)
 {
     const int64_t num_pairs = lr_operator_get_info(law->subject->op)->lors->num_pairs;
@@ -184,13 +185,13 @@ static void check_parts(const struct law *law)
 
 static void check_sensitivity(const struct law *law)
 {
-    if (lr_operator_get_info(law->subject->op)->of_events) return; /* of what could have been measured */
+    if (lr_operator_get_info(law->subject->op)->of_events) return; /* the sensitivity is not only of events */
     double *ones = kept_doubles(law->num_values), *image = kept_doubles(law->num_voxels);
     double *sensitivity = kept_doubles(law->num_voxels);
     for (int64_t k = 0; k < law->num_values; k++) ones[k] = 1;
     project(law, false, NULL, ones, image);
     find_sensitivity(law, NULL, sensitivity);
-    struct law wider = *law; /* it is kept in single precision */
+    struct law wider = *law; /* the sensitivity is kept in single precision */
     wider.allowed = fmax(law->allowed, 1e-6);
     assert_same(&wider, "A'1 and the sensitivity", image, sensitivity, law->num_voxels);
 }
@@ -202,7 +203,8 @@ static void end_buffer(void *buffer)
     gl_buffer_destroy(buffer);
 }
 
-/* A vector that wraps numbers of the caller: the host's, a buffer of the caller's context, or an owned vector's. */
+/* A vector that wraps numbers of the caller: on the host, in a buffer of the caller's context, or those of an owned
+ * vector. */
 static lr_vector wrap(const struct law *law, int64_t count)
 {
     const int64_t size = law->precision == LR_FLOAT64 ? 8 : 4;
@@ -231,7 +233,7 @@ static void check_wrapped(const struct law *law)
 {
     const lr_place *place = law->place->place;
     if (lr_place_get_info(place).kind == LR_PLACE_GL && law->place->ctx == NULL)
-        return; /* a place that shares objects with nobody takes nobody's */
+        return; /* without shared objects a place accepts no buffer */
     lr_vector image = wrap(law, law->num_voxels), values = wrap(law, law->num_values);
     double *found = kept_doubles(law->num_values + law->num_voxels);
     put(law->x, &image);
@@ -289,7 +291,7 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
     check_sensitivity(&law);
     check_wrapped(&law);
     check_refused(&law);
-    /* The same numbers as of doubles on the host. */
+    /* Results must equal those with doubles on the host. */
     static const struct law_place host = {.name = "the host"};
     struct law other = law;
     double *values = kept_doubles(law.num_values), *image = kept_doubles(law.num_voxels);

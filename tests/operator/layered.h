@@ -11,7 +11,7 @@
 
 #define LAYERED_MU_PER_MM 0.08
 
-/* Layers of other crystals, apart from each other, the second off the middle. */
+/* Crystals of the second layer: the layers are apart from each other, and the second is off the middle. */
 static const int layered_behind[2] = {5, 3};
 static const lr_layer layered_layers[2] = {
     {.depth_mm = 5},
@@ -23,8 +23,8 @@ static const lr_layer layered_layers[2] = {
      .offset_mm = {0.4, -0.3}},
 };
 
-/* Eight blocks that touch in front: oblique lines leave one through its back for its neighbour's
- * layer behind, which the front layer would hide. */
+/* Eight blocks that touch in front: oblique lines leave a block through its back and enter the rear layer of the next
+ * block, which the front layer would hide. */
 static inline lr_scanner *layered_ring(void)
 {
     static const int front[2] = {6, 4};
@@ -45,7 +45,7 @@ static inline lr_scanner *layered_ring(void)
     return keep(lr_scanner_create_ring(&params, &ring));
 }
 
-/* Three rings with every symmetry, which projections by columns make use of. */
+/* Three rings with every symmetry that projections by columns use. */
 static inline lr_scanner *layered_rings(void)
 {
     static const int front[2] = {4, 3}, back[2] = {3, 3};
@@ -104,14 +104,14 @@ static inline lr_scanner *layered_list(const struct layered_stand *stands, int n
     return keep(lr_scanner_create(&params));
 }
 
-/* Blocks that lean. */
+/* Blocks that are tilted. */
 static inline lr_scanner *layered_tilted(void)
 {
     static const struct layered_stand stands[4] = {{30, 90, 12, 5}, {32, 268, -9, 5}, {31, 2, 15, 4}, {30, 179, 6, 5}};
     return layered_list(stands, 4);
 }
 
-/* Blocks before others, as inserts stand. */
+/* Blocks in front of other blocks, as inserts are. */
 static inline lr_scanner *layered_insert(void)
 {
     static const struct layered_stand stands[6] = {{45, 90, 0, 7}, {45, 210, 0, 7}, {46, 330, 0, 6},
@@ -119,13 +119,13 @@ static inline lr_scanner *layered_insert(void)
     return layered_list(stands, 6);
 }
 
-/* A scanner from which modules have been removed. */
+/* A scanner without some of its modules. */
 struct layered_rest {
     lr_scanner *scanner;
-    int *crystal_of; /* [scanner->num_crystals] numbers in the whole one */
+    int *crystal_of; /* [scanner->num_crystals] crystal numbers in the whole scanner */
 };
 
-/* The modules for which keep[m] is set, no longer layers of anything. */
+/* Keeps the modules for which keep[m] is set; they are not layers of a block any more. */
 static inline struct layered_rest layered_keep(const lr_scanner *whole, const bool *keep)
 {
     struct layered_rest rest = {0};

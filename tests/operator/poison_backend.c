@@ -19,7 +19,8 @@ struct call {
     bool forward;
 };
 
-/* Arrays that end where they end, filled with NaN where they are written. in NULL stays NULL: values of 1. */
+/* Calls the backend with arrays that end exactly at the end of memory, with outputs filled with NaN. in NULL stays
+ * NULL: values of 1. */
 static lr_status run(const struct call *call, const lr_vector *in, lr_vector *out)
 {
     const size_t in_bytes = in != NULL ? (size_t)in->count * sizeof(double) : 0;
@@ -42,7 +43,7 @@ static lr_status run(const struct call *call, const lr_vector *in, lr_vector *ou
     return status;
 }
 
-/* The selection too is a copy that ends where it ends. */
+/* The selection is copied, too, to memory that ends exactly after it. */
 static lr_status project_part(const struct call *call, const lr_vector *in, lr_vector *out)
 {
     const lr_selection *part = call->part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tests which backend and mode an operator takes, and whether it stores a matrix. */
+ * Tests which backend and mode an operator uses, and whether it stores a matrix. */
 #include "fixtures.h"
 
 #include "base/log.h"
@@ -9,10 +9,10 @@
 #include "operator/facade.h"
 #include <lr/forecast.h>
 
-/* A made-up backend, and a count of its calls. */
+/* A made-up backend, and counts of its calls. */
 struct racer {
     const char *device;
-    lr_status answer; /* of its constructor */
+    lr_status answer; /* result of its constructor */
     int projections, rows, creations;
     lr_mode mode;
     bool is_gpu, is_emulated;
@@ -93,7 +93,7 @@ static struct world {
     lr_operator_params params;
 } w;
 
-/* The three on their devices, and counts at zero. */
+/* All three backends have devices, and the counts are 0. */
 static void line_up(void)
 {
     racers[0] = (struct racer){.device = "lane 1"};
@@ -115,7 +115,7 @@ static lr_operator *create_one(void)
     return lr_operator_create_among(&w.params, choices, 3);
 }
 
-/* Checks which of the choices is taken. */
+/* Checks which of the choices is used. */
 static void expect_among(const struct lr_backend_choice *among, const char *backend)
 {
     w.log.error[0] = '\0';
@@ -138,7 +138,8 @@ static int num_timed(void)
            racers[2].rows;
 }
 
-/* The first of those on graphics processors or vector units. Nothing is timed. */
+/* Takes the first backend in the list that can be created and is not emulated; if there is none, the first that can be
+ * created. No backend is timed. */
 static void test_the_first_is_taken(void **state)
 {
     for (int deterministic = 0; deterministic < 2; deterministic++) {
@@ -161,37 +162,37 @@ static void test_the_first_is_taken(void **state)
 static void test_who_cannot_run_is_left_out(void **state)
 {
     racers[0].answer = LR_NO_DEVICE;
-    w.params.backend = "first"; /* who is named has no substitute */
+    w.params.backend = "first"; /* a backend that is named is not replaced */
     assert_none(create_one(), LR_NO_DEVICE, &w.log, "first stays at home");
     w.params.backend = NULL;
     expect("second");
-    racers[1].answer = LR_USAGE; /* too many LORs, say */
+    racers[1].answer = LR_USAGE; /* for example: too many LORs */
     expect("rows");
     racers[2].answer = LR_NO_DEVICE;
     assert_none(create_one(), LR_NO_DEVICE, &w.log, "stays at home");
     racers[0].answer = LR_OK;
-    racers[0].is_emulated = true; /* and is let go again */
-    racers[1].answer = LR_FAILED; /* an error is an error */
+    racers[0].is_emulated = true; /* created, but then destroyed again */
+    racers[1].answer = LR_FAILED; /* LR_FAILED ends the search */
     assert_null(create_one());
     assert_int_equal(w.log.status, LR_FAILED);
 }
 
-/* A graphics processor that is there and cannot do what is asked is a warning, whoever serves instead and
- * whatever others lack; none where another backend runs on it. */
+/* A warning is given if a graphics processor exists but cannot do the work, whichever backend is used instead and
+ * whatever others lack. There is no warning if another backend uses the graphics processor. */
 static void test_a_graphics_processor_is_not_left_unsaid(void **state)
 {
     for (int k = 0; k < 4; k++) {
         line_up();
         racers[0].is_gpu = true;
-        racers[0].answer = LR_USAGE; /* too many LORs, say */
+        racers[0].answer = LR_USAGE; /* for example: too many LORs */
         racers[1].answer = k == 1 ? LR_NO_DEVICE : LR_OK;
         racers[1].is_gpu = k == 2;
-        w.params.mode = k == 3 ? LR_MODE_EXACT : LR_MODE_SAMPLED; /* which the second has not */
+        w.params.mode = k == 3 ? LR_MODE_EXACT : LR_MODE_SAMPLED; /* second has no exact mode */
         w.log.num_warnings = 0;
         lr_operator *op = keep(create_one());
         const lr_operator_info *info = lr_operator_get_info(op);
         assert_string_equal(info->backend, k == 1 || k == 3 ? "rows" : "second");
-        assert_int_equal(w.log.num_warnings, k == 2 ? 1 : 2); /* "is here" is one */
+        assert_int_equal(w.log.num_warnings, k == 2 ? 1 : 2); /* "is here" is one of them */
         if (k == 2) {
             assert_null(info->passed_over);
         } else {
@@ -201,7 +202,7 @@ static void test_a_graphics_processor_is_not_left_unsaid(void **state)
     }
 }
 
-/* The first backend of a list that can be created is taken. Reasons why earlier ones cannot are kept, but not
+/* The first backend of a list that can be created is used. Reasons why earlier ones cannot be created are kept, but not
  * logged. */
 static void test_lists(void **state)
 {
@@ -213,9 +214,9 @@ static void test_lists(void **state)
         lr_operator *op = keep(create_one());
         assert_string_equal(lr_operator_get_info(op)->backend, "second");
         assert_string_equal(lr_operator_get_info(op)->passed_over, "first cannot run here: first stays at home");
-        expect("second"); /* nothing is said of the first */
+        expect("second"); /* no message about the first */
     }
-    /* second has no exact mode, whoever asks; the mode is that of the one taken. */
+    /* second has no exact mode, for any caller; the mode is that of the backend that is used. */
     w.params.backend = "second,rows";
     w.params.mode = LR_MODE_EXACT;
     expect("rows");
@@ -249,7 +250,7 @@ static void test_auto_mode(void **state)
     w.params.mode = LR_MODE_AUTO;
     w.params.rays = 0;
     racers[0].answer = LR_NO_DEVICE;
-    expect("rows"); /* exact is asked for first */
+    expect("rows"); /* exact is tried first */
     assert_int_equal(racers[2].mode, LR_MODE_EXACT);
     assert_int_equal(racers[1].creations, 0);
     racers[2].answer = LR_NO_DEVICE;
@@ -262,7 +263,7 @@ static void test_auto_mode(void **state)
     w.params.backend = "first";
     expect("first");
     assert_int_equal(racers[0].mode, LR_MODE_EXACT);
-    w.params.rays = 3; /* somebody expects lines */
+    w.params.rays = 3; /* rays: the user expects sampled lines */
     keep(create_one());
     assert_says(w.log.warning, "rays = 3 is not used");
 }
@@ -271,7 +272,7 @@ static void test_penetration_and_determinism_are_passed_on(void **state)
 {
     w.params.penetration = true;
     expect("first");
-    assert_int_equal(w.log.num_warnings, 2); /* "first is here", and what crystals are taken for */
+    assert_int_equal(w.log.num_warnings, 2); /* "first is here", and the assumed crystal material */
     w.fixture.scanner->crystal_mu_per_mm = 0.087;
     expect("first");
     assert_int_equal(w.log.num_warnings, 1);
@@ -291,7 +292,7 @@ static const struct lr_backend_choice choices_with_reference[] = {
     {.name = "second", .create = create_second},
 };
 
-/* The reference only where no other runs. */
+/* The reference is used only if no other backend can be created. */
 static void test_the_reference_comes_last(void **state)
 {
     expect_among(choices_with_reference, "first");
@@ -303,7 +304,7 @@ static void test_the_reference_comes_last(void **state)
     assert_int_equal(num_timed(), 0);
 }
 
-/* True if the choice named keeps its matrix for so many projections. */
+/* True if the named backend stores its matrix for this number of projections. */
 static bool keeps(const char *backend, double projections)
 {
     w.params.backend = backend;
@@ -323,8 +324,8 @@ static void test_a_matrix_is_kept_where_it_pays(void **state)
     const int made = racers[0].rows;
     assert_false(keeps("first", 7.0));
     assert_int_equal(racers[0].rows, made);
-    assert_true(keeps("first", 0.0)); /* nobody knows */
-    assert_true(keeps("rows", 2.0));  /* where a projection takes as long as all rows */
+    assert_true(keeps("first", 0.0)); /* 0: the number is not known */
+    assert_true(keeps("rows", 2.0));  /* a projection takes as long as all rows */
     assert_false(keeps("rows", 1.0));
     racers[0].is_emulated = true;
     assert_false(keeps("first", 1e6));
@@ -338,13 +339,13 @@ static void test_a_matrix_is_kept_where_it_pays(void **state)
     assert_false(keeps("rows", 1e6));
 }
 
-/* The forecast counts the memory of a matrix that is going to be kept: eight bytes an element. */
+/* The forecast includes the memory of a matrix that will be stored: eight bytes for each element. */
 static void test_a_forecast_counts_the_matrix(void **state)
 {
     w.params.backend = "first";
     w.params.store = LR_STORE_NO;
     lr_operator *op = keep(create_one());
-    const double matrix = 8.0 * (double)lr_grid_num_voxels(&w.fixture.grid); /* an element a row */
+    const double matrix = 8.0 * (double)lr_grid_num_voxels(&w.fixture.grid); /* one element in each row */
     lr_forecast none, few, many, wanted;
     assert_ok(lr_operator_forecast_projections(op, 100.0, LR_STORE_NO, &none));
     assert_ok(lr_operator_forecast_projections(op, 2.0, LR_STORE_AUTO, &few));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystals that are large compared with voxels, or close to them. A LOR then has up to a million terms, and a thread
- * of a shader more iterations than a software renderer allows. Values, single LORs, the sensitivity and rows are
+ * Crystals that are large compared with voxels, or close to them. A LOR then has up to a million terms, and a thread of
+ * a shader makes more iterations than a software renderer allows. Values, single LORs, the sensitivity and rows are
  * compared with the backend cpu, which computes in double. Argument: the backend. */
 #include "against_cpu.h"
 
@@ -12,7 +12,7 @@ struct arrangement {
     double radius_mm;
     int crystals; /* along both edges */
     double pitch_mm;
-    double tilt; /* of every other module out of the axial direction, degrees */
+    double tilt; /* degrees; tilt of every second module out of the axial direction */
     int size[3];
     double voxel_mm;
 };

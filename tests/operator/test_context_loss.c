@@ -8,7 +8,7 @@
 
 #include <GL/glew.h>
 
-/* File scope, because an entry point has no other state. */
+/* Variables of the file, because the replaced function has no other state. */
 static int queries, lost_at;
 
 static GLenum GLAPIENTRY answer_reset(void)
@@ -43,8 +43,8 @@ static lr_status do_work(struct loss *loss, lr_operator *op, enum work work)
     }
 }
 
-/* Creates an operator whose driver answers with no reset until lost_at is set. GLEW's table is
- * filled by the first context and serves all others. */
+/* Creates an operator. Its driver reports no reset until lost_at is set. The first context fills GLEW's table, which
+ * serves all others. */
 static lr_operator *open_operator(struct loss *loss)
 {
     test_log_init(&loss->log);
@@ -83,7 +83,7 @@ static void lose_at_each_query(struct loss *loss, enum work work)
         lost_at = at;
         expect_loss(loss, op, work);
         assert_true(work != WORK_ROWS || loss->rows < num_voxels);
-        expect_loss(loss, op, (enum work)((work + 1) % NUM_WORKS)); /* nothing works any more */
+        expect_loss(loss, op, (enum work)((work + 1) % NUM_WORKS)); /* nothing works afterwards */
         lr_operator_destroy(op);
     }
 }
@@ -92,13 +92,13 @@ static void test_loss_in_each_work(void **state)
 {
     struct loss *loss = *state;
     for (int work = 0; work < NUM_WORKS; work++) lose_at_each_query(loss, (enum work)work);
-    lr_operator *op = open_operator(loss); /* a new one is as good as ever */
+    lr_operator *op = open_operator(loss); /* a new operator works again */
     assert_non_null(op);
     assert_ok(do_work(loss, op, WORK_FORWARD));
     lr_operator_destroy(op);
 }
 
-/* A matrix that is to be kept is rendered at creation. */
+/* A matrix that is to be stored is computed at creation. */
 static void test_loss_at_creation(void **state)
 {
     struct loss *loss = *state;

@@ -21,13 +21,13 @@ static void test_inside_is_silent(void **state)
         struct fixture fixture = kept_fixture(kind);
         struct test_log log;
         lr_grid grid = lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){1, 1, 1});
-        if (kind == FIXTURE_OBLIQUE) grid = fixture.grid; /* the axis is not between these two */
+        if (kind == FIXTURE_OBLIQUE) grid = fixture.grid; /* the axis is not between these two modules */
         assert_ok(check(&fixture, &grid, &log));
         assert_int_equal(log.num_warnings, 0);
     }
 }
 
-/* Beyond a regular polygon around the axis, or beyond the panels' length of 17.2 mm. */
+/* True if the point lies outside a regular polygon around the axis, or beyond the panels' ends at 17.2 mm / 2. */
 static bool is_outside(const double p[3], int num_sides, double first_angle, double radius_mm)
 {
     for (int k = 0; k < num_sides; k++) {
@@ -37,8 +37,8 @@ static bool is_outside(const double p[3], int num_sides, double first_angle, dou
     return fabs(p[2]) > 8.6;
 }
 
-/* Counted must be what is behind a panel, and nothing within the panels' convex hull, whose other
- * sides join the edges of neighbouring panels. */
+/* Every voxel behind a panel must be counted, and no voxel inside the panels' convex hull, whose other sides join the
+ * edges of neighbouring panels. */
 static void check_ring(int num_panels)
 {
     static const int crystals[2] = {5, 4};
@@ -77,7 +77,7 @@ static void test_rings_count_voxels_outside_their_polygon(void **state)
     check_ring(7);
 }
 
-/* A voxel counts as beyond only when all its sample points are. */
+/* A voxel counts as outside only if all its sample points are outside. */
 static void test_sample_points_decide(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
@@ -119,7 +119,7 @@ static void test_beside_the_modules_is_an_error(void **state)
     assert_int_equal(log.num_warnings, 1);
 }
 
-/* A sample point near a detection plane is named, over its rectangle alone, before and behind. */
+/* Points near a detection plane are reported only if they lie over the module's rectangle, in front of it or behind. */
 static void test_points_on_planes_are_named(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
@@ -141,7 +141,7 @@ static void test_points_on_planes_are_named(void **state)
         lr_coverage_warn_near_points((const double(*)[3])point, 1, scanner, &log.log);
         assert_int_equal(log.num_warnings, cases[k].is_near);
         assert_true(!cases[k].is_near || strstr(log.warning, "of module 1:") != NULL);
-        /* The second of two points of a voxel of 2 mm. */
+        /* The second of two points in a voxel of 2 mm. */
         lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
         for (int axis = 0; axis < 3; axis++) grid.origin_mm[axis] = point[0][axis] - 0.5 * (axis == 0);
         test_log_init(&log);

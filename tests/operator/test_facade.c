@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tests of the facade with made-up backends: parameters that it accepts, refuses, replaces by defaults and converts,
- * and backends that it chooses. */
+ * Tests of the operator's public functions with made-up backends: which parameters are accepted, refused, replaced by
+ * defaults or converted, and which backends are chosen. */
 #include "fixtures.h"
 
 #include "fake_backend.h"
@@ -122,11 +122,11 @@ static void test_defaults(void **state)
     lr_operator *op = keep(create());
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_int_equal(info->rays, 4);
-    /* Even, and no farther apart than half the pitch of 4.3. */
+    /* An even number of points, at most half of the pitch of 4.3 mm apart. */
     assert_int_equal(info->samples[0], 2);
     assert_int_equal(info->samples[1], 4);
-    assert_int_equal(info->samples[2], 8); /* and two more, as rings line up along z */
-    /* corners 80 mm apart across, 21.5 along u, 17.2 along v: 84.6 mm in steps of 9 */
+    assert_int_equal(info->samples[2], 8); /* two more, because rings line up along z */
+    /* corners are 80 mm apart across, 21.5 mm along u, 17.2 mm along v: 84.6 mm in steps of 9 mm */
     assert_int_equal(info->mu_steps, 10);
     assert_true(info->threads >= 1);
     assert_int_equal(info->num_voxels, 8);
@@ -155,7 +155,7 @@ static void check_conversion(const char *backend, lr_store store)
     for (int64_t l = 0; l < nl; l++) {
         double expected = 0.0;
         for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
-        assert_close(data[l], expected, 2e-7); /* elements or results in float */
+        assert_close(data[l], expected, 2e-7); /* elements or results are floats */
         assert_close(data32[l], expected, 2e-7);
         data[l] = data32[l] = (float)(l % 3);
     }
@@ -198,7 +198,7 @@ static void test_memory_limit(void **state)
     assert_null(create());
     assert_says(w.log.error, "needs an estimated");
     assert_error(&w.log, LR_FAILED, "limit of 1000 bytes: raise the memory limit");
-    w.params.store = LR_STORE_AUTO; /* quietly not kept */
+    w.params.store = LR_STORE_AUTO; /* not kept, without a message */
     w.log.error[0] = '\0';
     lr_operator *op = keep(create());
     assert_false(lr_operator_get_info(op)->stored);
@@ -215,7 +215,7 @@ static void test_memory_limit(void **state)
     assert_true(info->memory_bytes >= 8 * elements);
 }
 
-/* The estimate fits, the matrix does not: found out on the way. */
+/* Rows whose matrix is larger than estimated: the estimate fits into memory, the matrix does not. */
 static lr_status swelling_rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     int64_t lor[400];
@@ -246,7 +246,7 @@ static void test_a_matrix_larger_than_estimated(void **state)
 {
     w.params.backend = "swelling";
     const struct lr_backend_choice swelling = {.name = "swelling", .create = swelling_create};
-    w.params.max_memory_bytes = 100000; /* estimated 3 KB, really 670 KB */
+    w.params.max_memory_bytes = 100000; /* estimate 3 KB, in fact 670 KB */
     w.params.store = LR_STORE_YES;
     assert_none(lr_operator_create_among(&w.params, &swelling, 1), LR_FAILED, &w.log, "a part of it already takes");
     w.params.store = LR_STORE_AUTO;
@@ -276,14 +276,14 @@ static void test_cancelling(void **state)
     w.cancel_at = w.num_reports + 3;
     assert_int_equal(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED);
     assert_int_equal(next, 3);
-    w.cancel_at = w.num_reports + 1; /* the backend is heard again */
+    w.cancel_at = w.num_reports + 1; /* the backend's reports arrive again */
     assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     w.cancel_at = 0;
-    assert_ok(array_sensitivity(op, image)); /* as if nothing had happened */
+    assert_ok(array_sensitivity(op, image)); /* the cancelled call has no effect */
     w.params.store = LR_STORE_YES;
-    w.cancel_at = w.num_reports + 60; /* beyond the 48 sampled rows, within the 210 */
+    w.cancel_at = w.num_reports + 60; /* after the 48 sampled rows, before the end of the 210 */
     assert_null(create());
-    assert_string_equal(w.log.error, ""); /* cancelling is no failure */
+    assert_string_equal(w.log.error, ""); /* a cancellation is not an error */
     w.cancel_at = 0;
     op = keep(create());
     w.cancel_at = w.num_reports + 1;
@@ -306,7 +306,7 @@ static void test_rows_and_pictures_are_checked(void **state)
     assert_ok(lr_operator_rows(op, 0, 210, &sink));
     assert_int_equal(next, 210);
     assert_fails(lr_operator_point_rows(op, points, 2, &sink), LR_BAD_INPUT, &w.log, "point 1");
-    assert_int_equal(lr_operator_picture(op, points[0], 0, pixels), LR_USAGE); /* has none */
+    assert_int_equal(lr_operator_picture(op, points[0], 0, pixels), LR_USAGE); /* this backend has none */
 }
 
 static void test_one_warning_beyond_the_detectors(void **state)

@@ -18,7 +18,7 @@
 #include "fake_cuda.h"
 #endif
 
-static int num_checked; /* operators */
+static int num_checked; /* number of operators */
 static struct test_log test;
 static struct gl_context *caller; /* current, or NULL: there is no OpenGL */
 static lr_shared_context shared;
@@ -26,14 +26,14 @@ static lr_place *cuda; /* NULL: there is none */
 
 /* --- every place and precision --- */
 
-/* The operator's own, or NULL: it has none of that kind. One holder more. */
+/* The operator's own place, kept for a further owner, or NULL if its place is of another kind. */
 static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
 {
     lr_place *place = lr_operator_place(op);
     return place != NULL && lr_place_get_info(place).kind == kind ? lr_place_keep(place) : NULL;
 }
 
-/* A place of a device is the operator's own where it has one, else any. */
+/* The place of a device is the operator's own if it has one, otherwise any. */
 static void check_places(const struct law_subject *subject)
 {
     lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)};
@@ -77,7 +77,7 @@ static lr_status make_call(lr_operator *op, int call, const lr_vector *values, c
     const int64_t num_pairs = lr_operator_get_info(op)->lors->num_pairs;
     assert_true(num_pairs <= 64);
     for (int k = 0; k < num_pairs; k++) all[k] = k;
-    /* The sensitivity of all LORs is kept; that of a part is not. */
+    /* The sensitivity of all LORs is stored; the sensitivity of a part is not. */
     const lr_selection part = {.pairs = all, .num_pairs = num_pairs};
     lr_vector y = *values, x = *image;
     switch (call) {
@@ -91,8 +91,8 @@ static lr_status make_call(lr_operator *op, int call, const lr_vector *values, c
     }
 }
 
-/* Calls report to whom they are given, end as soon as that says so, and the operator goes on as if nothing had been;
- * a failure has its sentence in the call's log, or without one as the last error. */
+/* A call reports to its own listener and ends as soon as the listener wants; afterwards the operator works as before.
+ * The message of a failure is in the call's log; without a log it is the last error. */
 static void check_listening(const struct law_subject *subject)
 {
     lr_operator *op = subject->op;
@@ -103,7 +103,7 @@ static void check_listening(const struct law_subject *subject)
     struct test_log heard;
     lr_status status;
     for (int call = 0; call < NUM_CALLS; call++) {
-        if (call == SENSITIVITY && info->of_events) continue; /* kept for all parts, since the laws */
+        if (call == SENSITIVITY && info->of_events) continue; /* stored for all parts by the laws */
         for (int k = 0; k < info->num_voxels; k++) numbers[1][k] = 1.0;
         struct listener listener = {.stop_at = 1};
         listener.progress = (lr_progress){hear, &listener};
@@ -142,7 +142,7 @@ static void check_listening(const struct law_subject *subject)
 
 /* --- children of fork() --- */
 
-/* Refusals name what the parent has that the child lacks. */
+/* True if the message of a refusal names the device of the parent that the child lacks. */
 static bool is_refused(void)
 {
     lr_status status;
@@ -184,19 +184,19 @@ static void check_child(const struct law_subject *subject)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(60); /* for a driver that waits for its threads */
+        alarm(60); /* if a driver waits for its threads for ever */
         _exit(is_right_in_child(op, &image, numbers[0]) ? 0 : 1);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("%s: the child %s", subject->name, WIFSIGNALED(status) ? "hung, or was ended" : "is wrong");
-    assert_ok(lr_operator_forward(op, NULL, &image, &values)); /* the parent goes on */
+    assert_ok(lr_operator_forward(op, NULL, &image, &values)); /* the parent still works */
 }
 
 /* --- operators --- */
 
-/* Destroys it. NULL: the sentence says why, and it must be a device that is missing. */
+/* Checks an operator and destroys it. NULL: skips the test if a device is missing, fails it otherwise. */
 static void check_operator(const char *name, lr_operator *op)
 {
     if (op == NULL && test.status == LR_NO_DEVICE) {
@@ -207,7 +207,7 @@ static void check_operator(const char *name, lr_operator *op)
     const char *made = lr_operator_get_info(op)->backend;
     if (strcmp(made, test_backend) == 0) {
         num_checked++;
-        /* Sums of some hundred floats, on OpenGL added in any order; a matrix is kept in floats. */
+        /* Sums of some hundred floats, which OpenGL adds in any order; a stored matrix has floats. */
         const bool is_stored = lr_operator_get_info(op)->stored;
         const struct law_subject subject = {name, op, !test_backend_is("cpu") ? 2e-6 : is_stored ? 2e-7 : 1e-12};
         check_places(&subject);
@@ -227,7 +227,7 @@ static bool has(const char *const *backends)
     return false;
 }
 
-/* A fixture with fewer voxels, to which the laws apply as well. */
+/* A fixture with fewer voxels; the laws hold for it, too. */
 static struct fixture kept_small(enum fixture_kind kind)
 {
     static const int size[3] = {4, 5, 3};
@@ -241,13 +241,13 @@ static struct fixture kept_small(enum fixture_kind kind)
 
 /* --- family correspondence --- */
 
-/* A way through the backends: by columns, by pairs, by points; with factors, and stored. */
+/* One way through the backends: by columns, by pairs, by points; with factors, and with a stored matrix. */
 static const struct matrix_case {
     const char *name;
     enum fixture_kind kind;
     lr_mode mode;
     bool has_factors, is_stored;
-    const char *but_for; /* backends that do not take it */
+    const char *but_for; /* backends without this way */
 } matrix_cases[] = {
     {"ring, sampled, with factors", FIXTURE_RING, LR_MODE_SAMPLED, true, false, ""},
     {"ring, exact", FIXTURE_RING, LR_MODE_EXACT, false, false, "raster"},
@@ -337,7 +337,7 @@ static void listmode(void **state)
 
 /* --- setup --- */
 
-/* A child may open what its parent has not opened. */
+/* True if a child process can open the backend's device, when the parent has not opened it. */
 static bool opens_in_child(void)
 {
     int status = 0;

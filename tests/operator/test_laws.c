@@ -12,10 +12,9 @@ struct laws {
     const char *backend;
     bool computes_in_double, has_exact;
     double adjoint;   /* |<Ax, y> - <x, A'y>| / (|Ax| |y|) */
-    double agreement; /* of the same element or sum reached in two ways, relative */
-    double repeat;    /* how far a forward projection may differ from itself, relative; 0: no bit.
-                         A stored matrix repeats to the bit in any case */
-    int most_threads; /* 1: a device, whose threads are its own */
+    double agreement; /* relative difference of an element or sum computed in two ways */
+    double repeat;    /* of two equal projections; 0: same bits, as always if stored */
+    int most_threads; /* 1: a device, which has threads of its own */
 };
 
 static const struct laws all_laws[] = {
@@ -72,7 +71,7 @@ static bool is_taken(void)
     return true;
 }
 
-/* Projections in the backend's own precision, seen as doubles. */
+/* Projections in the backend's own precision, converted to doubles. */
 static void forward(const double *image, double *data)
 {
     assert_ok(array_forward_f64(bench.op, image, data));
@@ -83,7 +82,7 @@ static void back(const double *data, double *image)
     assert_ok(array_back_f64(bench.op, data, image));
 }
 
-/* Closeness relative to the larger, or to 1e-9 of the largest of all. */
+/* Tolerances are relative to the larger number, or to 1e-9 of the largest of all. */
 static void assert_same(const double *a, const double *b, int64_t count)
 {
     const double largest = fmax(largest_number(a, count), largest_number(b, count));
@@ -143,7 +142,7 @@ static void same_bits(void)
 
 /* --- rows, columns, sums --- */
 
-/* Returns a checked row, dense. */
+/* Returns a row, checked, as a dense array. */
 static double *read_row(int64_t row)
 {
     double *values = kept_rows(bench.op, row, row + 1);
@@ -186,7 +185,7 @@ static void rows_are_columns_and_sum_to_the_sensitivity(void)
 
 static void stored_is_unstored(void)
 {
-    if (bench.params.store == LR_STORE_YES) return; /* bench.op is the one that stores none */
+    if (bench.params.store == LR_STORE_YES) return; /* bench.op does not store a matrix */
     double *x = kept_random_doubles(bench.num_voxels, 0.0, 1.0, &bench.state);
     double *y = kept_random_doubles(bench.num_lors, 0.0, 1.0, &bench.state), *data[2], *image[2];
     for (int k = 0; k < 2; k++) {
@@ -261,10 +260,10 @@ static void test_nothing_beyond_the_detectors(void **state)
         else if (hypot(centre[0], centre[1]) < 12.0)
             assert_true(sensitivity[v] > 0.0f);
     }
-    assert_int_equal(log->num_warnings, 1); /* not again */
+    assert_int_equal(log->num_warnings, 1); /* no second warning */
 }
 
-/* All laws, for every fixture, mode and way of storing. */
+/* All laws, for every fixture and mode, with and without a stored matrix. */
 static void test_laws(void **state)
 {
     static check_fn *const checks[] = {adjoint,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals without penetration, each of which counts as if it were alone. The elements of a layer equal
- * those of a scanner that has only this layer, by rows and by projections, in every mode. Argument: the backend. */
+ * Layers of crystals without penetration: each layer counts as if it were alone. The elements of a layer equal those of
+ * a scanner with this layer only, in rows and in projections, in every mode. Argument: the backend. */
 #include "fixtures.h"
 #include "layered.h"
 
 #include "model/scanner/scanner.h"
 
-/* Relative. The same passes see the same modules, so nothing but the order of sums may differ. */
+/* Relative tolerance. Both scanners have the same modules in the same passes; only the order of sums may differ. */
 static const double same = 1e-6;
 
-/* Software renderers take their time over modules that hide each other. */
+/* Software renderers are slow if modules hide each other. */
 static lr_grid small_grid(const lr_scanner *scanner)
 {
     const bool hides = lr_modules_may_hide(scanner);
@@ -51,7 +51,7 @@ static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_
     bench->matrix = kept_rows(bench->op, 0, bench->num_voxels);
 }
 
-/* The LOR of the whole scanner that a LOR of a part is. */
+/* The LOR of the whole scanner for a LOR of a part. */
 static int64_t whole_lor(const struct bench *whole, const struct bench *part, const struct layered_rest *rest,
                          int64_t lor)
 {
@@ -102,7 +102,7 @@ static void compare_part(const struct bench *whole, struct layered_rest rest, co
     destroy_kept_since(mark);
 }
 
-/* A layer of one block and another layer of another block, with nothing else. */
+/* A scanner with only one layer of one block and another layer of another block. */
 static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, const lr_operator_params *params)
 {
     int compared = 0;
@@ -110,7 +110,7 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, 
         const int i = whole->lors->pairs[pair][0], j = whole->lors->pairs[pair][1];
         const bool mixed = scanner->modules[i].layer != scanner->modules[j].layer;
         assert_true(!mixed || scanner->modules[i].block != scanner->modules[j].block);
-        double sum = 0; /* of the first voxel's elements */
+        double sum = 0; /* of the elements of the first voxel */
         for (int64_t lor = whole->lors->offsets[pair]; lor < whole->lors->offsets[pair + 1]; lor++)
             sum += whole->matrix[lor];
         if (mixed && sum > 0) {
@@ -131,8 +131,8 @@ static bool params_of(lr_mode mode, lr_operator_params *params)
     return mode == LR_MODE_SAMPLED || !test_backend_is("raster");
 }
 
-/* is_large: LORs between layers are compared in smaller scanners, or have no scanner of their own. alone:
- * the mode that is met without LORASTER_FULL; LR_MODE_AUTO = both. */
+/* is_large: LORs between layers are compared in smaller scanners, or have no scanner of their own. alone: the only mode
+ * to be tested without LORASTER_FULL; LR_MODE_AUTO = both modes. */
 static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
 {
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
@@ -164,7 +164,7 @@ static void layers_are_alone(void **state)
 
 enum { MOST_PIXELS = 64 * 64 };
 
-/* A module's image shows the modules of its own layer, as if it were the only one. */
+/* A module's image shows the modules of the same layer, as if it were the only one. */
 static void check_pictures(lr_scanner *scanner)
 {
     static const double point_mm[3] = {1.3, -2.1, 0.7};
@@ -206,7 +206,7 @@ static void pictures(void **state)
     }
 }
 
-/* Modules hide each other as usual if they are not layers. This shows that the layers in the tests above are in each
+/* Modules that are not layers hide each other as usual. This shows that the layers in the tests above stand in each
  * other's way. */
 static void not_layers_hide(void **state)
 {
@@ -236,8 +236,8 @@ static void not_layers_hide(void **state)
     assert_true(sums[1] < 0.5 * sums[0]);
 }
 
-/* Modes of other code each agree, for LORs between layers, too, where blocks hide each other: lines
- * miss small parts of elements that the exact mode has, by about 0.6 / rays. */
+/* Sampled and exact modes, which share no code, agree, also for LORs between layers of blocks that hide each other.
+ * Lines miss small parts of exact elements, about 0.6 / rays of them. */
 static void modes_agree(void **state)
 {
     if (test_backend_is("native") || test_backend_is("raster")) return;

@@ -71,7 +71,7 @@ static void compare(const double *a, const double *b, int64_t count)
             fail_msg("%.9g in layers, %.9g alone", a[k], b[k]);
 }
 
-/* Calls back with each layer's part of a scanner, which is destroyed. */
+/* Calls a function for each layer, with a scanner of this layer only, which is destroyed afterwards. */
 static void each_layer(lr_scanner *scanner,
                        void (*check)(const lr_lors *whole, const lr_lors *part, const struct events *events))
 {
@@ -100,7 +100,7 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
     }
 }
 
-/* The ring's front layers would hide others, were they none, and native refuses such scanners. */
+/* The ring's front layers would hide other modules if they were not layers, and native refuses such scanners. */
 static void list_mode(void **state)
 {
     each_layer(layered_ring(), check_listmode);
@@ -143,7 +143,7 @@ static void deposition(void **state)
 
 struct layer_counts {
     const lr_scanner *scanner;
-    double counts[3]; /* both in front, one in front, none */
+    double counts[3]; /* pairs with both photons in front, with one in front, with none */
 };
 
 static int layer_of(const lr_scanner *scanner, int crystal)
@@ -160,7 +160,7 @@ static lr_status count_layers(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Photon pairs are met in layers as often as the elements say, within three standard deviations. */
+/* The layers detect as many photon pairs as the elements predict, within three standard deviations. */
 static void photons(void **state)
 {
     enum { PAIRS = 20000 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals with penetration. Each layer stops a share of the photons by path length, and all layers
- * together stop as many as an uncut block. Simulated photons are in tests/analytic/test_penetration_photons.c.
+ * Layers of crystals with penetration. Each layer stops a share of the photons that depends on the path length, and all
+ * layers together stop as many as an uncut block. tests/analytic/test_penetration_photons.c has simulated photons.
  * Argument: the backend. */
 #include "fixtures.h"
 #include "layered.h"
 
-/* Relative: of double, and of single precision with tens of terms. */
+/* Relative tolerance: of double precision, and of single precision with tens of terms. */
 static double tolerance(void)
 {
     return test_backend_is("cpu") ? 1e-11 : 1e-5;
@@ -30,7 +30,7 @@ struct rows {
     double *values; /* [num_points][lors->count] */
 };
 
-/* Scanners with layers have penetration without being asked. */
+/* Scanners with layers use penetration by default. */
 static struct rows rows_of(const lr_scanner *scanner, int rays, const double (*points_mm)[3], int num_points)
 {
     const bool is_default = scanner->modules[scanner->num_modules - 1].layer > 0;
@@ -60,7 +60,7 @@ static lr_scanner *scanner_of(const lr_module *modules, int num)
 static void shares_of_one_line(void **state)
 {
     static const double depths_mm[3] = {4, 3, 6}, origin[1][3] = {{0, 0, 0}};
-    const double mus[3] = {LAYERED_MU_PER_MM, 0.04, 0.11}; /* the first has none of its own */
+    const double mus[3] = {LAYERED_MU_PER_MM, 0.04, 0.11}; /* the first layer has the scanner's value */
     for (int deg = 0; deg <= 30; deg += 15) {
         const double c = cos(deg * acos(-1.0) / 180), s = sin(deg * acos(-1.0) / 180);
         lr_module modules[4] = {level_module(100, (const int[2]){1, 1}, 1 / 0.95, 20)};
@@ -93,8 +93,8 @@ static void shares_of_one_line(void **state)
     }
 }
 
-/* A block cut into layers of the same crystals, before a module that is always the farther one: line
- * by line both parts of a crystal stop what the whole one does. */
+/* A block is cut into layers of the same crystals; the other module is always the farther one. For each line, both
+ * parts of a crystal together stop as much as the whole crystal. */
 static void layers_add_up_to_the_block(void **state)
 {
     static const double points[3][3] = {{0.3, -1.7, 0.4}, {4.1, 2.2, -3.3}, {-6.3, 0.9, 2.1}};
@@ -127,8 +127,8 @@ static void layers_add_up_to_the_block(void **state)
     assert_true(shares[0] > 0.5 * shares[1] && shares[1] > 0.5 * shares[0]);
 }
 
-/* Few lines give the sums of many, within 0.3 % for voxels of eight points; in the middle of their
- * strata they were 2 to 6 % off. */
+/* Few lines give nearly the sums of many lines: within 0.3 % for voxels of eight points. With lines in the middle of
+ * their strata the error was 2 to 6 %. */
 static void few_lines_give_the_sum(void **state)
 {
     static const int crystals = 8;
@@ -142,7 +142,7 @@ static void few_lines_give_the_sum(void **state)
                           .layers = layers,
                           .num_layers = 2};
     double points[16][3];
-    if (!test_backend_is("native")) return; /* the others have its elements, and take longer */
+    if (!test_backend_is("native")) return; /* the others have the same elements, and are slower */
     for (int n = 0; n < 16; n++) {
         const double at[3] = {n < 8 ? 1.5 : -11, n < 8 ? 0.9 : 6, n < 8 ? -2.2 : 4.1};
         for (int k = 0; k < 3; k++) points[n][k] = at[k] + ((n >> k & 1) != 0 ? 0.7 : -0.7);
@@ -165,7 +165,8 @@ static void few_lines_give_the_sum(void **state)
     }
 }
 
-/* Forward and back by the backend and by cpu: all LORs, those of some pairs, some LORs. */
+/* Forward and back-projections by the backend and by cpu: for all LORs, for the LORs of some pairs, and for some
+ * LORs. */
 static void projections_agree(void **state)
 {
     lr_scanner *scanners[2] = {layered_tilted(), layered_insert()};
@@ -206,8 +207,8 @@ static void projections_agree(void **state)
     }
 }
 
-/* A scanner that names no crystal material has LYSO. A layer alone in exact mode must be asked for, and it counts
- * more than both layers stop. */
+/* A scanner without a crystal material gets LYSO. Layers alone, in exact mode, are used only on request, and count more
+ * than both layers stop. */
 static void defaults_are_told(void **state)
 {
     struct test_log *log = kept_log();
@@ -228,7 +229,7 @@ static void defaults_are_told(void **state)
         assert_int_equal(info->mode, alone ? LR_MODE_EXACT : LR_MODE_SAMPLED);
         assert_ok(array_sensitivity(op, &sums[alone]));
     }
-    /* Both layers see the same directions; some lines leave through the sides of such small blocks. */
+    /* Both layers see the same directions; some lines leave through the sides of blocks that are this small. */
     const double passes = exp(-10 * lr_crystal_material_mu_per_mm("lyso"));
     assert_close(sums[0] / sums[1], (1 - passes) * (1 - passes) / 2, 0.2);
     params.layers_alone = false;

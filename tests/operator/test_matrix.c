@@ -13,7 +13,7 @@ struct plain { /* the same matrix as triplets by row */
     double *value;
 };
 
-/* Rows of between 0 and 2 * mean elements at random LORs. */
+/* Makes rows of 0 to 2 * mean elements at random LORs. */
 static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean, uint64_t *state)
 {
     *plain = (struct plain){.num_rows = size[0], .num_lors = size[1]};
@@ -33,7 +33,7 @@ static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean,
     }
 }
 
-/* Appends all rows, in blocks of `rows` rows each. */
+/* Appends all rows, in blocks of `rows` rows. */
 static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, int64_t rows)
 {
     const int64_t total = plain->begin[plain->num_rows];
@@ -56,7 +56,7 @@ static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, i
     }
 }
 
-/* by_blocks: rows of a block; 0: row by row. */
+/* by_blocks: number of rows in a block; 0: row by row. */
 static void build(const struct plain *plain, int64_t by_blocks, struct lr_matrix *matrix)
 {
     struct lr_matrix_sample sample = {0};
@@ -144,7 +144,7 @@ static void check_size(const int64_t size[2], int64_t mean)
     const int64_t rows[] = {1, 37, size[0]};
     plain_init(&plain, size, mean, &state);
     build(&plain, 0, &matrix);
-    for (int k = 0; k < 3; k++) { /* Blocks of rows make the same matrix, whatever they hold. */
+    for (int k = 0; k < 3; k++) { /* blocks of rows, whatever they hold, make the same matrix */
         build(&plain, rows[k], &by_blocks);
         assert_same_matrix(&matrix, &by_blocks);
         lr_matrix_finish(&by_blocks);
@@ -166,7 +166,7 @@ static void check_size(const int64_t size[2], int64_t mean)
     lr_matrix_finish(&matrix);
 }
 
-/* Many ranges; more rows than a chunk holds; one LOR. */
+/* Many ranges; more rows than a chunk holds; a single LOR. */
 static void test_sizes(void **state)
 {
     check_size((const int64_t[2]){300, 60000}, 3000);
@@ -189,12 +189,12 @@ static void test_ranges_balance(void **unused)
             const struct lr_matrix_chunk *chunk = &matrix.chunks[c];
             count += chunk->split[(g + 1) * chunk->num_rows] - chunk->split[g * chunk->num_rows];
         }
-        assert_true(count < 2 * mean); /* 40 sampled rows give each share to about 10 % */
+        assert_true(count < 2 * mean); /* from 40 rows, each share is known to about 10 % */
     }
     lr_matrix_finish(&matrix);
 }
 
-/* A row longer than the staging, and elements that a float cannot hold. */
+/* A row longer than the staging memory, and elements too small for a float. */
 static void test_long_row_and_tiny_values(void **state)
 {
     const int64_t count = 5000000;

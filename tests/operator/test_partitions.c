@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parts add up, on every preset's arrangement of modules. LORs are partitioned by module pairs, by single LORs and by
+ * Parts add up, for the arrangement of modules of every preset. LORs are divided by module pairs, by single LORs and by
  * the subsets of OSEM. A backend's results for the parts (forward, back and sensitivity) add up to its result for all
  * LORs, for any size of windows and batches, and the result for all LORs equals that of the backend cpu. Images that
- * stay on the device are projected part by part as well. Reconstructions by OSEM with 1, 4 and 7 subsets give cpu's
- * image and leave out no counts.
- *
- * Argument: the backend. Modules keep their outlines and have at most LORASTER_TEST_CRYSTALS crystals along each edge
- * (0: no limit; by default so few that the scanner has 150,000 LORs). With LORASTER_FULL all presets are tested with
- * every grid and with the device's own batches, else a few presets with one grid each. LORASTER_TEST_PRESETS: names
- * of presets, separated by commas, or "all". */
+ * stay on the device are projected in parts as well. Reconstructions by OSEM with 1, 4 and 7 subsets give the image of
+ * cpu and use all counts. Argument: the backend. Modules keep their outlines and have at most LORASTER_TEST_CRYSTALS
+ * crystals along each edge (0: no limit; by default so few that the scanner has 150,000 LORs). With LORASTER_FULL all
+ * presets are tested with every grid and with the device's own batches, otherwise a few presets with one grid each.
+ * LORASTER_TEST_PRESETS: names of presets, separated by commas, or "all". */
 #include "batches.h"
 #include "fixtures.h"
 #include "operator/updates.h"
@@ -42,7 +40,7 @@ static const double from_native = 2e-5;
 
 struct made {
     const char *name;    /* of the preset */
-    const char *batches; /* of LR_TEST_BATCHES */
+    const char *batches; /* value of LR_TEST_BATCHES */
     lr_mode mode;
     int64_t memory; /* max_memory_bytes */
     lr_scanner *scanner;
@@ -52,10 +50,10 @@ struct made {
     lr_operator *op;
     struct test_log *log;
     uint64_t random;
-    float *image, *data;          /* what is projected */
-    float *whole, *back, *sensed; /* A image, A^T data, A^T 1 of the whole */
-    int32_t *part_of;             /* [num_pairs] or [count]: part of each pair, or LOR */
-    const char *what;             /* being checked, for messages */
+    float *image, *data;          /* inputs of projections */
+    float *whole, *back, *sensed; /* A image, A^T data and A^T 1, for all LORs */
+    int32_t *part_of;             /* [num_pairs] or [count]: part of each pair, or of each LOR */
+    const char *what;             /* what is being checked, for messages */
 };
 
 /* --- scanners --- */
@@ -66,7 +64,7 @@ static int number_from(const char *variable, int usual)
     return text != NULL ? atoi(text) : usual;
 }
 
-/* Modules keep their outlines, and have fewer crystals. */
+/* Modules keep their outlines, but have fewer crystals. */
 static lr_scanner *coarse_scanner(const char *name, int most)
 {
     const lr_scanner *fine = keep(lr_scanner_read(name, NULL));
@@ -93,7 +91,7 @@ static lr_scanner *coarse_scanner(const char *name, int most)
     return keep(lr_scanner_create(&params));
 }
 
-/* Few enough LORs for a processor, where nothing else is asked for. */
+/* Makes few enough LORs for a processor, unless the environment asks for more. */
 static void make_scanner(struct made *made)
 {
     const int asked = number_from("LORASTER_TEST_CRYSTALS", -1);
@@ -104,8 +102,8 @@ static void make_scanner(struct made *made)
     } while (asked < 0 && most-- > 1 && made->lors->count > MOST_LORS);
 }
 
-/* The grids: 3 x 3 x 3 in the middle, which has every symmetry that there is; odd numbers; and one
- * that lies askew of all symmetries. */
+/* The grids: 3 x 3 x 3 voxels in the middle, with every symmetry; one with odd numbers of voxels; and one without any
+ * symmetry of the scanner. */
 static lr_grid make_grid(const lr_scanner *scanner, int which)
 {
     static const int sizes[NUM_GRIDS][3] = {{3, 3, 3}, {5, 3, 1}, {4, 3, 5}};
@@ -155,7 +153,7 @@ static lr_selection take_part(const struct made *made, bool by_lors, int part, v
     return (lr_selection){.pairs = pairs, .num_pairs = count};
 }
 
-/* The values of a part among those of all LORs; or back there. */
+/* Copies the values of a part from the array of all LORs, or back into it. */
 static void pick(const struct made *made, const lr_selection *part, const float *all, float *values)
 {
     for (int64_t k = 0; k < part->num_lors; k++) values[k] = all[part->lors[k]];
@@ -201,7 +199,7 @@ static void check_part(struct made *made, const lr_selection *part, struct sums 
     made->what = "forward at the operator's place, with its other LORs blanked there";
     assert_same(made, sums->values, sums->wanted, count);
     pick(made, part, made->data, sums->values);
-    /* From the operator's place too; the result must be that of host vectors. */
+    /* Back-projects values at the operator's place, too; the result must equal that of host vectors. */
     assert_ok(lr_vector_fill(&x, NAN));
     assert_ok(lr_vector_copy(&values, &y));
     assert_ok(lr_operator_back(made->op, part, &y, &x));
@@ -216,7 +214,7 @@ static void check_part(struct made *made, const lr_selection *part, struct sums 
 static int divide(struct made *made, int split)
 {
     const int parts = split == SPLIT_SEVEN ? 7 : split == SPLIT_FOUR ? 4 : 3;
-    if (split == SPLIT_ANGLES) { /* all pairs are in each */
+    if (split == SPLIT_ANGLES) { /* every part has all pairs */
         memset(made->part_of, 0, (size_t)made->lors->num_pairs * sizeof(*made->part_of));
         return parts;
     }
@@ -256,7 +254,7 @@ static void check_split(struct made *made, int split)
 
 /* --- the whole --- */
 
-/* NULL if it cannot be made, for which the log has the reason. */
+/* NULL if the operator cannot be made; the log has the reason. */
 static lr_operator *create(struct made *made, const char *backend)
 {
     made->log = kept_log();
@@ -276,7 +274,7 @@ static lr_operator *create(struct made *made, const char *backend)
     return op;
 }
 
-/* Relative L2 from another backend: forward, or in sampled mode the sensitivity. */
+/* Relative L2 difference from another backend: of the forward projection, or in sampled mode of the sensitivity. */
 static double distance_from(const struct made *made, const char *backend)
 {
     struct made plain = *made;
@@ -333,7 +331,7 @@ static void check_windows(struct made *made)
     for (int k = 0; k < count; k++) {
         const int mark = num_kept();
         made->batches = batches[k];
-        /* Device memory for about a fifth of the LORs, and for any pair of stacks of modules. */
+        /* Device memory for about a fifth of the LORs, but at least for any pair of stacks of modules. */
         const int64_t room = made->lors->count / 5 > 4 * largest ? made->lors->count / 5 : 4 * largest;
         made->memory = k == 1 ? (int64_t)sizeof(float) * room : 0;
         check_parts(made);
@@ -341,8 +339,8 @@ static void check_windows(struct made *made)
     }
 }
 
-/* Usually those with few and many modules, with gaps, and with modules that are each other's images
- * in stacks of a subset and outside of it. */
+/* True for the presets to be tested, usually those with few and with many modules, with gaps, and with modules that are
+ * mirror images of each other inside and outside the stacks of a subset. */
 static bool is_asked_for(const char *name)
 {
     const char *names = getenv("LORASTER_TEST_PRESETS");
@@ -373,7 +371,7 @@ static void parts_add_up_on_every_preset(void **state)
 
 /* --- reconstructions --- */
 
-/* Relative L2 of images. */
+/* Relative L2 difference of images. */
 static const double same_image = 1e-4;
 
 static lr_status check_left_out(void *user, const lr_iteration *done)
@@ -411,7 +409,7 @@ static void subsets_give_the_image_of_cpu(void **state)
         made.grid = make_grid(made.scanner, sampled ? 2 : 0);
         made.random = test_seed();
         made.num_voxels = lr_grid_num_voxels(&made.grid);
-        /* Data are cpu's, of an image with values from 0.25 to 1.25. */
+        /* The data are cpu's projection of an image with values from 0.25 to 1.25. */
         lr_lor_data *data = keep(lr_lor_data_create(made.lors, NULL));
         lr_operator *cpu = keep(create(&made, "cpu"));
         assert_ok(array_forward(cpu, kept_random_floats(made.num_voxels, 0.25, 1.25, &made.random), data->values));

@@ -12,7 +12,7 @@
 struct kind {
     const char *backend;
     lr_mode mode;
-    double agreement; /* of a sum reached in two ways, over the largest: elements or sums in float */
+    double agreement; /* of a sum computed in two ways, relative to the largest: elements or sums are floats */
 };
 
 static const struct kind kinds[] = {
@@ -30,13 +30,13 @@ enum { NUM_FIXTURES = 4 };
 static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_RING, FIXTURE_TWO_RINGS,
                                                          FIXTURE_TILTED};
 
-/* Factors made of a hash of the LOR; about one of eight is 0. */
+/* Factors that are a hash of the LOR; about one of eight is 0. */
 struct source {
     const lr_lors *lors;
-    int64_t bad_lor; /* gets bad_value; -1 = none */
+    int64_t bad_lor; /* has bad_value; -1 = none */
     float bad_value;
     int64_t longest_span;
-    int64_t asked; /* LORs */
+    int64_t asked; /* number of LORs */
 };
 
 static float factor_of(int64_t lor)
@@ -80,7 +80,7 @@ static lr_operator *create(const lr_lor_source *factors, lr_store store)
     params.mode = kind->mode;
     params.store = store;
     params.factors = factors;
-    params.deterministic = true; /* whatever is equal here is equal to the bit */
+    params.deterministic = true; /* results that must be equal are so bit by bit */
     for (int k = 0; k < 3; k++)
         if (strcmp(strangers[k].name, params.backend) == 0)
             return keep(lr_operator_create_among(&params, strangers, 3));
@@ -97,7 +97,7 @@ static void bench_init(const struct fixture *fixture)
     bench.num_lors = fixture->lors->count;
 }
 
-/* Laws hold on every scanner, with and without a stored matrix. */
+/* Runs a test on every scanner, with and without a stored matrix. */
 static void for_all(void **state)
 {
     check_fn *const check = given_check(state);
@@ -122,7 +122,7 @@ static float *random_floats(int64_t count)
     return kept_random_floats(count, -0.5, 1.5, &bench.state);
 }
 
-/* A selection of every LOR, or pair, with a probability. Never empty. */
+/* Selects every LOR, or pair, with a probability of `share`; never an empty selection. */
 static lr_selection choose(bool by_pairs, double share)
 {
     const lr_lors *lors = bench.fixture.lors;
@@ -180,7 +180,8 @@ static void parts_are_parts(void)
         for (int64_t k = 0; k < count; k++) picked[k] = all[lr_selection_lor(bench.fixture.lors, &part, k)];
         assert_same(ax, picked, count);
         assert_true(norm(ax, count) > 0.0 || 4 * count < bench.num_lors);
-        /* back_part of values is back of the same among zeros, and the adjoint of forward_part. */
+        /* The back-projection of a part equals back of the same values among zeros, and is the adjoint of
+         * forward_part. */
         float *values = random_floats(count), *among_zeros = kept_floats(bench.num_lors);
         float *aty = kept_floats(bench.num_voxels), *expected = kept_floats(bench.num_voxels);
         for (int64_t k = 0; k < count; k++) among_zeros[lr_selection_lor(bench.fixture.lors, &part, k)] = values[k];
@@ -189,7 +190,7 @@ static void parts_are_parts(void)
         assert_ok(array_back_part(op, &part, values, aty));
         assert_same(aty, expected, bench.num_voxels);
         assert_adjoint(ax, values, count, image, aty);
-        /* Its sensitivity is back_part of ones. */
+        /* The sensitivity of a part is back_part of ones. */
         for (int64_t k = 0; k < count; k++) values[k] = 1.0f;
         assert_ok(array_back_part(op, &part, values, expected));
         assert_ok(array_sensitivity_part(op, &part, aty));
@@ -225,7 +226,7 @@ static void factors_are_a_diagonal(void)
     assert_adjoint(ax, data, bench.num_lors, image, aty);
 }
 
-/* LORs that the source is asked for by a projection forward. */
+/* Number of LORs whose factors a forward projection reads from the source. */
 static int64_t asked_by(const lr_selection *part, float *values)
 {
     float *image = kept_floats(bench.num_voxels);
@@ -301,14 +302,14 @@ static void test_sensitivity_goes_by_windows(void **state)
         keep(lr_scanner_create(&(lr_scanner_params){.name = "large", .modules = modules, .num_modules = 4}));
     large.lors = keep(lr_lors_create(large.scanner, NULL));
     bench_init(&large);
-    bench.scaled = create(&bench.factors, LR_STORE_YES); /* which has parts */
+    bench.scaled = create(&bench.factors, LR_STORE_YES); /* this operator has parts */
     float *ones = kept_floats(bench.num_lors);
     int64_t *odd = kept(bench.num_lors / 2, sizeof(*odd));
     assert_int_equal(bench.num_lors, 6 * 2560000);
     for (int64_t k = 0; k < bench.num_lors / 2; k++) odd[k] = 2 * k + 1;
     expect_sensitivity(NULL, ones);
     expect_sensitivity(&(lr_selection){.lors = odd, .num_lors = bench.num_lors / 2}, ones);
-    assert_true(bench.source.longest_span < 1000000); /* asked for piece by piece */
+    assert_true(bench.source.longest_span < 1000000); /* the source was read in pieces */
 }
 
 /* --- what is refused --- */
@@ -367,7 +368,7 @@ int main(int argc, char **argv)
         CASE_OF(for_all, parts_are_parts),       CASE_OF(for_all, factors_are_a_diagonal),
         CASE_OF(for_all, factors_are_kept),      CASE_OF(for_all, rows_have_factors),
         CASE_OF(for_all, bad_factors_are_named), CASE_OF(for_all, faults_and_empty_parts)};
-    /* The facade's work, whatever the backend. */
+    /* Work of the facade, the same for every backend. */
     const struct CMUnitTest large[] = {CASE(test_sensitivity_goes_by_windows)};
     const int failures = strcmp(backend, "cpu") == 0 ? cmocka_run_group_tests_name("large", large, NULL, NULL) : 0;
     return failures + cmocka_run_group_tests_name(backend, tests, NULL, NULL);

@@ -22,7 +22,7 @@ struct bench {
     uint64_t random;
 };
 
-/* Fixtures that are projected by columns, in both modes, by pairs, and by the rasteriser. */
+/* Fixtures projected by columns, in both modes; by pairs; and by the rasteriser. */
 static const struct way {
     enum fixture_kind kind;
     lr_mode mode;
@@ -62,7 +62,7 @@ static lr_vector make(const struct bench *bench, int64_t count)
     return kept_vector(lr_operator_place(bench->op), count, LR_FLOAT32);
 }
 
-/* The texture, made in the caller's context, written in the operator's. */
+/* The texture is made in the caller's context and written in the operator's context. */
 static void a_texture_of_another_context_gets_it(void **state)
 {
     static float image[MOST_VOXELS], texels[MOST_VOXELS];
@@ -95,12 +95,12 @@ static void a_texture_of_another_context_gets_it(void **state)
 
 /* --- OSEM --- */
 
-/* Images that the reference, backend cpu on the host, has of each iteration, or a device at its place. */
+/* Results of each iteration, of the reference (backend cpu on the host) or of a device at its place. */
 struct watch {
     double log_likelihood[4], estimated[4], sensitive[4];
-    bool is_there;             /* the image is to be at the place */
+    bool is_there;             /* the image must be at the place */
     lr_place *place;           /* or NULL */
-    lr_traffic before, during; /* between the first iteration's end and the last one's */
+    lr_traffic before, during; /* copied bytes from the end of the first iteration to the end of the last */
 };
 
 static lr_status look(void *user, const lr_iteration *done)
@@ -150,7 +150,7 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
     /* differences grow from one update to the next */
     assert_true(l2_apart(images[1], images[0], bench->num_voxels) < 1e-5);
     compare_watches(watches);
-    if (data->index == NULL) { /* sums alone, of 1024 groups at most, four a subset's update */
+    if (data->index == NULL) { /* only sums are copied, of at most 1024 groups, four for each update */
         const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 6 * (int64_t)sizeof(double);
         assert_true(watches[1].during.to_device == 0);
         assert_true(watches[1].during.to_host <= sums);
@@ -176,8 +176,8 @@ static void osem_is_the_references(void **state)
     }
 }
 
-/* Images alone have room at the place, or nothing has: the result stays, and what crosses shows where
- * things are. */
+/* The place has memory for images only, or for nothing. The result is the same, and the number of copied bytes shows
+ * where the vectors are. */
 static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int64_t bytes, struct watch *watch,
                                float *image)
 {
@@ -206,13 +206,13 @@ static void osem_heeds_a_limit_of_memory(void **state)
     for (int64_t n = 0; n < data->count; n++) data->values[n] = 1.0f + (float)(n % 5);
     const int64_t image_bytes = bench->num_voxels * (int64_t)sizeof(float);
     const int64_t value_bytes = data->count * (int64_t)sizeof(float);
-    assert_true(6 * image_bytes < 3 * value_bytes); /* else the second case holds values, too */
+    assert_true(6 * image_bytes < 3 * value_bytes); /* otherwise the second case has room for values, too */
     struct watch watches[3] = {{.is_there = true}, {.is_there = true}, {.is_there = false}};
     reconstruct_within(bench, data, 6 * image_bytes + 4 * value_bytes, &watches[0], images[0]);
     reconstruct_within(bench, data, 6 * image_bytes, &watches[1], images[1]);
     reconstruct_within(bench, data, 5 * image_bytes, &watches[2], images[2]);
     assert_true(watches[0].during.to_device == 0);
-    assert_true(watches[1].during.to_host >= 2 * value_bytes); /* of two iterations */
+    assert_true(watches[1].during.to_host >= 2 * value_bytes); /* in two iterations */
     assert_true(watches[2].during.to_host >= 2 * (value_bytes + 3 * image_bytes));
     compare_watches((const struct watch[2]){watches[0], watches[1]});
     compare_watches((const struct watch[2]){watches[0], watches[2]});
@@ -237,7 +237,7 @@ static void wrong_numbers_are_refused(void **state)
     assert_int_equal(lr_operator_forward(bench->op, NULL, &x, NULL), LR_USAGE);
 }
 
-/* The image is then as it was. */
+/* Such an update leaves the image unchanged. */
 static void an_update_that_overflows_is_refused(void **state)
 {
     static float image[MOST_VOXELS];
@@ -268,7 +268,7 @@ static void a_vector_outlives_its_operator(void **state)
     lr_vector_destroy(&x);
 }
 
-/* Made by nobody: it is not computed on another device in silence. */
+/* The context was made by nobody: the call fails, and does not silently compute on another device. */
 static void a_context_that_is_none_is_refused(void **state)
 {
     struct bench *bench = &benches[0];

@@ -18,7 +18,7 @@ static struct bench {
     float *image, *blurred, *out, *data, *other;
 } bench;
 
-/* Two operators, one of which has a resolution. */
+/* Fills the bench with two operators, the first of which has a resolution. */
 static void bench_fill(const lr_grid *grid, lr_operator *op, lr_operator *plain)
 {
     uint64_t random = 7;
@@ -82,7 +82,7 @@ static void blur(const float *from, float *to)
     }
 }
 
-/* The tests' sum is not cut where the library's is, beyond which 6e-5 of each axis lie. */
+/* The sum of the tests extends further than the library's, which leaves out 6e-5 of the Gaussian along each axis. */
 static void check_near(const float *found, const float *expected, int64_t count)
 {
     const double allowed = 3e-4 * largest_number(expected, count);
@@ -95,17 +95,17 @@ static void check_near(const float *found, const float *expected, int64_t count)
 static void check_laws(void)
 {
     float *sensitivity = kept_floats(bench.num_voxels), *data = kept_floats(bench.num_values);
-    /* Forward: the plain operator of the blurred image. */
+    /* Forward: the plain operator applied to the blurred image. */
     blur(bench.image, bench.blurred);
     assert_ok(array_forward(bench.op, bench.image, bench.data));
     assert_ok(array_forward(bench.plain, bench.blurred, data));
     check_near(bench.data, data, bench.num_values);
-    /* Back: the transpose. */
+    /* Back: the transpose of forward. */
     assert_ok(array_back(bench.op, bench.other, bench.out));
     const double one = dot_product(bench.data, bench.other, bench.num_values);
     assert_close(one, dot_product(bench.image, bench.out, bench.num_voxels), 1e-6);
     assert_true(one > 0.0);
-    /* Sensitivity: blurred, as often as it is asked for. */
+    /* Sensitivity: blurred in the same way in every call. */
     assert_ok(array_sensitivity(bench.plain, sensitivity));
     blur(sensitivity, bench.blurred);
     for (int k = 0; k < 2; k++) {
@@ -164,7 +164,7 @@ static void test_none_changes_nothing(void **state)
         assert_true(fabs((double)bench.data[l] - (double)bench.other[l]) <= 1e-6);
 }
 
-/* Away from the faces of the grid. */
+/* A constant stays the same away from the faces of the grid. */
 static void test_a_constant_stays(void **state)
 {
     enum { COUNT = 40 * 40 * 40 };

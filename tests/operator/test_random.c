@@ -35,7 +35,7 @@ static int one_of(uint64_t *state, const int *numbers, int count)
     return numbers[(int)(test_random(state) * count)];
 }
 
-/* Turns it about its normal's plane by some degrees, out of the axial direction. */
+/* Tilts a module by some degrees out of the axial direction. */
 static void tilt(lr_module *module, double angle)
 {
     const double c = cos(angle), s = sin(angle);
@@ -46,7 +46,7 @@ static void tilt(lr_module *module, double angle)
     }
 }
 
-/* A module of these crystals around; width: across and along. */
+/* Place of a module with such crystals on a ring; width: across and along. */
 struct placing {
     double radius_mm, angle, z_mm, width_mm[2], face;
     int crystals[2];
@@ -121,7 +121,7 @@ static lr_grid make_grid(struct random_case *random)
     return grid;
 }
 
-/* Returns true if any voxel centre is crossed by LORs. For other grids there is no operator. */
+/* Returns true if LORs cross any voxel centre. Otherwise no operator can be made. */
 static bool is_seen(const struct fixture *fixture)
 {
     struct test_log log = TEST_LOG(log);
@@ -132,7 +132,7 @@ static bool is_seen(const struct fixture *fixture)
     return op != NULL;
 }
 
-/* False: it has too many elements, or is no scanner. */
+/* Returns false if the fixture has too many elements, or is not a valid scanner. */
 static bool make_fixture(struct random_case *random, struct fixture *fixture)
 {
     struct test_log log = TEST_LOG(log);
@@ -173,7 +173,7 @@ static void check(const struct fixture *fixture, const struct random_case *rando
     }
 }
 
-/* Returns whether the case was one. */
+/* Returns false if the case was not usable. */
 static bool run_case(uint64_t *state)
 {
     struct random_case random = {.state = state};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Exact rows of the backend compute, which a device merges itself and which the host merges for a software renderer.
- * Both give the same LORs, and values that differ by a float's rounding. The device gives the same bits in every run,
- * for any size of batches. */
+ * Exact rows of the backend compute. A device merges its rows itself; for a software renderer the host merges them.
+ * Both give the same LORs, and values that differ by one rounding to float. The device gives the same bits in every
+ * run, for any size of batches. */
 #include "batches.h"
 #include "fixtures.h"
 
@@ -17,11 +17,11 @@ static const double rounding = 0x1p-23;
 /* Rows that a sink has received, one after the other. */
 struct received {
     int64_t num_rows, num_elements, room;
-    int64_t *end; /* [num_rows] of each row */
+    int64_t *end; /* [num_rows] end of each row */
     int64_t *lor;
     double *probability;
     int64_t num_blocks;
-    bool is_slow; /* at first, so that batches become smaller than a row if they may */
+    bool is_slow; /* at first, so that batches shrink to less than a row if they can */
 };
 
 static lr_status take(void *user, const lr_row *row)
@@ -63,12 +63,13 @@ static void received_finish(struct received *received)
     *received = (struct received){0};
 }
 
-/* Who merges, in how many samples a voxel, with how much memory (0 = no limit). */
+/* One way to get rows: merged by the device or the host, with these numbers of samples and this memory limit (0 =
+ * none). */
 struct way {
-    const char *batches; /* of LR_TEST_BATCHES: small = the host */
+    const char *batches; /* value of LR_TEST_BATCHES: small = the host merges */
     int samples[3];
     int64_t memory;
-    bool is_slow;   /* the sink */
+    bool is_slow;   /* the sink is slow */
     bool by_blocks; /* the sink takes blocks of rows, too */
 };
 
@@ -91,13 +92,13 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
     if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) fail_msg("%s", log->error);
     assert_int_equal(received.num_rows, num_voxels);
-    received.num_rows = 0; /* points are counted anew; elements go on */
+    received.num_rows = 0; /* points start at 0 again; elements are appended */
     assert_ok(lr_operator_point_rows(op, points, 3, &sink));
     assert_int_equal(received.num_rows, 3);
     return received;
 }
 
-/* tolerance 0: to the bit. */
+/* tolerance 0: the same bits. */
 static void assert_same(const struct received *a, const struct received *b, double tolerance)
 {
     assert_int_equal(a->num_elements, b->num_elements);
@@ -117,7 +118,7 @@ static void check(const struct fixture *fixture, const int samples[3])
     way.is_slow = samples[0] == 3;
     way.by_blocks = true;
     struct received again = run(fixture, &way);
-    way.memory = 300000; /* points of a row in several batches, and lists and tables that are too small */
+    way.memory = 300000; /* splits rows into batches; lists and tables too small */
     struct received in_parts = run(fixture, &way);
     print_message("%s, %d samples: %lld elements\n", fixture->name, samples[0] * samples[1] * samples[2],
                   (long long)by_host.num_elements);
@@ -135,7 +136,7 @@ static void check(const struct fixture *fixture, const int samples[3])
 static void check_fixture(enum fixture_kind kind, const int samples[3])
 {
     struct fixture fixture = kept_fixture(kind);
-    const bool many = samples[0] * samples[1] * samples[2] > 8; /* points of a row; fewer rows then */
+    const bool many = samples[0] * samples[1] * samples[2] > 8; /* many points in a row: use fewer rows */
     fixture.grid =
         lr_grid_centred(many ? (const int[3]){5, 4, 2} : (const int[3]){7, 6, 5}, (const double[3]){2.7, 3.1, 2.9});
     check(&fixture, samples);
@@ -150,13 +151,14 @@ static void check_preset(const char *name, const int voxels[3], const int sample
     check(&fixture, samples);
 }
 
-/* A point of a whole scanner has more elements than there is room for at first where memory is short. */
+/* A point of a whole scanner has more elements than the list first has room for, if there is little memory. */
 static void test_long_lists(void **state)
 {
     check_preset("siemens-mmr", (const int[3]){2, 1, 1}, (const int[3]){1, 2, 1});
 }
 
-/* The points of large voxels have many different LORs: their rows need longer tables, for fewer points. */
+/* The points of large voxels have many different LORs: their rows need longer tables, which leaves room for fewer
+ * points. */
 static void test_long_rows(void **state)
 {
     check_preset("ge-explore-vista-dr", (const int[3]){2, 2, 1}, (const int[3]){3, 3, 1});

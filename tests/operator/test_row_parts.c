@@ -9,7 +9,7 @@
 enum { NUM_FIXTURES = 5 };
 static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_UNEQUAL, FIXTURE_RING,
                                                          FIXTURE_TWO_RINGS,
-                                                         FIXTURE_TILTED /* last: native has upright modules only */};
+                                                         FIXTURE_TILTED /* last: native allows upright modules only */};
 
 /* A fixture with its matrix. */
 static struct bench {
@@ -18,8 +18,8 @@ static struct bench {
     lr_operator *op;
     int64_t num_voxels, num_lors;
     double *whole; /* [num_voxels][num_lors] */
-    double *found; /* likewise: what the call at hand delivered */
-    int64_t next;  /* the least row that may come next */
+    double *found; /* the same, from the call under test */
+    int64_t next;  /* no later row has a lower number */
     int64_t num_rows, stop_after;
     bool by_lor;
 } bench;
@@ -106,7 +106,7 @@ static void make_lists(struct lists *lists, uint64_t *state)
     }
 }
 
-/* Counts of the rows that were found last. */
+/* Checks the counts of the rows that were found last. */
 static void assert_counts(const lr_row_choice *choice)
 {
     int64_t counts[64];
@@ -158,8 +158,8 @@ static void for_all(const lr_operator_params *more)
     }
 }
 
-/* Plainly; stored; with factors; and where the memory limit is so low that there are many blocks of LORs, some of which
- * drop their last LORs. */
+/* Four kinds of operators are tested: plain; with a stored matrix; with factors; and with so little memory that there
+ * are many blocks of LORs, some of which drop their last LORs. */
 static void test_parts(void **state)
 {
     for_all(&(lr_operator_params){.store = LR_STORE_NO});

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes of src/correspondence against the elements that the tracer of src/correspondence/cpu has for the
- * voxels of a small grid and the LORs of some module pairs: the tests give a pass its input themselves and read its
- * output themselves, so that no other shader has a part in the answer. */
+ * Single passes of src/correspondence, compared with the elements that the tracer of src/correspondence/cpu computes
+ * for the voxels of a small grid and the LORs of some module pairs. The tests make each pass's input and read its
+ * output themselves, so that no other shader affects the result. */
 #ifndef LR_TESTS_RENDER_ALONE_H
 #define LR_TESTS_RENDER_ALONE_H
 
@@ -15,13 +15,13 @@
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
 
-/* A scanner of scanners.h or below, or else a preset. `pairs` of its module pairs from one of opposed modules on
- * stand for all. */
+/* A scanner of scanners.h, of this file, or a preset. Only `pairs` module pairs are compared, the first of which is a
+ * pair of opposed modules. */
 struct alone_case {
     const char *scanner;
     int rays;        /* 0: exact */
     int samples[3];  /* 0: one */
-    bool off_centre; /* grids on centre let columns find mirror images */
+    bool off_centre; /* columns find mirror images in grids on centre */
     bool near;       /* the grid reaches up to modules */
     bool absorption, penetration, deterministic;
     int size[3]; /* of the grid; 0: 3 x 2 x 4 */
@@ -40,12 +40,12 @@ struct alone {
     struct lr_backend_params params;
     struct lr_rows rows;            /* the grid's */
     int per_row;                    /* sample points */
-    struct lr_pair_window window;   /* of the pairs that are looked at */
+    struct lr_pair_window window;   /* of the compared pairs */
     lr_selection list;              /* ascending and one after the other */
-    int64_t num_values, num_voxels; /* LORs of the pairs; their first one is value 0 */
-    double *elements;               /* [num_voxels][num_values], of the tracer */
-    double *edges;                  /* [num_voxels] what lines near edges carry; 0 in exact mode */
-    double largest, largest_norm;   /* of an element and of a row */
+    int64_t num_values, num_voxels; /* LORs of the pairs; the first one is value 0 */
+    double *elements;               /* [num_voxels][num_values] by the tracer */
+    double *edges;                  /* [num_voxels] sums of lines near edges; 0 in exact mode */
+    double largest, largest_norm;   /* largest element, and largest norm of a row */
     uint64_t state;
 };
 
@@ -56,8 +56,8 @@ struct alone {
 
 /* --- scanners --- */
 
-/* Two rings that come back after half a turn, and none of whose crystals is near. Voxels see pairs of modules that
- * are not opposite, whose images after half a turn are not swapped. */
+/* Two rings that half a turn maps onto themselves, with no crystal near. Voxels see pairs of modules that are not
+ * opposite; half a turn maps such a pair to a pair in the same order. */
 static inline lr_scanner *create_wide_rings(void)
 {
     const int nu = 5, nv = 2;
@@ -103,7 +103,7 @@ static const struct scanner_case alone_scanners[] = {{"wide rings", create_wide_
                                                      {"upside down", create_upside_down, 8},
                                                      {"far apart", create_far_apart, 8}};
 
-/* Makes the scanner; returns how far voxels reach. */
+/* Makes the scanner; returns the distance from the centre up to which voxels lie. */
 static inline double alone_make_scanner(struct alone *alone)
 {
     for (int k = 0; k < 4 + NUM_SCANNER_CASES; k++) {
@@ -153,7 +153,7 @@ static inline void alone_choose_pairs(struct alone *alone)
     alone->window.num_values = alone->num_values;
 }
 
-/* `near`: as far as the nearest detection plane, less a millimetre. */
+/* `near`: the grid reaches up to one millimetre before the nearest detection plane. */
 static inline void alone_make_grid(struct alone *alone, double reach)
 {
     const int *wanted = alone->at->size;
@@ -191,7 +191,7 @@ static inline lr_status alone_take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* As eye_borderline_weight, of lines through modules of the pairs. */
+/* The same as eye_borderline_weight, for lines through modules of the pairs. */
 static inline double alone_edge_weight(const struct alone *alone, struct eye *eye, const double point_mm[3])
 {
     double sum = 0;
@@ -207,7 +207,7 @@ static inline double alone_edge_weight(const struct alone *alone, struct eye *ey
     return sum;
 }
 
-/* Printed once. */
+/* The seed of the test, printed once. */
 static inline uint64_t alone_seed(void)
 {
     static uint64_t seed;
@@ -226,7 +226,7 @@ static inline void end_alone(void *object)
     assert_false(saw_error);
 }
 
-/* It is there until destroy_kept. */
+/* The result lives until destroy_kept. */
 static inline struct alone *alone_open(const struct alone_case *at)
 {
     struct lr_backend cpu;
@@ -309,7 +309,7 @@ static inline double *alone_found(const struct alone *alone)
     return kept(alone->num_voxels * alone->num_values, sizeof(double));
 }
 
-/* found: [num_voxels][num_values]. Every element of every row. */
+/* Compares every element of every row. found: [num_voxels][num_values]. */
 static inline void alone_compare(const struct alone *alone, const char *what, const double *found)
 {
     const int64_t count = alone->num_values;
@@ -329,7 +329,7 @@ static inline void alone_compare(const struct alone *alone, const char *what, co
                  most_worst);
 }
 
-/* Projects an image of one voxel by a device of the test's into found [num_values]. */
+/* Projects an image of one voxel with a device that the test made. Writes found [num_values]. */
 typedef void (*alone_forward)(struct alone *alone, void *device, int64_t voxel, double *found);
 
 static inline void alone_check_forward(struct alone *alone, void *device, alone_forward forward)
@@ -340,8 +340,8 @@ static inline void alone_check_forward(struct alone *alone, void *device, alone_
     alone_compare(alone, alone->at->deterministic ? "forward in fixed point" : "forward", found);
 }
 
-/* Values whose elements are looked at one by one: those with the largest element of some voxels,
- * others that are drawn, and some that no voxel has. */
+/* Values that are compared one by one: values with the largest element of some voxels, some random values, and some for
+ * which every voxel's element is 0. */
 struct alone_values {
     int64_t *value; /* [count] ascending */
     int count;
@@ -377,7 +377,7 @@ static inline struct alone_values alone_choose_values(struct alone *alone, int c
     return values;
 }
 
-/* found: [num_voxels], the elements of one value. */
+/* Compares the elements of one value. found: [num_voxels]. */
 static inline void alone_compare_value(const struct alone *alone, const char *what, int64_t value, const double *found)
 {
     for (int64_t v = 0; v < alone->num_voxels; v++) {
@@ -391,7 +391,7 @@ static inline void alone_compare_value(const struct alone *alone, const char *wh
     }
 }
 
-/* found: [num_voxels], the elements times `values`, which are 0 to 2. Over the largest sum. */
+/* Compares sums of elements times `values`, which are from 0 to 2, relative to the largest sum. found: [num_voxels]. */
 static inline void alone_compare_sums(const struct alone *alone, const char *what, const float *values,
                                       const double *found)
 {
@@ -408,10 +408,10 @@ static inline void alone_compare_sums(const struct alone *alone, const char *wha
         fail_msg("%s, %s: a sum %.2g of the largest", alone->at->scanner, what, worst / largest);
 }
 
-/* Back-projects values [num_values] by a device of the test's into image [num_voxels]. */
+/* Back-projects values [num_values] with a device that the test made, into image [num_voxels]. */
 typedef void (*alone_back)(struct alone *alone, void *device, const float *values, double *image);
 
-/* Values one by one, `count` of them, which are the elements of their LORs. */
+/* Back-projects `count` values one by one; each gives the elements of its LOR. */
 static inline void alone_check_back_values(struct alone *alone, void *device, alone_back back, int count)
 {
     double *image = kept(alone->num_voxels, sizeof(*image));
@@ -424,7 +424,7 @@ static inline void alone_check_back_values(struct alone *alone, void *device, al
     }
 }
 
-/* And all at once. */
+/* Back-projects all values at once, too. */
 static inline void alone_check_back(struct alone *alone, void *device, alone_back back, int count)
 {
     double *image = kept(alone->num_voxels, sizeof(*image));
@@ -434,7 +434,7 @@ static inline void alone_check_back(struct alone *alone, void *device, alone_bac
     alone_check_back_values(alone, device, back, count);
 }
 
-/* Sums in fixed point, as shaders/common/fixed.glsl describes them: [count] behind a head. */
+/* Reads sums in fixed point, as shaders/common/fixed.glsl describes them: [count] after a header. */
 static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer *buffer, int64_t count, double *sums)
 {
     uint32_t(*words)[2] = kept(count + 1, sizeof(*words));
@@ -448,12 +448,12 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
 
 /* --- lists of elements --- */
 
-/* A list of elements as passes write it: a head whose first word is their number, then four words for each element:
- * point or image, LOR, bits of the weight, and one that does not matter here. */
+/* A list of elements as passes write it: a header whose first word is the number of elements, then four words for each
+ * element: point or image, LOR, bits of the weight, and a word that is not used here. */
 struct alone_elements {
     struct gl_buffer *buffer;
     int64_t capacity;
-    int num_points; /* all sample points of all voxels, those of a voxel one after the other */
+    int num_points; /* sample points of all voxels; the points of a voxel follow each other */
 };
 
 static inline struct alone_elements alone_elements_open(struct alone *alone)
@@ -463,8 +463,8 @@ static inline struct alone_elements alone_elements_open(struct alone *alone)
                                    (int)alone->num_voxels * alone->per_row};
 }
 
-/* Adds the elements to the rows that they belong to: those of the points or images for which `voxel_of` says so (NULL:
- * points in turn). */
+/* Adds each element to the row of its voxel. `voxel_of` gives the voxel of each point or image; NULL: the points of the
+ * first voxel come first, then those of the second, and so on. */
 static inline void alone_elements_compare(struct alone *alone, const char *what, struct alone_elements *elements,
                                           const int64_t *voxel_of)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/columns/forward.comp, correspondence/columns/back.comp, correspondence/columns/forward_exact.comp and correspondence/columns/back_exact.comp,
- * each alone: every element of forward, voxel by voxel; of back some LORs' elements one by one, and
- * all of them in sums. */
+ * The passes correspondence/columns/forward.comp, back.comp, forward_exact.comp and back_exact.comp, each alone.
+ * Forward: every element, voxel by voxel. Back: the elements of some LORs one by one, and all elements in sums. */
 #include "alone_columns.h"
 
-/* Cases for which exact passes are compiled. */
+/* Cases for which the programs of exact passes are compiled. */
 struct variants {
     int mirrored, turned, packed, near, masks, plain;
 };
@@ -31,8 +30,8 @@ static struct column_step forward_step(const struct lr_window *window)
         .output = window->by_column};
 }
 
-/* The row of one voxel: the projection of an image of it. Exact passes leave it to
- * correspondence/columns/stack_order.comp to drop LORs out of coincidence. */
+/* The row of one voxel is the projection of an image of this voxel. Exact passes do not remove LORs out of coincidence;
+ * correspondence/columns/stack_order.comp does. */
 static void forward_voxel(struct alone *alone, const struct lr_window *window, const int64_t *places, int64_t voxel,
                           double *found)
 {
@@ -89,8 +88,8 @@ static void back_points(struct alone *alone, const struct lr_window *window, boo
     }
 }
 
-/* values: [num_values]; NULL: the pass takes 1 for each. Adds to the image. Returns whether columns
- * came with their images after half a turn. */
+/* Adds to the image. values: [num_values]; NULL: 1 for each. Returns whether columns were drawn together with their
+ * images after half a turn. */
 static bool back_window(struct alone *alone, struct lr_window *window, const float *values)
 {
     open_window(alone, window, false);
@@ -106,7 +105,7 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
     return turned;
 }
 
-/* Returns how many windows came with such images. */
+/* Returns the number of windows in which columns were drawn together with their images after half a turn. */
 static int back_alone(struct alone *alone, struct lr_columns *columns, const float *values, double *image)
 {
     struct lr_stack_order order;

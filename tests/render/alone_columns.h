@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where values and voxels stand in the orders of the column passes, counted here from what
- * shaders/correspondence/columns/scene.glsl and stacks.glsl say of them. */
+ * Places of values and voxels in the orders of the column passes, computed here from the descriptions in
+ * shaders/correspondence/columns/scene.glsl and stacks.glsl. */
 #ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
 #define LR_TESTS_RENDER_ALONE_COLUMNS_H
 
@@ -13,8 +13,8 @@
 
 /* --- places --- */
 
-/* A crystal's number across the columns and along them, as the scanner counts, and crystals in all;
- * `upwards`: whether they are counted along the column. */
+/* A crystal's number across the columns and its number along them, as the scanner counts, and the numbers of crystals
+ * in both directions. `upwards`: true if numbers rise along the column. */
 struct column_crystal {
     int across, along, num_across, num_along;
     bool upwards;
@@ -46,7 +46,7 @@ static inline int stack_cell(const struct lr_columns *columns, int module, const
            (at->upwards ? at->along : at->num_along - 1 - at->along);
 }
 
-/* ((p nr + r) nQ + Q) nS + S of stacks a <= b. */
+/* ((p nr + r) nQ + Q) nS + S of stacks a <= b */
 static inline int64_t stack_place(const struct lr_columns *columns, const int32_t modules[2],
                                   const struct column_crystal on[2])
 {
@@ -70,7 +70,7 @@ static inline int64_t stack_pair_values(const struct lr_columns *columns, const 
     return values;
 }
 
-/* Where the values of the window stand in its order: [num_values], -1 for those of other pairs. */
+/* Places of the window's values in the order of the window: [num_values], -1 for values of other pairs. */
 static inline int64_t *window_places(const struct alone *alone, const struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
@@ -105,7 +105,7 @@ static inline int64_t column_voxel(const struct lr_columns *columns, const int a
     return ((int64_t)at[b] * size[a] + at[a]) * size[c] + at[c];
 }
 
-/* Of voxel v of the grid. */
+/* Indices of voxel v along the three axes of the grid. */
 static inline void voxel_at(const lr_grid *grid, int64_t v, int at[3])
 {
     at[0] = (int)(v % grid->size[0]);
@@ -113,8 +113,8 @@ static inline void voxel_at(const lr_grid *grid, int64_t v, int at[3])
     at[2] = (int)(v / grid->size[0] / grid->size[1]);
 }
 
-/* Where voxel v stands in a packed voxel's four values when it is `which`: the voxel itself, mirrored
- * along the column, turned by half a turn about it, and both. */
+/* Index of voxel v in the packed image, where each voxel has four values: of itself (`which` 0), of its mirror image
+ * along the column (1), of its image after half a turn about the column (2), and of its image after both (3). */
 static inline int64_t packed_place(const struct lr_columns *columns, int64_t v, int which)
 {
     const lr_grid *grid = columns->params.grid;
@@ -125,7 +125,7 @@ static inline int64_t packed_place(const struct lr_columns *columns, int64_t v, 
     return 4 * column_voxel(columns, at) + which;
 }
 
-/* Puts an image, [num_voxels] in the grid's order, where forward passes read it. */
+/* Puts an image, [num_voxels] in the grid's order, to the place from which forward passes read it. */
 static inline void put_image(struct alone *alone, struct lr_columns *columns, const float *image)
 {
     const int64_t count = alone->num_voxels;
@@ -140,7 +140,7 @@ static inline void put_image(struct alone *alone, struct lr_columns *columns, co
     if (columns->packed != NULL) alone_check(alone, gl_buffer_upload(columns->packed, 0, count * 16, packed) == LR_OK);
 }
 
-/* The image that back passes left, its shares added up, [num_voxels] in the grid's order. */
+/* Reads the image that back passes wrote, adds up its shares, and returns [num_voxels] in the grid's order. */
 static inline void take_image(struct alone *alone, const struct lr_columns *columns, double *image)
 {
     const int64_t count = alone->num_voxels;
@@ -162,18 +162,18 @@ static inline void end_columns(void *columns)
 static inline struct lr_columns *make_columns(struct alone *alone)
 {
     struct lr_method_params params = alone_method(alone);
-    params.may_hide = false; /* a pass alone is compared with elements that nothing hides */
+    params.may_hide = false; /* a pass alone is compared with elements without hiding */
     assert_true(lr_columns_method.serves(&params, LR_METHOD_PROJECTIONS));
     struct lr_columns *columns = lr_columns_create(&params);
     alone_check(alone, columns != NULL);
     return keep_object(columns, end_columns);
 }
 
-/* One dispatch of a pass over a window; input and output: of LR_BIND_SUMS and LR_BIND_OUTPUT. */
+/* One dispatch of a pass over a window. input and output: buffers of LR_BIND_SUMS and LR_BIND_OUTPUT. */
 struct column_step {
     enum lr_columns_program which;
     int groups[3];
-    int first_point, end_point; /* back: across, of a voxel */
+    int first_point, end_point; /* back: across the column, in a voxel */
     const struct gl_buffer *input, *output;
 };
 
@@ -199,7 +199,7 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
 }
 
-/* The windows of the pairs, as the projections have them; `order` stays with them. */
+/* Begins the windows of the pairs in the same way as the projections; `order` must outlive them. */
 static inline struct lr_window begin_windows(struct alone *alone, struct lr_columns *columns,
                                              struct lr_stack_order *order)
 {
@@ -211,7 +211,7 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
 
 static inline void open_window(struct alone *alone, struct lr_window *window, bool with_file)
 {
-    float nothing = 0.0f; /* of the host: only counted */
+    float nothing = 0.0f; /* of the host: only the count matters */
     const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
     alone_check(alone, lr_window_open(window, with_file || !alone->exact ? &values : NULL, true) == LR_OK);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/points/forward.comp, correspondence/points/back.comp, correspondence/points/rows.comp and correspondence/points/collect.comp, each alone:
- * sampled, exact, with modules that hide others, absorption along lines, and crystal penetration. */
+ * The passes correspondence/points/forward.comp, back.comp, rows.comp and collect.comp, each alone: sampled, exact,
+ * with modules that hide others, attenuation along lines, and crystal penetration. */
 #include "alone.h"
 
 #include "correspondence/compute/points/points.h"
@@ -27,7 +27,8 @@ static struct lr_points *points_open(struct alone *alone)
     return points;
 }
 
-/* Plans all images of the voxels that `emission` has (NULL: all) as one batch, and uploads it; voxel_of: [image]. */
+/* Plans all images of the voxels with emission (NULL: all voxels) as one batch, and uploads the batch; voxel_of:
+ * [image]. */
 static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points, const float *emission,
                                   int64_t **voxel_of)
 {
@@ -43,7 +44,7 @@ static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points,
     const struct lr_plan_cursor end = cursor;
     assert_false(lr_plan_next(points->plan, &work, &cursor, &none)); /* one batch holds all */
     assert_int_equal(end.row, cursor.row);
-    batch.images = NULL; /* that of the plan ends */
+    batch.images = NULL; /* arrays of the plan, not valid any more */
     batch.draws = NULL;
     batch.rows = NULL;
     return batch;
@@ -83,7 +84,7 @@ static void check_forward(struct alone *alone, struct lr_points *points)
 
 /* --- back --- */
 
-/* The sums of the images, added up for their voxels here. */
+/* The sums of the images are added up here for each voxel. */
 static void back_alone(struct alone *alone, void *device, const float *values, double *image)
 {
     struct lr_points *points = device;
@@ -115,7 +116,7 @@ static const struct alone_case plain_cases[] = {
 /* Modules stop lines to others. */
 static const struct alone_case hidden_cases[] = {{.scanner = "stacked", .rays = 2}, {.scanner = "stacked"}, {0}};
 
-/* Matter absorbs along lines, and crystals let them through. */
+/* Matter attenuates along lines, and photons penetrate crystals. */
 static const struct alone_case absorbed_cases[] = {
     {.scanner = "oblique", .rays = 2, .off_centre = true, .absorption = true},
     {.scanner = "oblique", .absorption = true},
@@ -141,7 +142,7 @@ static void check_cases(void **state)
     }
 }
 
-/* Rows of one, many and no images, in voxels far apart; a voxel keeps what it had. */
+/* Rows with one, many and no images, in voxels far apart; collecting adds to a voxel's earlier value. */
 static void test_collect(void **context)
 {
     enum { NUM_SUMS = 20, NUM_VOXELS = 70, NUM_ROWS = 4 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes of the family direct: gathers and updates against plain loops on the host, tables and depositions
- * against those of src/direct and src/direct/cpu. Images are in textures and in buffers. */
+ * Single passes of the family direct: gathers and updates compared with plain loops on the host; tables and depositions
+ * compared with src/direct and src/direct/cpu. Images are in textures and in buffers. */
 #include "device.h"
 
 #include "base/units.h"
@@ -19,7 +19,7 @@ static uint64_t state = 11;
 
 /* --- images --- */
 
-/* [nz][ny][nx], between low and high; every fifth is 0. */
+/* Random values [nz][ny][nx] between low and high; every fifth value is 0. */
 static float *draw(double low, double high)
 {
     float *values = kept_random_floats(VOXELS, low, high, &state);
@@ -40,7 +40,7 @@ static void find_extent(const int margin[3], int extent[3])
     extent[2] = size[1] + 2 * margin[2];
 }
 
-/* The place among all texels' numbers; a texel has four slices, and slices come first. */
+/* Index of a voxel's number in the texture. A texel holds four slices; the slice index runs fastest. */
 static int64_t texel_place(const int margin[3], int x, int y, int z)
 {
     int extent[3];
@@ -75,7 +75,7 @@ static struct picture put(const int margin[3], bool in_buffer, float *values)
     return picture;
 }
 
-/* Margins and the slices beyond the last one are still 0. */
+/* Reads the image, and checks that the margins and the slices beyond the last one are still 0. */
 static float *take(const struct picture *picture)
 {
     int extent[3];
@@ -115,7 +115,7 @@ static void bind_target(struct gl_pass *pass, const struct picture *picture)
     pass->images[LR_IMAGE_DIRECT_TARGET].texture = picture->texture;
 }
 
-/* Two groups along x, and along y as many as the threads need. */
+/* Two groups along x, and as many along y as the threads require. */
 static struct gl_pass pass_of(struct gl_program *program, const struct direct_pass *uniforms, int threads)
 {
     struct gl_pass pass = device_pass(program, uniforms, sizeof(*uniforms), 2);
@@ -123,7 +123,7 @@ static struct gl_pass pass_of(struct gl_program *program, const struct direct_pa
     return pass;
 }
 
-/* Numbers of single precision after a few operations. */
+/* Compares results of a few operations in single precision. */
 static void expect_floats(const float *found, const double *wanted, int count)
 {
     for (int k = 0; k < count; k++)
@@ -133,7 +133,7 @@ static void expect_floats(const float *found, const double *wanted, int count)
 
 /* --- gathers --- */
 
-/* mSR is a box, ordered by y, then x, then z. Its slices begin and end within a quad. */
+/* mSR is a box, ordered by y, then x, then z. Its slices begin and end inside a group of four. */
 enum { KERNELS = 3, HALF_X = 1, HALF_Y = 2, HALF_Z = 2, OFFSETS = 3 * 5 * 5 };
 
 static int offset_at(int x, int y, int z)
@@ -142,7 +142,7 @@ static int offset_at(int x, int y, int z)
     return is_inside ? z + HALF_Z + 5 * (x + HALF_X + 3 * (y + HALF_Y)) : -1;
 }
 
-/* Steps of the four outputs side by side along an axis; returns their number. */
+/* Makes the steps of four neighbouring outputs along an axis; returns the number of steps. */
 static int list_steps(int axis, int32_t (*steps)[8])
 {
     int count = 0;
@@ -176,7 +176,7 @@ static void check_gather(bool is_forward, bool in_buffer, int axis)
     int32_t(*steps)[8] = kept(256, sizeof(*steps));
     uint16_t *map = kept((7 + 2 * 5) * (5 + 2 * 6), sizeof(*map)), kernel_of[7 * 5];
     float *values = kept_random_floats(OFFSETS * KERNELS, 0, 1, &state), *from = draw(0, 1);
-    for (int k = 0; k < size[0] * size[1]; k++) { /* columns of the kernel after the last one have the last one */
+    for (int k = 0; k < size[0] * size[1]; k++) { /* numbers beyond the last kernel mean the last one */
         kernel_of[k] = (uint16_t)(4 * test_random(&state));
         map[k % size[0] + wide[1] + (size[0] + 2 * wide[1]) * (k / size[0] + wide[2])] = kernel_of[k];
     }
@@ -207,7 +207,7 @@ static void check_gather(bool is_forward, bool in_buffer, int axis)
             const int kernel = kernel_of[column] < KERNELS ? kernel_of[column] : KERNELS - 1;
             if (offset >= 0) wanted[v] += (double)values[offset * KERNELS + kernel] * (double)from[row];
         }
-        wanted[v] /= 16; /* of up to 75 terms with roundings of 6e-8 each */
+        wanted[v] /= 16; /* sums of up to 75 terms with roundings of 6e-8 each */
     }
     float *found = take(&target);
     for (int v = 0; v < VOXELS; v++) found[v] /= 16;
@@ -234,7 +234,7 @@ static void test_combine(void **context)
         const int what = whats[n / 2];
         const float lambda = 0.75f;
         float *x = draw(0, 2), *by = draw(-3, 3), *over = draw(0, 2);
-        over[0] = 1e-31f; /* as small as nothing */
+        over[0] = 1e-31f; /* so small that it counts as 0 */
         struct direct_pass uniforms = uniforms_of(wide);
         uniforms.counts[0] = what;
         memcpy(&uniforms.counts[1], &lambda, 4);
@@ -335,7 +335,7 @@ static void end_shape(void *shape)
     lr_direct_shape_finish(shape);
 }
 
-/* Views and models one after the other; every other grid has columns on the borders between kernels. */
+/* The cases loop over models inside views; in every second grid, columns lie on the borders between kernels. */
 static struct table *open_table(int k)
 {
     const lr_direct_kernel kernel = {.resolution = case_resolution(k % NUM_MODELS)};
@@ -434,7 +434,7 @@ static void test_values(void **context)
         for (int k = 0; k < info->num_kernels; k++) {
             const double *wanted = lr_direct_tables_values(table->tables, k);
             const double largest = largest_number(wanted, info->num_offsets);
-            /* An exponent of up to 10 or so carries its rounding into the exponential. */
+            /* An exponent is up to about 10 in size; its rounding error is a relative error of the exponential. */
             for (int64_t i = 0; i < info->num_offsets; i++)
                 assert_true(fabs((double)found[i * rows + k % rows] - wanted[i]) <= 5e-6 * largest);
         }
@@ -456,8 +456,8 @@ static lr_scanner *make_panels(void)
     return keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 4}));
 }
 
-/* Events whose times of flight are quarters of a line lie on borders of voxels and of the grid; views come in two
- * parts. */
+/* Deposits random events. In every third one the point lies on borders of voxels or of the grid: the line is straight
+ * across, and the point at a quarter of it or in its middle. The views are divided into parts. */
 static void check_deposit(lr_deposit_rule rule, int parts, int count)
 {
     const lr_scanner *scanner = make_panels();

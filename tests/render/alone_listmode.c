@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes of the family listmode against the elements that src/listmode/cpu has for each event and voxel. Lines
- * come from the host, which finds them by listmode/line.h. */
+ * Single passes of the family listmode, compared with the elements that src/listmode/cpu computes for each event and
+ * voxel. The host finds the lines with listmode/line.h. */
 #include "device.h"
 
 #include "listmode/cases.h"
@@ -11,15 +11,15 @@
 
 enum { NO_SCANNER = FIXTURE_COUNT };
 
-/* A kernel and times of flight, with the shaders' words for them. */
+/* A kernel and times of flight, and the shaders' definitions for them. */
 struct list_case {
     enum case_model model;
     double resolution_ps, bin_mm; /* 0: none */
     const char *defines;
-    int scanner; /* exact elements of an enum fixture_kind; NO_SCANNER: a model above */
+    int scanner; /* an enum fixture_kind for exact elements; NO_SCANNER: the model above */
 };
 
-/* Resolutions such that half a voxel is more than half of a standard deviation, and less than a third. */
+/* Resolutions for which half a voxel is both more than half of a standard deviation and less than a third of one. */
 static const struct list_case list_cases[] = {
     {CASE_TUBE, 0, 0, "", NO_SCANNER},
     {CASE_LINE, 0, 0, "LINE", NO_SCANNER},
@@ -44,24 +44,24 @@ struct lists {
     int num;
     int64_t voxels;
     double *elements;        /* [num][voxels] by cpu, in the order of the arranged events */
-    double largest;          /* of them */
-    float *values;           /* [num] by place */
-    bool only_large;         /* lines of other values have no slices */
-    struct gl_buffer *table; /* the tube's */
+    double largest;          /* the largest element */
+    float *values;           /* [num] by value index */
+    bool only_large;         /* lines with other values have no slices */
+    struct gl_buffer *table; /* of the tube */
     bool has_tof;
 };
 
 static uint64_t lists_state = 3;
 
-/* Elements are of single precision. On a tube's rim a share falls to 0 within a thousandth of the squared radius, so
- * that a position's rounding counts a thousandfold there. At an end of a time of flight an element is a difference of
- * integrals, and has their rounding. */
+/* Error of an element in single precision. Near a tube's rim a share falls to 0 within a thousandth of the squared
+ * radius, so that there the rounding of a position has a thousandfold effect. At the ends of a time of flight an
+ * element is a difference of integrals and has their rounding errors. */
 #define ELEMENT_ERROR 1e-4
-#define SUM_ERROR 2e-5 /* of many */
+#define SUM_ERROR 2e-5 /* of many elements */
 
 struct row_taker {
     struct lists *lists;
-    const int32_t *arranged; /* place in the arrays of each number */
+    const int32_t *arranged; /* index in the arrays for each event number */
 };
 
 static lr_status take_elements(void *user, const lr_row *row)
@@ -96,8 +96,9 @@ static struct lists *lists_of(const lr_listmode_params *params, const struct lis
     return lists;
 }
 
-/* Random lines between six panels, and some along axes, through edges and corners of voxels; 900 and more are not random
- * but one line an axis, whose sums are large. Boxes of a tube have 3 to 7 voxels along an axis. */
+/* Makes random lines between six panels, and every sixth line along an axis, through edges and corners of voxels. If
+ * there are 900 lines or more, no line is random: all others along an axis are one and the same line, whose sums are
+ * large. Boxes of a tube have 3 to 7 voxels along an axis. */
 static struct lists *open_lists(int which, int num)
 {
     const struct list_case *at = &list_cases[which];
@@ -143,7 +144,7 @@ static struct lists *open_lists(int which, int num)
     return lists;
 }
 
-/* The arranged events of an axis: first, and one after the last. */
+/* Begin and end of an axis among the arranged events. */
 static const int64_t *lists_ends(const struct lists *lists, int axis)
 {
     return &lists->cpu->events.groups[0][2 * axis + lists->has_tof];
@@ -158,7 +159,7 @@ static int list_place(const struct lists *lists, int64_t k)
 
 /* --- lines --- */
 
-/* exponent such that |x| is below 2^exponent and no less than half of it */
+/* the exponent for which 2^(exponent - 1) <= |x| < 2^exponent */
 static int exponent_of(double x)
 {
     int exponent = 0;
@@ -166,21 +167,21 @@ static int exponent_of(double x)
     return exponent;
 }
 
-/* Values from 0.5 to 1 are the largest usual ones. */
+/* True if the value is larger than every usual one; the largest usual values are from 0.5 to 1. */
 static bool list_is_large(float value)
 {
     return exponent_of((double)value) > 0;
 }
 
-/* A line in the words of shaders/listmode/lines.glsl. */
+/* A line as the words that shaders/listmode/lines.glsl describes. */
 struct list_line {
     int64_t at[2], step[2]; /* in units of 2^-32 voxel */
     int first, count;
     float factor[4], half_bin;
-    double beyond_mm[2]; /* how far the first and the last slice are beyond what counts of the line */
+    double beyond_mm[2]; /* lengths of the first and the last slice beyond the counted part */
 };
 
-/* slices: first, and one after the last; NULL = all that the line may cross. */
+/* slices: the first slice, and the end of the slices; NULL = all slices that the line may cross. */
 static struct list_line list_line_of(const struct lists *lists, int64_t k, int axis, const int slices[2])
 {
     const bool is_paper = lists->cpu->model.tube.as_paper;
@@ -190,7 +191,7 @@ static struct list_line list_line_of(const struct lists *lists, int64_t k, int a
     lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
     lr_listmode_walk_of(&line, &lists->cpu->model.grid, &walk);
     lr_listmode_slices(&walk, all);
-    if (is_paper) { /* middles count */
+    if (is_paper) { /* only the middles of slices count */
         while (all[0] < all[1] && walk.place + all[0] * walk.chord < walk.begin) all[0]++;
         while (all[0] < all[1] && walk.place + (all[1] - 1) * walk.chord > walk.end) all[1]--;
     }
@@ -202,7 +203,7 @@ static struct list_line list_line_of(const struct lists *lists, int64_t k, int a
     }
     const double unit = line.sigma_mm > 0 ? line.sigma_mm : 1;
     double parts[2], low = 0, high = 0;
-    for (int end = 1; end >= 0; end--) { /* the counted parts of the last and of the first slice */
+    for (int end = 1; end >= 0; end--) { /* lengths of the counted parts of the last and of the first slice */
         const double middle = walk.place + (end == 0 ? all[0] : all[1] - 1) * walk.chord;
         low = fmax(middle - 0.5 * walk.chord, walk.begin);
         high = fmin(middle + 0.5 * walk.chord, walk.end);
@@ -216,7 +217,7 @@ static struct list_line list_line_of(const struct lists *lists, int64_t k, int a
     return words;
 }
 
-/* Lines begin .. end - 1 of the arranged events. axis -1: kept lines of all axes. */
+/* Uploads lines begin .. end - 1 of the arranged events. axis -1: kept lines of all axes. */
 static struct gl_buffer *put_list_lines(const struct lists *lists, int axis, const int64_t ends[2])
 {
     const int64_t count = ends[1] - ends[0];
@@ -293,16 +294,16 @@ static int list_slice(const struct lists *lists, int axis, int64_t voxel)
 
 /* --- the scale of sums --- */
 
-/* The words of shaders/listmode/scale.glsl, whose values are lists->values, and what they say of sums. */
+/* The words of shaders/listmode/scale.glsl for lists->values, and the resulting scale of the sums. */
 struct list_scale {
     struct {
         uint32_t largest_term, usual, least, exponents[256], num_others[2];
     } words;
-    int bits, element_exponent, exponent; /* 2^exponent exceeds every term, and is 2^bits units of a sum */
+    int bits, element_exponent, exponent; /* every term is below 2^exponent, which is 2^bits units of a sum */
     bool are_floats;
 };
 
-/* Some values are 2^-12, 2^4 or 2^11 times as large as usual; the last make sums floats. */
+/* Some values are 2^-12, 2^4 or 2^11 times as large as usual; with the last factor sums are floats. */
 enum list_values { VALUES_USUAL = 0, VALUES_SMALL, VALUES_LARGE, VALUES_WILD, NUM_LIST_VALUES };
 static const int unusual_exponents[NUM_LIST_VALUES] = {0, -12, 4, 11};
 
@@ -311,7 +312,8 @@ static bool list_is_usual(float value)
     return value != 0.0f && exponent_of((double)value) <= 0 && exponent_of((double)value) > -LR_EVENTS_CELL_SPREAD;
 }
 
-/* The largest exponent of the elements of large values, which begins and ends within `ends`, as scale.glsl has it. */
+/* The largest exponent of the terms of large values, for events from ends[0] up to ends[1], computed as in
+ * scale.glsl. */
 static uint32_t list_largest_term(const struct lists *lists, const int64_t ends[2], double factor)
 {
     uint32_t largest = 0;
@@ -353,9 +355,9 @@ static double list_sum(const struct list_scale *scale, const uint32_t words[2])
     return scale->are_floats ? (double)sum : ldexp((double)whole, scale->exponent - scale->bits);
 }
 
-/* --- lines by the device --- */
+/* --- lines made by the device --- */
 
-/* Places by number, as passes over kept lines read them. */
+/* Indices of values by event number, as passes over kept lines read them. */
 static struct gl_buffer *put_places(const struct lists *lists)
 {
     int32_t *places = kept(lists->num, sizeof(*places));
@@ -392,7 +394,7 @@ static struct list_prepare prepare_of(const struct lists *lists, int axis)
     return uniforms;
 }
 
-/* Arranged events, their crystals and the rest that a pass reads to find lines. */
+/* Binds the arranged events, their crystals and the other inputs from which a pass finds lines. */
 static void bind_events(const struct lists *lists, struct gl_pass *pass)
 {
     const struct lr_listmode_events *events = &lists->cpu->events;
@@ -423,7 +425,7 @@ static void bind_events(const struct lists *lists, struct gl_pass *pass)
     pass->buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
 }
 
-/* Lines of exact elements: the host has none, so a pass makes them, which test_exact_prepare looks at. */
+/* Lines of exact elements. The host cannot make them; a pass does, which test_exact_prepare checks. */
 static struct gl_buffer *prepare_exact(const struct lists *lists, int axis)
 {
     const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
@@ -445,7 +447,7 @@ static struct gl_buffer *prepare_exact(const struct lists *lists, int axis)
     return words;
 }
 
-/* Lines of an axis, and the groups of a pass over them. */
+/* Uploads the lines of an axis. */
 static struct gl_buffer *put_lines(const struct lists *lists, int axis)
 {
     return lists->at->scanner != NO_SCANNER ? prepare_exact(lists, axis)
@@ -457,7 +459,7 @@ static int list_groups(const struct lists *lists, int64_t lines)
     return gl_divide_up(lines, lists->at->scanner != NO_SCANNER ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP);
 }
 
-/* --- what passes say --- */
+/* --- comparison of results --- */
 
 static void expect_elements(const struct lists *lists, int64_t k, const double *found)
 {
@@ -468,7 +470,7 @@ static void expect_elements(const struct lists *lists, int64_t k, const double *
                      wanted[v]);
 }
 
-/* Sums of many elements; tolerances as a part of the largest. */
+/* Compares sums of many elements; the tolerance is relative to the largest sum. */
 static void expect_sums(const struct lists *lists, const double *found, const double *wanted, int64_t count)
 {
     const double largest = largest_number(wanted, count), worst = worst_apart(found, wanted, count);
@@ -494,7 +496,7 @@ static struct gl_program *list_program(int which, const char *shader, const char
 
 /* --- elements --- */
 
-/* list: of each window and line its length, then voxels and elements. */
+/* list: for each window, and in it for each line, the number of elements, then pairs of voxel and element. */
 static void expect_listed(const struct lists *lists, int axis, const uint32_t (*list)[2], int64_t room)
 {
     const int64_t *ends = lists_ends(lists, axis), lines = ends[1] - ends[0];
@@ -515,7 +517,7 @@ static void expect_listed(const struct lists *lists, int axis, const uint32_t (*
     }
 }
 
-/* Slices, or planes of sample points, come in two windows. */
+/* The slices, or planes of sample points, are divided into two windows. */
 static void check_elements(int which, int num)
 {
     enum { ROOM = 2000 };
@@ -576,7 +578,7 @@ static int put_jobs(const struct lists *lists, struct gl_buffer **buffer)
     return count;
 }
 
-/* Values that no line has stay as they were. */
+/* Values without a line must stay unchanged. */
 static void check_forward(struct gl_program *program, int which, int num, const char *more)
 {
     enum { FIRST = 3 };
@@ -656,7 +658,8 @@ static void test_exact_forward(void **context)
         check_forward(list_program(which, "forward.comp", ""), which, 130, "");
 }
 
-/* The image to which selected lines add their values, of all or of those that are usual or not. */
+/* The image to which the selected lines add their values. usual, others: whether lines with usual values, and with
+ * other values, are included. */
 static double *find_image(const struct lists *lists, bool usual, bool others)
 {
     double *image = kept_doubles(lists->voxels);
@@ -669,7 +672,8 @@ static double *find_image(const struct lists *lists, bool usual, bool others)
     return image;
 }
 
-/* The buffers to which passes over lines add: sums [frames][voxels]. Values of kept lines are in the order of lines. */
+/* Binds the buffers to which passes over lines add: sums [frames][voxels]. Values of kept lines are in the order of the
+ * lines. */
 static void bind_back(const struct lists *lists, const struct list_scale *scale, int frames, struct gl_pass *pass)
 {
     float *values = kept_floats(lists->num);
@@ -681,7 +685,7 @@ static void bind_back(const struct lists *lists, const struct list_scale *scale,
     pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = device_buffer(lists->num * 4, values);
 }
 
-/* Adds the sums of an axis, which begin at a frame, to an image. */
+/* Adds the sums of one axis to an image. sums: begins with the sums of that axis. */
 static void add_sums(const struct lists *lists, const struct list_scale *scale, const uint32_t (*sums)[2], int axis,
                      double *image)
 {
@@ -699,7 +703,7 @@ static struct list_kept kept_with_scale(const struct lists *lists, const struct 
     return all;
 }
 
-/* Slabs of some slices, or bands of one; groups of some lines. */
+/* Back-projects in slabs of some slices or in bands of one slice, and in groups of some lines. */
 static void check_back(struct gl_program *program, int which, int num, const char *more, enum list_values kind)
 {
     struct lists *lists = open_lists(which, num);
@@ -764,8 +768,8 @@ static void test_exact_back(void **context)
     }
 }
 
-/* An element that is close to a power of 2 may be on either side of it. With exact elements, all six points of a voxel
- * count as the largest one. */
+/* A value very close to a power of 2 may be on either side of it. With exact elements, the bound takes each of the six
+ * points of a voxel to be as large as the largest one. */
 static void expect_term(const struct lists *lists, const int64_t ends[2], const struct gl_buffer *scale)
 {
     const uint32_t *found = device_read(scale, 1, 4);
@@ -857,7 +861,7 @@ static void test_listed(void **context)
 static const int odd_counts[] = {0, 1, 63, 65, 257, 1000};
 enum { NUM_ODD = sizeof(odd_counts) / sizeof(odd_counts[0]), MOST_ODD = 1010 };
 
-/* Numbers of all exponents, of which each is once at least; and too small and too large ones. */
+/* Values with every exponent, each at least once, including exponents that are too small and too large. */
 static void test_exponents(void **context)
 {
     for (int n = 0; n < NUM_ODD; n++) {
@@ -873,12 +877,13 @@ static void test_exponents(void **context)
         pass.buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(sizeof(values), values);
         device_run(&pass);
         for (int k = FIRST; k < FIRST + odd_counts[n]; k++) scale.words.exponents[values[k] >> 23 & 255]++;
-        scale.words.exponents[0] = 0; /* values of that exponent count as 0 */
+        scale.words.exponents[0] = 0; /* values with this exponent count as 0 */
         assert_memory_equal(device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 1, sizeof(scale.words)), &scale.words,
                             sizeof(scale.words));
     }
 
-    /* The usual exponent is the least that at most `above` values exceed, or up to `near` more. */
+    /* The usual exponent is the smallest one that at most `above` values exceed, or an exponent larger by up to
+     * `near`. */
     struct gl_program *program = device_program("listmode/exponents.comp", "USUAL");
     for (int n = 0; n < 40; n++) {
         struct list_scale scale = {.bits = 0};
@@ -904,7 +909,7 @@ static void test_exponents(void **context)
     }
 }
 
-/* Images in slices and back, across the axes that have lines. */
+/* Copies images from the grid into slices and back, across the axes that have lines. */
 static void test_order(void **context)
 {
     enum { FIRST = 3 };
@@ -919,7 +924,7 @@ static void test_order(void **context)
         struct list_kept all = kept_with_scale(lists, &scale);
         all.values_at[2] = FIRST;
         all.values_at[3] = is_added;
-        all.frames[1].slab[3] = n < 10; /* else no lines */
+        all.frames[1].slab[3] = n < 10; /* otherwise an axis has no lines */
         for (int64_t k = 0; k < 3 * voxels; k++) {
             const float sum = (float)random_between(&lists_state, -3, 3);
             const int64_t whole = (int64_t)ldexp((double)sum, scale.bits);
@@ -965,7 +970,7 @@ static int compare_numbers(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* Lines of events in any order, some of them without slices, and values of which some are not usual. */
+/* Lines of events in any order, some without slices, and some with values that are not usual. */
 static void test_values(void **context)
 {
     enum { FIRST = 2, WINDOW = 11 };
@@ -973,7 +978,7 @@ static void test_values(void **context)
     for (int n = 0; n < 8 * NUM_ODD; n++) {
         const int count = odd_counts[n / 8], all = count + 9;
         const bool has_map = n % 2 != 0, has_values = n / 2 % 2 != 0, stays = n / 4 % 2 != 0;
-        /* Lines 4 .. 3 + count; a window of the values that leaves some out at both ends. */
+        /* Lines 4 .. 3 + count, and a window of the values that excludes some at both ends. */
         struct list_kept uniforms = {.frames[0].size = {0, 0, 0, all},
                                      .range = {4, 4 + count, 0, all},
                                      .part = {has_map ? 0 : 3, count, has_map, has_values},
@@ -1023,7 +1028,7 @@ static void test_values(void **context)
 
 /* --- lines --- */
 
-/* Words of line k are those of the host, for the slices that it has; those that it has not have no elements. */
+/* The words of line k equal the host's for the line's slices; in all other slices the line has no elements. */
 static void expect_line(const struct lists *lists, int64_t k, int axis, const uint32_t (*words)[4], int64_t stride)
 {
     const int slices[2] = {(int)words[2 * stride][0], (int)(words[2 * stride][0] + words[2 * stride][1])};
@@ -1034,17 +1039,17 @@ static void expect_line(const struct lists *lists, int64_t k, int axis, const ui
         assert_true(is_nothing || (slice >= slices[0] && slice < slices[1]));
     }
     if (slices[0] == slices[1]) return;
-    /* An event whose time of flight is beyond its line has one slice, of no length. */
+    /* An event whose time of flight lies beyond the ends of its line has one slice, with length 0. */
     const bool is_empty = slices[1] - slices[0] == 1 && want.factor[2] == 0.0f;
     assert_true(is_empty || (want.beyond_mm[0] < 1e-9 && want.beyond_mm[1] < 1e-9));
     for (int c = 0; c < 2; c++) {
-        for (int step = 0; step < 2; step++) { /* truncated, so that an error of rounding may be a unit */
+        for (int step = 0; step < 2; step++) { /* numbers are truncated: one unit of difference is allowed */
             const uint32_t *two = &words[step * stride][2 * c];
             const int64_t found = (int64_t)((uint64_t)two[0] << 32 | two[1]);
             assert_true(llabs(found - (step ? want.step[c] : want.at[c])) <= 1);
         }
     }
-    for (int j = lists->has_tof ? 0 : 1; j < 4; j++) { /* a distance from no time of flight is not read */
+    for (int j = lists->has_tof ? 0 : 1; j < 4; j++) { /* without a time of flight its distance is not read */
         float found;
         memcpy(&found, &words[3 * stride][j], 4);
         if (!(fabs((double)(found - want.factor[j])) <= 3e-7 * (double)fabsf(want.factor[j]) + 1e-12))
@@ -1058,7 +1063,8 @@ static void expect_line(const struct lists *lists, int64_t k, int axis, const ui
     }
 }
 
-/* Lines of a window of values, of large values, or of all events to be kept, where places are not listed. */
+/* Prepares lines of a window of values, of large values, or of all events to be kept; the last have no list of value
+ * indices. */
 static void test_prepare(void **context)
 {
     enum { ALL, LARGE, KEPT, NUM_WAYS, WINDOW = 20 };
@@ -1110,7 +1116,8 @@ static void test_prepare(void **context)
     }
 }
 
-/* A line through planes of sample points, words [15][lines]: each voxel with an element has a point within its reach. */
+/* A line through planes of sample points, words [15][lines]. Each voxel with an element has a sample point within the
+ * line's reach. */
 static void expect_exact_line(const struct lists *lists, int64_t k, int axis, const uint32_t (*words)[4], int64_t lines)
 {
     const struct list_prepare uniforms = prepare_of(lists, axis);
@@ -1124,7 +1131,7 @@ static void expect_exact_line(const struct lists *lists, int64_t k, int axis, co
     memcpy(time, words[13 * lines], sizeof(time));
     lr_listmode_line_of(&lists->cpu->events, k, axis, &line);
     const double along = line.direction[axis];
-    const double first_mm = uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - line.middle[axis]; /* from there */
+    const double first_mm = uniforms.origin_mm[0] + way[0] * uniforms.edge_mm[0] - line.middle[axis];
     for (int c = 0; c < 2; c++) {
         const int across = uniforms.axes[1 + c];
         const double slope = line.direction[across] / along, off_mm = line.middle[across] - uniforms.origin_mm[1 + c];

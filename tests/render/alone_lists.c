@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/columns/rows.comp, correspondence/columns/list_forward.comp and correspondence/columns/list_back.comp, each alone: the elements
- * of points, and those of single LORs. */
+ * The passes correspondence/columns/rows.comp, list_forward.comp and list_back.comp, each alone: elements of points,
+ * and elements of single LORs. */
 #include "alone_columns.h"
 
 /* --- elements of points --- */
 
-/* A point as the pass sees it: two coordinates across and one along, each a float and what its
- * rounding left over. */
+/* A point as the pass reads it: two coordinates across the column and one along it, each as a float and the float's
+ * rounding error. */
 static struct gl_buffer *upload_points(struct alone *alone, const struct lr_columns *columns)
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
@@ -28,7 +28,7 @@ static struct gl_buffer *upload_pairs(struct alone *alone, const struct lr_colum
                        device_end_buffer);
 }
 
-/* The pairs one by one, as few as a renderer in software may have at once. */
+/* Runs the pairs one by one, because a software renderer allows only few at once. */
 static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_columns_program which,
                      const struct alone_elements *elements)
 {
@@ -97,7 +97,7 @@ static struct list *list_open(struct alone *alone, struct lr_columns *columns)
     return list;
 }
 
-/* Uploads the entries and runs. */
+/* Uploads the entries and runs the pass. */
 static void run_list(const struct list *list, enum lr_columns_program which, const struct gl_buffer *image)
 {
     struct alone *alone = list->alone;
@@ -129,7 +129,7 @@ static void test_list_forward(struct alone *alone, struct lr_columns *columns)
         alone_compare_value(alone, "forward of LORs", list->lors.value[k], found + k * alone->num_voxels);
 }
 
-/* image: [num_voxels] in the grid's order, of sums in fixed point. */
+/* image: [num_voxels] in the grid's order, from sums in fixed point. */
 static void back_of_list(const struct list *list, double *image)
 {
     struct alone *alone = list->alone;
@@ -145,7 +145,7 @@ static void back_of_list(const struct list *list, double *image)
     }
 }
 
-/* Some LORs one by one, with values of either sign, and all of them in sums. */
+/* Back-projects some LORs one by one, with positive and negative values, and all LORs at once. */
 static void test_list_back(struct alone *alone, struct lr_columns *columns)
 {
     struct list *list = list_open(alone, columns);
@@ -169,7 +169,7 @@ static void test_list_back(struct alone *alone, struct lr_columns *columns)
 
 static const struct alone_case cases[] = {
     {.scanner = "lying", .samples = {1, 2, 2}},
-    {.scanner = "upside down", .size = {16, 17, 1}}, /* tubes of more columns than a LOR has threads */
+    {.scanner = "upside down", .size = {16, 17, 1}}, /* columns of a tube outnumber the threads of a LOR */
     {.scanner = "ring of 8", .off_centre = true, .size = {2, 2, 3}},
     {.scanner = "flipped", .near = true},
     {.scanner = "ruled ring", .pairs = 20},

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * shaders/correspondence/rows/: lists of elements that are drawn, points in turn or shuffled, against rows that are made of
- * them one by one; what the host makes of the same lists; and how rows come to the sink that were merged part
- * by part. */
+ * shaders/correspondence/rows/: random lists of elements, with points in order or shuffled, are merged by the device
+ * and by the host, and compared with rows that the test merges one by one. Also tested: delivery to the sink of rows
+ * that were merged in parts. */
 #include "subject.h"
 
 #include "correspondence/compute/rows/merge.h"
 #include "gl/context_private.h"
 
-/* A list: points of whole rows, or of part of one, and what each has. */
+/* A list of elements: of the points of whole rows or of part of one row, and how many elements each has. */
 struct list_case {
     const char *name;
     int64_t num_lors;
     int per_row, num_points, first_point;
-    int per_point; /* elements at most, of as many LORs */
-    int one_in;    /* rows that have any; 0 = all */
-    bool repeats;  /* LORs come in up to three parts */
+    int per_point; /* at most; each has another LOR */
+    int one_in;    /* one of so many rows has elements; 0 = all rows */
+    bool repeats;  /* a LOR has up to three elements of a point */
 };
 
 struct list {
     const struct list_case *at;
-    struct lr_listed *elements; /* [count] points in order */
+    struct lr_listed *elements; /* [count] ordered by point */
     int64_t count;
 };
 
-/* What rows are to have. */
+/* The expected rows. */
 struct expected {
     int num_rows;
     uint32_t *starts;                 /* [num_rows + 1] */
@@ -39,7 +39,7 @@ static int row_of(const struct list_case *at, uint32_t point)
     return ((int)point - at->first_point) / at->per_row;
 }
 
-/* LORs of a point are spread over all: some points have the same ones. */
+/* The LORs of a point are spread over all LORs, so that some points share LORs. */
 static struct list make_list(const struct list_case *at, uint64_t *state)
 {
     struct list list = {at, kept((int64_t)at->num_points * at->per_point, sizeof(*list.elements)), 0};
@@ -57,7 +57,7 @@ static struct list make_list(const struct list_case *at, uint64_t *state)
     return list;
 }
 
-/* As devices may list them. */
+/* Changes the order, since devices list elements in any order. */
 static void shuffle(struct list *list, uint64_t *state)
 {
     for (int64_t k = list->count - 1; k > 0; k--) {
@@ -145,7 +145,7 @@ static struct lr_received receive(struct lr_receiver *receiver, const struct lr_
     return received;
 }
 
-/* In tables that are too small at first; `misfits` counts how often. */
+/* Merges in tables that are too small at first; `misfits` counts the failed attempts. */
 static struct lr_received run_device(struct lr_receiver *receiver, struct lr_merge *merge, const struct list *list,
                                      int *misfits)
 {
@@ -154,7 +154,7 @@ static struct lr_received run_device(struct lr_receiver *receiver, struct lr_mer
         bool fits = false;
         ++*misfits;
         assert_ok(lr_merge_grow_tables(merge, list->at->num_points, &fits));
-        if (!fits) { /* as if there had been fewer points, but for all: tables of the size that merging wants now */
+        if (!fits) { /* starts again with tables of the size that merging now needs */
             const int64_t slots = merge->slots, capacity = merge->capacity;
             lr_merge_finish(merge);
             *merge = open_merge(merge->ctx, merge->programs, list, slots, capacity);
@@ -164,7 +164,8 @@ static struct lr_received run_device(struct lr_receiver *receiver, struct lr_mer
     return received;
 }
 
-/* What points of an unfinished row give is merged with those that follow: here there are none. */
+/* The host keeps the elements of an unfinished row, to merge them with those of later points; here there are no later
+ * points. */
 static void check_host(const struct lr_merge *merge, const struct list *list, const struct expected *expected)
 {
     const struct lr_merge_part part = describe(list);
@@ -189,7 +190,7 @@ static void check_host(const struct lr_merge *merge, const struct list *list, co
     lr_host_merge_finish(&host);
 }
 
-/* rounding 0: to the bit. */
+/* rounding 0: the same bits. */
 static void check(const struct expected *expected, const struct lr_received *received, double rounding)
 {
     const struct lr_packed_element *merged = received->elements;
@@ -201,8 +202,8 @@ static void check(const struct expected *expected, const struct lr_received *rec
     }
 }
 
-/* Several times, since what is gathered stands in another order each time: with the turn of both readbacks,
- * and where far fewer elements were expected. */
+/* Merges several times, because the collected elements have another order each time: with the two readbacks in turn,
+ * and with far fewer elements expected than there are. */
 static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list_case *at,
                       uint64_t *state)
 {
@@ -266,7 +267,7 @@ static void test_merge_repeats(void **context)
     check_lists(*context, true);
 }
 
-/* A list that had no room for all says how many there were, on the device and on the host. */
+/* A list that is too short for all elements still counts them all, on the device and on the host. */
 static void test_long_list(void **context)
 {
     const struct list_case at = {"too long", 70000, 4, 40, 0, 500, 0, false};
@@ -296,12 +297,12 @@ static void test_long_list(void **context)
     lr_merge_programs_finish(&programs);
 }
 
-/* --- to the sink --- */
+/* --- delivery to the sink --- */
 
-/* Rows come in turn. */
+/* Rows received; they must come in ascending order. */
 struct taken {
     int64_t next_row, stop_before, num_elements;
-    struct row rows[9]; /* where they are kept */
+    struct row rows[9]; /* copies of the rows */
 };
 
 static lr_status take(void *user, const lr_row *row)
@@ -312,7 +313,7 @@ static lr_status take(void *user, const lr_row *row)
     return taken->next_row == taken->stop_before ? LR_CANCELLED : LR_OK;
 }
 
-/* Elements tell their place. */
+/* The LOR and the value of each element give its position. */
 static lr_status take_many(void *user, const lr_row *row)
 {
     struct taken *taken = user;
@@ -329,13 +330,13 @@ static lr_status refuse(void *user, const lr_row *row)
     return LR_FAILED;
 }
 
-/* user: the sink of rows. */
+/* user: passed on to the sink of rows. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     return lr_row_block_unpack(block, user, NULL);
 }
 
-/* A delivery, maybe by blocks, whose rows go to the sink; rows that are no block go to `other` then. */
+/* A delivery of rows to a sink, by blocks if wanted; then rows that are not in a block go to `other`. */
 struct delivery {
     struct test_log log;
     lr_row_sink sink, other;
@@ -361,7 +362,7 @@ static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
     assert_ok(lr_deliverer_add(deliverer, part, elements));
 }
 
-/* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
+/* Delivers a whole row, a row in three parts from three batches, an empty row, and a row in two parts. */
 static void check_deliver(bool by_blocks)
 {
     static const struct lr_packed_element a[] = {{3, 0.5f}, {9, 0.25f}}, b[] = {{1, 1.0f}, {9, 0.125f}};
@@ -395,7 +396,8 @@ static void test_deliver(void **context)
     check_deliver(true);
 }
 
-/* More than are converted at once, and by more than one thread; by blocks also more than one has. */
+/* Delivers more elements than are converted at once, by several threads; by blocks, also more elements than a block
+ * holds. */
 static void check_deliver_many(bool by_blocks)
 {
     static const int64_t counts[] = {700000, 300000, 200000, 1300000, 5, 2900000, 1};

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/columns/order.comp, correspondence/columns/stack_order.comp, correspondence/columns/pack.comp, correspondence/columns/sum.comp and
- * correspondence/columns/take_sums.comp, each alone: values that are moved are the same to the bit, and in the
- * places that the orders' descriptions give them. */
+ * The passes correspondence/columns/order.comp, stack_order.comp, pack.comp, sum.comp and take_sums.comp, each alone:
+ * moved values keep their bits, and lie where the descriptions of the orders say. */
 #include "alone_columns.h"
 
-/* Two orders of the values of one window that holds all pairs. */
+/* Two orders of the values of a window with all pairs. */
 struct orders {
     struct alone *alone;
     struct lr_columns *columns;
     struct lr_stack_order order;
     struct lr_window window;
-    const int64_t *places; /* of the file's values in the other order; -1: not there */
+    const int64_t *places; /* index in the other order of each value of the file; -1: not there */
     const float *file;     /* [num_values] random */
     int64_t num_column;
 };
@@ -57,7 +56,7 @@ static void run_order(struct orders *orders, enum lr_columns_program which, bool
     run_step(orders->alone, window, &step);
 }
 
-/* value 0: the file's. */
+/* value 0: the values of the file. */
 static void check_column_order(struct orders *orders, enum lr_columns_program which, float value)
 {
     struct alone *alone = orders->alone;
@@ -86,7 +85,7 @@ static void check_lor_order(struct orders *orders, enum lr_columns_program which
         if (orders->places[k] >= 0) assert_true(found[k] == (counts(orders, k) ? column[orders->places[k]] : 0.0f));
 }
 
-/* Places differ, and values fill them. */
+/* The places of values are all different, and fill the order without gaps. */
 static void check_places(const struct orders *orders)
 {
     int64_t same = 0, known = 0;
@@ -191,7 +190,7 @@ static void test_take_sums(void **context)
     struct lr_columns *columns = make_columns(alone);
     const int64_t count = alone->num_voxels;
     const double unit = ldexp(1, 3 - 61);
-    int64_t *sums = kept(count + 1, sizeof(*sums)); /* the head is the first */
+    int64_t *sums = kept(count + 1, sizeof(*sums)); /* the first one is the header */
     for (int64_t v = 0; v < count; v++)
         sums[v + 1] = (int64_t)ldexp(random_between(&alone->state, -1, 1), 20 + (int)(3.5 * v));
     struct gl_buffer *buffer = device_buffer((count + 1) * 8, sums);
@@ -204,8 +203,8 @@ static void test_take_sums(void **context)
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
     const float *image = device_read(columns->image, count, sizeof(float));
-    /* A float of each word, and one of their sum; of a sum that is nearly 0 from below the words are large and
-     * cancel. */
+    /* Rounding: one float from each word, and one from their sum. For a sum slightly below 0 both words are large and
+     * cancel each other. */
     for (int64_t v = 0; v < count; v++) {
         const double want = (double)sums[v + 1] * unit;
         assert_true(fabs((double)image[v] - want) <= 3 * 6e-8 * fabs(want) + 0x1p9 * unit);

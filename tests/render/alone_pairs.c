@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/pairs/forward.comp, correspondence/pairs/back.comp and correspondence/pairs/rows.comp, each alone: every element of forward and
- * of the rows; of back some LORs' elements one by one, and all of them in sums. */
+ * The passes correspondence/pairs/forward.comp, back.comp and rows.comp, each alone. Forward and rows: every element.
+ * Back: the elements of some LORs one by one, and all elements in sums. */
 #include "alone.h"
 
 #include "common/bindings.h"
@@ -10,7 +10,7 @@
 
 enum { NUM_VALUES = 24, BLOCK = 4 };
 
-/* A pass by pairs, and what it reads and writes. */
+/* A pass by pairs, with its inputs and outputs. */
 struct run {
     struct alone *alone;
     struct lr_pairs *pairs;
@@ -39,7 +39,7 @@ static void run_once(const struct run *run)
     alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
 }
 
-/* All pairs, one by one. */
+/* Runs all pairs, one by one. */
 static void run_pairs(struct run *run)
 {
     for (int64_t k = 0; k < run->alone->list.num_pairs; k++) {
@@ -49,7 +49,7 @@ static void run_pairs(struct run *run)
     }
 }
 
-/* Every sample point of the voxels. */
+/* Runs all sample points of the voxels. */
 static void run_points(struct run *run)
 {
     run->uniforms = lr_pairs_uniforms(run->pairs);
@@ -145,7 +145,7 @@ static const struct alone_case cases[] = {
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
-/* What programs were compiled for. */
+/* Properties for which programs are compiled. */
 struct variants {
     int masks, near, horizon, plain;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes over vectors, and those that copy, fill and clear, against plain loops in double on the host: counts
- * around a group's size, vectors that begin anywhere in their buffers, and numbers at the edges of each rule. */
+ * Single passes over vectors, and passes that copy, fill and clear, compared with plain loops in double on the host:
+ * lengths around the size of a group, vectors that begin anywhere in their buffers, and numbers at the limits of each
+ * rule. */
 #include "device.h"
 
 #include <lr/vector.h>
@@ -18,13 +19,13 @@ struct vector_pass {
     double scalar, lowest, unused_too;
 };
 
-/* Numbers of one precision, which the host has as doubles. */
+/* Numbers in single or double precision; the host holds them as doubles. */
 struct reals {
     struct gl_buffer *buffer;
     double values[MOST];
 };
 
-/* Every fifth number is 0, and the others are between low and high. */
+/* Random numbers between low and high; every fifth number is 0. */
 static struct reals *draw(bool is_double, double low, double high)
 {
     static uint64_t state = 7;
@@ -47,8 +48,8 @@ static double *read_reals(const struct gl_buffer *buffer, bool is_double)
     return values;
 }
 
-/* Numbers first .. first + count - 1 are those that are wanted, but for their last bit and for errors of 1e-13 in terms
- * up to 100; all others are as before. */
+/* Numbers first .. first + count - 1 must equal the wanted ones, except for the last bit and for errors of 1e-13 in
+ * terms of up to 100; all others must be unchanged. */
 static void expect_reals(const struct reals *before, const double *wanted, const uint32_t range[2], bool is_double)
 {
     const double *found = read_reals(before->buffer, is_double), unit = is_double ? 0x1p-52 : 0x1p-23;
@@ -112,7 +113,7 @@ static void test_apply(void **context)
 
 /* --- sums --- */
 
-/* Adds the sums of all groups, or finds the largest from number `from` on. */
+/* Adds each sum over all groups; of the sums from index `from` on, takes the largest instead. */
 static void join(const struct gl_buffer *sums, int groups, int from, double joined[LR_VECTOR_NUM_SUMS])
 {
     const double *all = device_read(sums, (int64_t)groups * LR_VECTOR_NUM_SUMS, 8);
@@ -171,7 +172,7 @@ static void test_sums(void **context)
     }
 }
 
-/* Sums of groups, after earlier ones or not, and maxima or not. */
+/* Joins sums of groups, with and without earlier sums, and with and without maxima. */
 static void test_join_sums(void **context)
 {
     struct gl_program *program = device_program("vector/join_sums.comp", NULL);
@@ -208,7 +209,7 @@ static void test_divide_counts(void **context)
             struct reals *values = draw(false, 0, 40), *measured = draw(false, 3, 9), *additive = draw(false, 0, 1);
             double wanted[LR_VECTOR_NUM_SUMS] = {0}, found[LR_VECTOR_NUM_SUMS], *ratios = kept_doubles(MOST);
             const float tiny = 1.2e-38f;
-            values->values[4 + 30] = (double)tiny; /* a ratio that a float holds no more */
+            values->values[4 + 30] = (double)tiny; /* a ratio too large for a float */
             device_check(gl_buffer_upload(values->buffer, 4 * (4 + 30), 4, &tiny) == LR_OK);
             for (int k = 0; k < counts[n]; k++) {
                 const double y = measured->values[1 + k];
@@ -235,7 +236,7 @@ static void test_divide_counts(void **context)
 
 /* --- neighbours --- */
 
-/* A grid, and the layers of it that a pass computes; its x begins one layer before, where there is one. */
+/* A grid and the layers that a pass computes; its x begins one layer earlier if such a layer exists. */
 struct layers {
     int size[3], first, count;
 };
@@ -307,7 +308,7 @@ static void test_differences(void **context)
         for (int n = 0; n < 2 * NUM_LAYERED; n++) {
             const struct layers *layers = &layered[n / 2];
             const int plane = layers->size[0] * layers->size[1], from = layers->first > 0 ? layers->first - 1 : 0;
-            uniforms.epsilon = n % 2 == 0 ? 0 : 0.03; /* 0: two zeros have no term */
+            uniforms.epsilon = n % 2 == 0 ? 0 : 0.03; /* 0: a pair of zeros has no term */
             uniforms.layer = (uint32_t)layers->first;
             uniforms.layers = (uint32_t)layers->count;
             for (int k = 0; k < 3; k++) uniforms.size[k] = (uint32_t)layers->size[k];
@@ -365,7 +366,8 @@ static void test_fill(void **context)
     }
 }
 
-/* Modules of both directions and both axes; sums of places and kinds of rows decide. */
+/* Modules with both directions and both axes. The sum of two crystals' places and the kinds of their rows decide
+ * whether a value is kept. */
 static void test_blank(void **context)
 {
     enum { MODULES = 4, PLACES = 64 };
@@ -411,7 +413,7 @@ static void test_blank(void **context)
     }
 }
 
-/* Grids in the order of x, and projectors' images in that of z. */
+/* Images in the order of x, as grids have them, and in the order of z, as projectors have them. */
 static void test_image_order(void **context)
 {
     static const uint32_t sizes[][3] = {{1, 1, 1}, {7, 3, 5}, {13, 9, 8}};

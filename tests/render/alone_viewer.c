@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single stages of the viewer's scene. What a vertex shader writes is captured before it is drawn; a fragment shader
- * gets its inputs from a vertex shader of the test, a rectangle. Both are held against plain geometry and closed forms. */
+ * Single stages of the viewer's scene. Outputs of a vertex shader are captured before anything is drawn. A fragment
+ * shader gets its inputs from a vertex shader of the test, which draws a rectangle. Both are compared with plain
+ * geometry and closed forms. */
 #include "device.h"
 
 #include "base/vec.h"
 
-/* --- a stage with the test's own partner --- */
+/* --- a stage together with the test's own other stage --- */
 
 /* The inputs of stages: the blocks of shaders/viewer/view.glsl and view_modules.glsl. */
 struct scene {
@@ -33,8 +34,9 @@ static void end_object(void *object)
     free(names);
 }
 
-/* vertex, fragment: a shader's name, or else the test's own text; fragment NULL: `captured` outputs are. Returns names
- * of the program, an array without attributes, the block's buffer and one for what is captured. */
+/* vertex, fragment: name of a shader, or the text of a shader of the test. fragment NULL: the outputs `captured` are
+ * captured. Returns names of the program, of a vertex array without attributes, and of buffers for the block and for
+ * captured outputs. */
 static const GLuint *make_program(const char *vertex, const char *fragment, const char *const *captured, int count)
 {
     const char *const stages[2] = {vertex, fragment};
@@ -73,7 +75,7 @@ static void end_target(void *target)
 
 enum { WIDTH = 30, HEIGHT = 21 };
 
-/* Returns the pixels to which is drawn, of zeros. */
+/* Returns the target of the drawing, filled with zeros. */
 static const struct gl_target *begin_scene(const GLuint *names, const struct scene *scene)
 {
     struct gl_target *target = gl_target_create(
@@ -106,7 +108,7 @@ static void end_scene(void)
     device_check(glGetError() == GL_NO_ERROR);
 }
 
-/* The four words of gl_Position and `words` further ones of each vertex [instances][vertices]. */
+/* Returns gl_Position, four words, and `words` further words for each vertex [instances][vertices]. */
 static const float *capture(const char *shader, const struct scene *scene, const char *const *outputs, int words,
                             const int count[2])
 {
@@ -130,8 +132,8 @@ static const float *capture(const char *shader, const struct scene *scene, const
     return read;
 }
 
-/* Draws a rectangle over WIDTH x HEIGHT pixels, which are returned as [HEIGHT][WIDTH][4]; 0: no fragment. `outputs`
- * declares what the fragment shader reads, and sets it from vec2 corner, 0 .. 1, and vec4 given. */
+/* Draws a rectangle over WIDTH x HEIGHT pixels and returns the pixels as [HEIGHT][WIDTH][4]; 0: no fragment. `outputs`
+ * declares the inputs of the fragment shader, and sets them from vec2 corner, 0 .. 1, and vec4 given. */
 static const float (*paint(const char *shader, const struct scene *scene, const char *const outputs[2],
                            const float given[4]))[4]
 {
@@ -151,7 +153,7 @@ static const float (*paint(const char *shader, const struct scene *scene, const 
     return (const float(*)[4])pixels;
 }
 
-/* --- what is wanted --- */
+/* --- expected results --- */
 
 static void expect_words(const float *found, const double *wanted, int count, const char *what)
 {
@@ -174,7 +176,8 @@ static struct scene make_scene(void)
     return scene;
 }
 
-/* gl_Position of a point, or of one that is not drawn. Each of three products and sums is rounded to 6e-8. */
+/* Checks gl_Position of a point, or of a point that is not drawn. Each of three products and sums is rounded to
+ * 6e-8. */
 static void expect_position(const struct scene *scene, const float *found, const double point[3], bool is_drawn)
 {
     const float *m = scene->view.clip_of_world;
@@ -193,7 +196,7 @@ enum { MODULES = 3 };
 
 static const uint32_t module_colours[MODULES] = {0xff8040ff, 0x102030ff, 0x00ff7f00};
 
-/* The last one turns its back to the eye. */
+/* The last module has its back to the eye. */
 static void make_modules(struct scene *scene, struct module_words modules[MODULES])
 {
     for (int m = 0; m < MODULES; m++) {
@@ -233,7 +236,8 @@ static double facing(const struct scene *scene, const struct module_words *modul
     return cosine;
 }
 
-/* A point of a module: from the middle of its front face by so many millimetres along u, v and inwards. */
+/* A point of a module, given by its distances in millimetres from the middle of the front face, along u, along v and
+ * inwards. */
 static void module_point(const struct module_words *module, const double off[3], double point[3])
 {
     for (int k = 0; k < 3; k++)
@@ -297,12 +301,12 @@ static void test_slice_vert(void **context)
     }
 }
 
-/* Six vertices a face are two triangles with all four corners, and an area as large as the face's. */
+/* The six vertices of each face form two triangles that together use all four corners and have the face's area. */
 static void test_volume_vert(void **context)
 {
     for (int n = 0; n < 3; n++) {
         struct scene scene = make_scene();
-        const double eyes[3][3] = {{200, -50, 90}, {0, 0, 30}, {-300, 60, 10}}; /* inside, and in line with two faces */
+        const double eyes[3][3] = {{200, -50, 90}, {0, 0, 30}, {-300, 60, 10}}; /* inside, or in two faces' planes */
         for (int k = 0; k < 3; k++) scene.view.eye[k] = (float)eyes[n][k];
         const float *found =
             capture("viewer/view_volume.vert", &scene, (const char *[]){"out_at", NULL}, 3, (const int[2]){36, 1});
@@ -327,7 +331,7 @@ static void test_volume_vert(void **context)
             for (int k = 0; k < 6; k += 3)
                 area += 0.5 * fabs((shares[k + 1][0] - shares[k][0]) * (shares[k + 2][1] - shares[k][1]) -
                                    (shares[k + 2][0] - shares[k][0]) * (shares[k + 1][1] - shares[k][1]));
-            /* The triangles share a diagonal, and their other corners are opposite. */
+            /* The two triangles share a diagonal and have opposite third corners. */
             assert_true(seen == 15 && area == 1);
         }
     }
@@ -358,7 +362,7 @@ static void test_crystals_vert(void **context)
     }
 }
 
-/* Each edge joins corners that differ along one axis, and all twelve are there. */
+/* Each edge joins two corners that differ along one axis, and all twelve edges are drawn. */
 static void test_boxes_vert(void **context)
 {
     struct scene scene = make_scene();
@@ -391,7 +395,7 @@ static void test_boxes_vert(void **context)
                     corners[end] = apart < nearest ? corner : corners[end];
                     nearest = fmin(nearest, apart);
                 }
-                assert_true(nearest < 1e-3); /* of some 100 mm in single precision; corners are millimetres apart */
+                assert_true(nearest < 1e-3); /* single precision of some 100 mm; corners are millimetres apart */
             }
             const int along = corners[0] ^ corners[1], lowest = corners[0] & corners[1];
             assert_true(along == 1 || along == 2 || along == 4);
@@ -428,7 +432,7 @@ static void test_lines_frag(void **context)
                   (const double[4]){0.25, 0.5, 0.75, 0.125}, "colour");
 }
 
-/* Maps of four colours, the first for the lowest quarter of values. */
+/* Colour maps of four colours; the first colour is for the lowest quarter of the values. */
 enum { COLOURS = 4 };
 static const float map[COLOURS][4] = {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 1}, {1, 1, 1, 1}};
 static const float above_map[COLOURS][4] = {{0.5f, 0, 0, 1}, {0, 0.5f, 0, 1}, {0, 0, 0.5f, 1}, {0.25f, 0, 0.5f, 1}};
@@ -444,7 +448,8 @@ static struct gl_texture *map_texture(const float colours[COLOURS][4])
     return device_texture(GL_TEXTURE_2D, GL_RGBA32F, (const int[3]){COLOURS, 1, 1}, colours);
 }
 
-/* Values below, at and above both ends of the shown ones, and overlays of nothing, some and too much. */
+/* Values below, at and above both limits of the shown range, and overlays of strength 0, medium strength and more than
+ * 1. */
 static void test_slice_frag(void **context)
 {
     const int size[3] = {5, 3, 2};
@@ -477,7 +482,7 @@ static void test_slice_frag(void **context)
     }
 }
 
-/* Faces cover half and three fifths of a pitch. Values of 0 count, and those below do not. */
+/* Faces cover half of the pitch along u and three fifths along v. Values of 0 are drawn, negative values are not. */
 static void test_crystals_frag(void **context)
 {
     const char *const outputs[2] = {
@@ -518,8 +523,9 @@ static void test_crystals_frag(void **context)
     }
 }
 
-/* A box of two halves along x: rays cross both, from either side, or begin within one. The light of a half is that of
- * a uniform medium, 1 - exp(-opacity length), whatever the steps; the half behind is seen through the one in front. */
+/* A box of two halves along x. Rays cross both halves, from either side, or begin inside one. The light of a half is
+ * that of a uniform medium, 1 - exp(-opacity length), for any number of steps; the half behind is seen through the half
+ * in front. */
 static void test_volume_frag(void **context)
 {
     const char *const outputs[2] = {"layout(location = 0) out vec3 to;", "to = vec3(given.x, 0.2, 0.2);"};

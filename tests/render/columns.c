@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Exact rows by columns against the cpu backend, row by row: every test scanner at points off and on
- * its symmetry planes and close to modules, and two real scanners. */
+ * Exact rows by columns compared with the cpu backend, row by row: each scanner of the tests at points on and off its
+ * symmetry planes and close to modules, and two real scanners. */
 #include "subject.h"
 
 /* At 2 to 3 mm from a face of the mMR, crystals 650 mm behind the point are seen through parts of the
@@ -12,11 +12,11 @@ static const double near_row_l2 = 2e-5;
 /* Sets of points drawn for a scanner, until some point sees something. */
 enum { MOST_DRAWS = 20 };
 
-/* Scanners that columns do not serve: modules that lean, or that hide each other. */
+/* Scanners that the column passes cannot handle: with tilted modules, or with modules that hide each other. */
 static const char *const others[] = {"tilted", "stacked", "ruled tilted", NULL};
 
-/* At 1 mm from a module, crystals that stand 930 mm behind the point are seen through parts of it
- * that are 1/1000 as large: rounding of 1e-6 mm is 1e-3 mm there, 4e-5 of an element. */
+/* At 1 mm from a module, crystals 930 mm behind the point are seen through parts of the module that are 1/1000 as
+ * large. A rounding of 1e-6 mm is then as large as 1e-3 mm there, 4e-5 of an element. */
 static const char *const large[] = {"opposed", "oblique", "large ring", NULL};
 
 static bool is_among(const char *const *names, const char *name)
@@ -30,7 +30,7 @@ static bool is_too_close(const char *name, int point)
     return is_among(large, name) && (point == 3 || point == 4);
 }
 
-/* False where no point sees anything. The last `num_near` points are close to a face of a large scanner. */
+/* Returns false if no point sees anything. The last `num_near` points are close to a face of a large scanner. */
 static bool compare(struct subject *subject, const double (*points)[3], int num_points, int num_near)
 {
     struct gap gaps[NUM_TEST_POINTS] = {{0}};
@@ -63,8 +63,8 @@ static void test_every_kind_of_scanner(void **unused)
     }
 }
 
-/* Every crystal of one module is seen through every one of the other: far more elements than a point
- * is given room for, so that batches are halved and the list grows. */
+/* Every crystal of one module is seen through every crystal of the other: a point has far more elements than expected,
+ * so that batches are halved and the list grows. */
 static void test_more_elements_than_expected(void **unused)
 {
     double points[NUM_TEST_POINTS][3];
@@ -91,7 +91,7 @@ static void test_real_scanners(void **unused)
 {
     static const double whole_body[][3] = {{0, 0, 0},        {150, 0, 0},           {-83.1, 211.7, 47.3},
                                            {0, -260, 110},   {120.3, -77.7, -63.1}, {325.5, 3, 10},
-                                           {228.5, 229, -60}}; /* the last ones close to faces */
+                                           {228.5, 229, -60}}; /* the last points are close to faces */
     static const double small_animal[][3] = {
         {0, 0, 0}, {0, 17.3, 0}, {-21.3, 9.7, 13.1}, {30, 0, -18}, {11.1, -23.7, 7.9}};
     check_preset("siemens-mmr", whole_body, 7, 2);

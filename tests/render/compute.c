@@ -5,8 +5,9 @@
  * overlaps in float against the double oracle. */
 #include "subject.h"
 
-/* Exact mode, over all elements of a scanner: relative L2 and worst over the largest. Sampled mode, over all elements
- * but what lines within 1e-4 of a pitch of an edge carry: they may fall on either side of it. */
+/* Exact mode, over all elements of a scanner: relative L2, and the worst difference relative to the largest element.
+ * Sampled mode, over all elements: the same without lines within 1e-4 of a pitch of an edge, which may hit either side
+ * of it. */
 static const double most_l2 = 1e-5, exact_worst = 1e-4;
 
 enum { NUM_POINTS = 12, MOST_RAYS = 4 };
@@ -95,7 +96,7 @@ static void test_absorption(void **unused)
     lr_image_destroy(mu);
 }
 
-/* With absorption, so that elements are added up wherever their voxels are at work. */
+/* Attenuation is included, so that elements are added up by whichever threads work on their voxels. */
 static void test_deterministic(void **unused)
 {
     uint64_t state = test_seed();

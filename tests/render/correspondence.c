@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/raster/correspondence.vert and .frag, alone, against the ray tracer in double: the same crystals except
- * within 1e-4 of a pitch of an edge, weights and path lengths to 1e-5. */
+ * The shaders correspondence/raster/correspondence.vert and .frag, alone, compared with the ray tracer in double.
+ * Crystals are the same except within 1e-4 of a pitch of an edge; weights and path lengths agree to 1e-5. */
 #include "stage.h"
 
 #include "common/bindings.h"
 
-/* Of a weight or a path length, relative. */
+/* Relative tolerance of a weight or a path length. */
 static const double weight_tolerance = 1e-5;
 
-/* What comparing pixels has found. */
+/* Results of comparing pixels. */
 struct tally {
     int64_t lines, hits, borderline, differing;
-    int64_t wrong;   /* differing although no edge is near */
-    double farthest; /* edge distance of a differing line, pitches */
+    int64_t wrong;   /* pixels that differ although no edge is near */
+    double farthest; /* largest edge distance of a line that differs, pitches */
     double worst_weight, worst_path;
     char first[256]; /* the first wrong pixel */
 };
@@ -58,14 +58,14 @@ static void compare_pixel(struct tally *tally, const struct stage *stage, int pr
     if (!(weight <= weight_tolerance) || !(path <= weight_tolerance)) note(tally, stage, primary, at, what);
 }
 
-/* --- the batch, made by hand: every facing module once, every module nearer than it drawn; where
- * modules may hide each other all others too, on both sides --- */
+/* --- a batch that the test makes: one image for each module that faces the point, with all modules nearer than it; if
+ * modules may hide each other also all others, on both sides --- */
 
-/* Plans the eye's point so and renders it. */
+/* Plans the point of the eye in this way and renders it. */
 static struct lr_batch render_by_hand(struct stage *stage, uint64_t *state, bool with_draws)
 {
     const int modules = stage->scanner->num_modules;
-    const int turn = (int)(modules * test_random(state)); /* so that tiles move about */
+    const int turn = (int)(modules * test_random(state)); /* changes the places of tiles */
     struct lr_plan_image *images = kept(modules, sizeof(*images));
     struct lr_plan_draw *draws = kept(2 * modules * modules, sizeof(*draws));
     struct lr_batch batch = {.images = images, .draws = draws, .atlas_rows = stage->plan->rows};
@@ -171,7 +171,7 @@ static void test_scanners(void **context)
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
         const struct scanner_case *at = &scanner_cases[k];
         for (int r = 0; r < 5; r++) {
-            /* R = 4 on all scanners, the others on every other one; few large images. */
+            /* R = 4 with all scanners, other R with every second one; only few images are large. */
             if (r > 0 && (k + r) % 2 == 1) continue;
             const int num_points = rays[r] < 4 ? NUM_TEST_POINTS : rays[r] == 4 ? 8 : 4;
             const struct run run = {
@@ -182,7 +182,7 @@ static void test_scanners(void **context)
     assert_int_equal(wrong, 0);
 }
 
-/* A real scanner, as the program has it. */
+/* A real scanner, from the program's presets. */
 static void test_preset(void **context)
 {
     uint64_t state = test_seed();
@@ -190,7 +190,7 @@ static void test_preset(void **context)
     assert_int_equal(compare_scanner(&run, preset_scanner("ge-explore-vista-dr"), &state), 0);
 }
 
-/* Random scanners, each named in the report. */
+/* Random scanners; a failure names the scanner. */
 static void compare_drawn(struct gl_context *ctx, const char *kind, lr_scanner *(*create)(uint64_t *), double reach_mm,
                           int most_rays, int more_points)
 {
@@ -210,7 +210,7 @@ static void test_random_scanners(void **context)
     compare_drawn(*context, "random", create_random, 20, 5, 6);
 }
 
-/* Modules before others, on both sides of the point. */
+/* Modules in front of other modules, on both sides of the point. */
 static void test_crowded_scanners(void **context)
 {
     compare_drawn(*context, "crowded", create_crowded, 60, 4, 4);
@@ -224,7 +224,7 @@ static void test_absorption(void **context)
     int64_t wrong = 0;
     for (int k = 0; k < 5; k++) {
         const struct scanner_case *at = scanner_case_named(names[k]);
-        lr_grid grid = {.size = {9, 7, 5}}; /* other voxels along each axis, off centre; lines enter and leave */
+        lr_grid grid = {.size = {9, 7, 5}}; /* other sizes along each axis, off centre; lines enter and leave */
         for (int a = 0; a < 3; a++) {
             grid.voxel_mm[a] = 2 * at->reach_mm / grid.size[a];
             grid.origin_mm[a] = -at->reach_mm + 0.5 * grid.voxel_mm[a] + 0.1 * at->reach_mm * (a - 1);
@@ -243,7 +243,7 @@ static void test_absorption(void **context)
     assert_int_equal(wrong, 0);
 }
 
-/* A pair outside the window has no LOR, but its module still stops lines. */
+/* A pair outside the window has no LOR, but its modules still stop lines. */
 static void test_window_of_lors(void **context)
 {
     struct lr_backend cpu;
@@ -273,7 +273,7 @@ static void test_window_of_lors(void **context)
             const bool wanted = pair >= window.begin && pair < window.end;
             inside += wanted;
             outside += module >= 0 && !wanted;
-            /* Outside the window a pixel carries nothing; inside it is as ever. */
+            /* A pixel outside the window carries nothing; a pixel inside it is unchanged. */
             if (!wanted)
                 assert_true(got->weight == 0.0f);
             else
@@ -284,8 +284,8 @@ static void test_window_of_lors(void **context)
     cpu.fns->destroy(cpu.self);
 }
 
-/* The images come from fragments that were shaded: at least one for each pixel that has a hit, by
- * the device's own count, and none without draws. */
+/* Images are made by fragment shaders: the device counts at least one fragment for each pixel with a hit, and none if
+ * nothing is drawn. */
 static void test_fragments_are_counted(void **context)
 {
     if (!GLEW_ARB_pipeline_statistics_query && !GLEW_VERSION_4_6) skip();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A context for all tests of an executable, and what a single pass needs of it: its program, and buffers that the test
- * fills and reads itself. */
+ * A context for all tests of an executable, and what a single pass requires: a program, and buffers that the test fills
+ * and reads. */
 #ifndef LR_TESTS_RENDER_DEVICE_H
 #define LR_TESTS_RENDER_DEVICE_H
 
@@ -14,8 +14,8 @@
 static struct gl_context *stage_ctx;
 static struct test_log stage_log;
 
-/* Runs tests, or those that the program's argument names, each with the context as its state unless it has its own; 77
- * where there is no device. */
+/* Runs all tests, or only the tests that the program's argument names. The state of a test is the context, unless the
+ * test has a state of its own. Returns 77 if there is no device. */
 static inline int stage_run(int argc, char **argv, const char *group, struct CMUnitTest *tests, size_t count)
 {
     test_log_init(&stage_log);
@@ -39,7 +39,7 @@ static inline int stage_run(int argc, char **argv, const char *group, struct CMU
         return stage_run(argc, argv, group, tests, sizeof(tests) / sizeof(tests[0]));                                  \
     }
 
-/* Fails the test with the last sentence of the context's log. */
+/* Fails the test with the last message in the context's log. */
 #define device_check(condition)                                                                                        \
     do {                                                                                                               \
         if (!(condition)) fail_msg("%s: %s", #condition, stage_log.error);                                             \
@@ -57,7 +57,7 @@ static inline void device_end_texture(void *texture)
     gl_texture_destroy(texture);
 }
 
-/* Programs of a test, each made at its first use. */
+/* The programs of a test; each is made when it is first used. */
 static struct device_made {
     char key[192];
     struct gl_program *program;
@@ -100,7 +100,7 @@ static inline void *device_read(const struct gl_buffer *buffer, int64_t count, s
     return values;
 }
 
-/* defines: as in the lines `variants` of shaders, "OP=1 REAL=double"; NULL or "" = none. */
+/* defines: as in the lines `variants` of shaders, for example "OP=1 REAL=double"; NULL or "" = none. */
 static inline struct gl_program *device_program(const char *shader, const char *defines)
 {
     struct gl_define list[8] = {{0}};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix elements of the raster backend against those of the cpu backend, both through the
- * operator: equal to 1e-5, but for lines that pass within 1e-4 of a pitch of a crystal's edge. */
+ * Matrix elements of the raster backend compared with those of the cpu backend, both computed by an operator: equal to
+ * 1e-5, except for lines that pass within 1e-4 of a pitch of a crystal's edge. */
 #include "subject.h"
 
-/* edge_mm: of a voxel; returns what lines near an edge carry in rows that differ. */
+/* edge_mm: edge length of a voxel. Returns the sum carried by lines near edges in the rows that differ. */
 static double check_elements(const struct scanner_case *at, int rays, int samples, double edge_mm)
 {
     struct subject *subject = subject_open(at->name, at->create());
@@ -18,7 +18,7 @@ static double check_elements(const struct scanner_case *at, int rays, int sample
     const struct row *found = voxel_rows(subject, subject_operator(subject, "raster"));
     const struct row *expected = voxel_rows(subject, subject_operator(subject, "cpu"));
     struct eye *eye = eye_create(subject->scanner, rays);
-    double worst = 0, carried = 0; /* the worst, relative, of elements in rows without lines near edges */
+    double worst = 0, carried = 0; /* worst relative difference in rows without lines near edges */
     int64_t num_elements = 0, differing = 0;
     for (int64_t row = 0; row < rows.end; row++) {
         struct gap gap = {0};
@@ -62,16 +62,16 @@ static void test_eight_samples(void **unused)
     }
 }
 
-/* Opposed modules equally far from the voxels: a line from y ends at 2 w - y. With R = 2 the lines
- * start a quarter face beside crystal centres, so that voxels an eighth of a face apart send some
- * of them right onto an edge. */
+/* Opposed modules equally far from the voxels: a line from y ends at 2 w - y. With R = 2 the lines start a quarter of a
+ * face beside the crystal centres, so that voxels an eighth of a face apart send some of these lines exactly onto an
+ * edge. */
 static void test_lines_onto_edges(void **unused)
 {
     const struct scanner_case *opposed = scanner_case_named("opposed");
     assert_true(check_elements(opposed, 2, 1, 0.5) + check_elements(opposed, 2, 8, 0.5) > 0);
 }
 
-/* The same lines one by one, those that carry nothing too. */
+/* The same lines are compared one by one, including lines that carry nothing. */
 static void test_pictures(void **unused)
 {
     int64_t counts[3] = {0};

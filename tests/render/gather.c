@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/raster/gather.frag, correspondence/raster/reduce.frag, and correspondence/raster/collect.vert with correspondence/raster/value.frag: hand-made contents, and
- * what each pass leaves, against sums in double of what the pass before left. */
+ * The shaders correspondence/raster/gather.frag, reduce.frag, and collect.vert with value.frag. The test makes the
+ * contents, and compares the result of each pass with sums in double of the result of the pass before. */
 #include "stage.h"
 
 #include "common/bindings.h"
@@ -14,8 +14,8 @@ static const double step_tolerance = 3e-7;
 
 /* --- gather, halvings --- */
 
-/* One gather of made-up images, compared image by image; then the voxel image against sums of the texels
- * that it was made from. */
+/* One gather of made-up images, compared image by image; then the voxel image, compared with sums of the texels that it
+ * was made from. */
 struct gathering {
     struct stage *stage;
     struct made_up made;
@@ -33,7 +33,7 @@ static struct gathering gathering_of(struct stage *stage, uint64_t *state)
                                   .made = stage_make_up(stage, num_images, 0.8, state),
                                   .rows = kept(num_images, sizeof(*gathering.rows)),
                                   .values = kept_random_floats(stage->lors->count, 0.5, 2, state)};
-    int num_rows = 0; /* of one, two, three images, in voxels far apart */
+    int num_rows = 0; /* rows with one, two, three images, in voxels far apart */
     for (int k = 0; k < num_images; k++) {
         if (k == 0 || test_random(state) < 0.5) {
             const float factor = (float)random_between(state, 0.1, 1);
@@ -68,7 +68,7 @@ static float *read_target(const struct stage *stage, const struct gl_target *tar
     return texels;
 }
 
-/* Four texels of a tile in the pass before, those that there are: products of pixels, or its sums. */
+/* Up to four texels of a tile in the pass before: products of pixels, or sums of them. */
 static double four(const struct gathering *gathering, const struct lr_gather *gather, int k, const float *before,
                    const int slot_at[3])
 {
@@ -85,7 +85,7 @@ static double four(const struct gathering *gathering, const struct lr_gather *ga
     return sum;
 }
 
-/* Every halving halves, and the last leaves a texel an image. Gives the sum of all. */
+/* Each halving halves the size of a tile; after the last one an image has one texel. Returns the sum of all. */
 static double check_halvings(const struct gathering *gathering, const struct lr_gather *gather)
 {
     const int columns = gathering->stage->plan->columns;
@@ -115,7 +115,7 @@ static double check_halvings(const struct gathering *gathering, const struct lr_
     return total;
 }
 
-/* The voxel image after `times` runs of the same batch: rows collect their images. */
+/* Checks the voxel image after `times` runs of the same batch, in which rows collect their images. */
 static void check_collected(const struct gathering *gathering, const struct lr_gather *gather, int times)
 {
     float *sums = read_target(gathering->stage, gather->sums[gather->num_halvings - 1]);
@@ -176,7 +176,7 @@ static void test_gather_all_scanners(void **context)
     }
 }
 
-/* LORs outside the window count nothing; those inside find their value. */
+/* LORs outside the window do not count; LORs inside use their own values. */
 static void test_gather_windows(void **context)
 {
     uint64_t state = test_seed();
@@ -204,12 +204,12 @@ static void test_gather_single_pixels(void **context)
     check_gather(&gathering, 2);
 }
 
-/* --- collect, run by its own pass --- */
+/* --- collect, as a single pass --- */
 
 static void test_collect_alone(void **context)
 {
     enum { COLUMNS = 5, ROWS = 4, WIDTH = 16, HEIGHT = 3 };
-    /* Voxel 20 gets two rows, as when two batches share it; voxel 0 and the last are corners. */
+    /* Two rows belong to voxel 20, as if two batches shared it; voxel 0 and the last voxel are corners. */
     const struct lr_plan_row rows[] = {{0, 1, 0, 1.0f}, {1, 7, 20, 0.5f}, {7, 12, 47, 0.125f}, {12, 20, 20, 2.0f}};
     const struct {
         int32_t image_size[2], columns, unused;
@@ -249,7 +249,7 @@ static void test_collect_alone(void **context)
     assert_ok(gl_pass_run(ctx, &pass));
     assert_ok(gl_texture_read(target->colours[0], NULL, voxels));
     for (int k = 0; k < WIDTH * HEIGHT; k++) {
-        /* At most 8 + 6 positive terms. */
+        /* each is a sum of at most 8 + 6 positive terms */
         assert_close((double)voxels[k], want[k], 1e-6);
     }
     gl_buffer_destroy(buffer);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Modules that hide others, on either side of a point: the raster and compute backends against the
- * cpu backend, element by element and pixel by pixel; projections, parts and windows against their
- * own rows. */
+ * Modules that hide other modules, on either side of a point. The raster and compute backends are compared with the cpu
+ * backend, element by element and pixel by pixel; projections, parts and windows are compared with the backend's own
+ * rows. */
 #include "subject.h"
 
-/* Tolerances of compute.c: relative L2, and worst over the largest. */
+/* Tolerances as in compute.c: relative L2, and the worst difference relative to the largest element. */
 static const double exact_l2 = 1e-5, exact_worst = 1e-4;
 
 /* Sums of floats, relative to the largest. */
@@ -25,7 +25,7 @@ static lr_module panel(double x_mm, const double at_mm[2], const int crystals[2]
     return module;
 }
 
-/* The one in the middle is smaller, stands aside, and is more gap than face. */
+/* The middle module is smaller than the first, is placed to one side, and has more gap than face. */
 static lr_scanner *create_parallel(void)
 {
     const lr_module modules[3] = {
@@ -47,7 +47,8 @@ static lr_scanner *create_ring_in_ring(void)
     return scanner_of(modules, 20, 70);
 }
 
-/* The centre of the tilted one is farther than all others, and it stands before the two. */
+/* The centre of the tilted module is farther away than all others, and yet the module stands in front of the two
+ * others. */
 static lr_scanner *create_tilted_before(void)
 {
     lr_module tilted = shape_of(12, 3, 6, 5);
@@ -61,8 +62,8 @@ static lr_scanner *create_tilted_before(void)
     return scanner_of(modules, 4, 0);
 }
 
-/* Five layers of small modules that lean each their own way before large crystals, and two layers
- * on the other side: many overlap where one crystal sees another. */
+/* Five layers of small modules, each with another tilt, in front of large crystals, and two layers on the other side:
+ * many modules overlap in the view of one crystal from another. */
 static lr_scanner *create_layers(void)
 {
     enum { LAYERS = 7, PER_LAYER = 6 };
@@ -88,7 +89,7 @@ enum { NUM_POINTS = 8, NUM_RANDOM = 6 };
 struct arrangement {
     const char *name;
     lr_scanner *(*create)(void);
-    double points_mm[NUM_POINTS][3]; /* before, between and behind the modules that hide */
+    double points_mm[NUM_POINTS][3]; /* in front of, between and behind the modules that hide others */
 };
 
 static const struct arrangement arrangements[] = {
@@ -112,7 +113,7 @@ enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
 /* --- elements --- */
 
-/* The arrangements, then random ones, of points half a millimetre or more from every module's plane. */
+/* Makes an arrangement, or a random one, with points at least half a millimetre from every module's plane. */
 static struct subject *open_case(int which, uint64_t *state)
 {
     const bool is_random = which >= NUM_ARRANGEMENTS;
@@ -187,7 +188,7 @@ static void test_sampled(void **unused)
     }
 }
 
-/* --- absorption: exact elements are weakened at the middle of what is seen --- */
+/* --- attenuation: exact elements are weakened by the line through the middle of the visible area --- */
 
 static void test_absorption(void **unused)
 {
@@ -263,7 +264,7 @@ static void check_whole(struct bench *bench, lr_operator *op, const char *what)
                  sum_tolerance);
 }
 
-/* Both halves of the LORs give the whole. */
+/* The two halves of the LORs together give the result of all LORs. */
 static void check_parts(struct bench *bench, bool by_pairs)
 {
     const lr_lors *lors = bench->subject->lors;
@@ -319,7 +320,7 @@ static void check_projections(int which, const struct way *way, uint64_t *state)
 static void test_projections(void **unused)
 {
     uint64_t state = test_seed();
-    /* Programs that each arrangement has for each way take seconds to compile. */
+    /* the programs of each arrangement and each way of projecting take seconds to compile */
     const bool is_full = test_takes_all("two of four ways to project in three of four arrangements");
     for (int which = 0; which < 4; which++)
         for (int k = 0; k < NUM_WAYS; k++)
@@ -328,7 +329,7 @@ static void test_projections(void **unused)
 
 /* --- what does not fit --- */
 
-/* As many small modules between a point and one primary as the compute backend has no room for. */
+/* More small modules between a point and one primary than the compute backend has room for. */
 static void test_too_many_are_refused(void **unused)
 {
     enum { EDGE = 12, NUM_MODULES = 2 + EDGE * EDGE };
@@ -355,7 +356,7 @@ static void test_too_many_are_refused(void **unused)
     check_sampled(subject, "raster");
 }
 
-/* Sampled with so many rays, a crystal needs more rounds of loops than Mesa's software renderer has. */
+/* A crystal with this many rays requires more loop rounds than Mesa's software renderer allows. */
 static void test_no_loop_ends_early(void **unused)
 {
     static const double point[3] = {12, 1, -4};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Lines through a sample point, in double, straight from docs/method/correspondence.md, "First
- * hit": what the tests need to know of a line without asking any backend. */
+ * Lines through a sample point, in double, directly from docs/method/correspondence.md, "First hit": what tests must
+ * know about a line without asking a backend. */
 #ifndef LR_TESTS_RENDER_LINES_H
 #define LR_TESTS_RENDER_LINES_H
 
@@ -11,15 +11,15 @@
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 
-/* A line within this many pitches of a crystal's edge may fall on either side in float. */
+/* A line that passes this close to a crystal's edge, in pitches, may fall on either side of the edge in float. */
 #define BORDERLINE_PITCHES 1e-4
 
-/* A scanner and a sample point, with what each module is to the point. */
+/* A scanner and a sample point, and the position of each module relative to the point. */
 struct eye {
     const lr_scanner *scanner;
     double point_mm[3];
     int rays;
-    bool hiding; /* whether modules may hide each other: then first hits count on both sides */
+    bool hiding; /* modules may hide each other: first hits count on both sides */
     struct eye_module {
         double offset[3]; /* detection-plane centre - point */
         double height;    /* n . (point - centre) */
@@ -48,20 +48,20 @@ static inline void eye_place(struct eye *eye, const double point_mm[3])
     for (int k = 0; k < 3; k++) eye->point_mm[k] = point_mm[k];
 }
 
-/* Whether module i is the primary of the pair (i, j). */
+/* True if module i is the primary of the pair (i, j). */
 static inline bool eye_is_primary(const struct eye *eye, int i, int j)
 {
     const double a = eye->modules[i].distance_squared, b = eye->modules[j].distance_squared;
     return fabs(a - b) <= 1e-9 * fmax(a, b) ? i < j : a > b;
 }
 
-/* Whether j can stop lines that start at primary i. */
+/* True if module j can stop lines that start at primary i. */
 static inline bool eye_pairs(const struct eye *eye, int i, int j)
 {
     return i != j && eye->modules[i].height > 0 && eye->modules[j].height > 0 && eye_is_primary(eye, i, j);
 }
 
-/* From the point to sample (X, Y) of the primary. */
+/* The ray from the point to sample (X, Y) of the primary. */
 static inline void eye_line(const struct eye *eye, int primary, int X, int Y, double ray[3])
 {
     const lr_module *module = &eye->scanner->modules[primary];
@@ -81,15 +81,15 @@ static inline int eye_num_pixels(const struct eye *eye, int primary)
     return crystals[0] * crystals[1] * eye->rays * eye->rays;
 }
 
-/* From the point to the sample of a pixel, row by row. */
+/* The ray from the point to the sample of a pixel; pixels are counted row by row. */
 static inline void eye_pixel_line(const struct eye *eye, int primary, int pixel, double ray[3])
 {
     const int width = eye->scanner->modules[primary].crystals[0] * eye->rays;
     eye_line(eye, primary, pixel % width, pixel / width, ray);
 }
 
-/* From the point to the plane that is nearest to it. A float knows it to some 1e-6 mm, and weights
- * no better than that in relation to it. */
+/* Distance from the point to the nearest plane of a module. A float holds it to some 1e-6 mm, which limits the relative
+ * accuracy of weights. */
 static inline double eye_least_height(const struct eye *eye)
 {
     double least = INFINITY;
@@ -97,7 +97,7 @@ static inline double eye_least_height(const struct eye *eye)
     return least;
 }
 
-/* Probability that the line carries without absorption. */
+/* The probability that belongs to the line, without attenuation. */
 static inline double eye_weight(const struct eye *eye, int primary, const double ray[3])
 {
     const lr_module *module = &eye->scanner->modules[primary];
@@ -106,8 +106,8 @@ static inline double eye_weight(const struct eye *eye, int primary, const double
            (length * length) / (2 * 3.14159265358979323846);
 }
 
-/* The place at which a line meets a module's plane, from either side: at the point + s ray, and in cells from the
- * module's lower left corner. */
+/* The place at which a line meets a module's plane, from either side: s for the point + s ray, and the coordinates in
+ * cells from the module's lower left corner. */
 static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s, double cell[2])
 {
     const lr_module *m = &eye->scanner->modules[module];
@@ -120,7 +120,8 @@ static inline bool eye_cross(const struct eye *eye, int module, const double ray
     return approach != 0 && *s != 0;
 }
 
-/* The same at the point - t ray, from the side that faces the point; false where it does not meet it there. */
+/* The same for the point - t ray. False if the line does not meet the plane there, or not from the side that faces the
+ * point. */
 static inline bool eye_meet(const struct eye *eye, int module, const double ray[3], double *t, double cell[2])
 {
     const bool meets = eye_cross(eye, module, ray, t, cell) && vec_dot(eye->scanner->modules[module].normal, ray) > 0;
@@ -128,7 +129,7 @@ static inline bool eye_meet(const struct eye *eye, int module, const double ray[
     return meets;
 }
 
-/* Whether cell coordinates lie on the module, or miss it by at most `margin` cells. */
+/* True if cell coordinates lie on the module, or outside it by at most `margin` cells. */
 static inline bool eye_on_module(const lr_module *module, const double cell[2], double margin)
 {
     return cell[0] >= -margin && cell[0] <= module->crystals[0] + margin && cell[1] >= -margin &&
@@ -145,11 +146,11 @@ static inline double eye_edge_distance(const lr_module *module, int axis, double
     return fmin(face, fmin(fabs(cell), fabs(last + 1 - cell)));
 }
 
-/* What a line does on either side of the point, where modules may hide each other. */
+/* The course of a line on both sides of the point, if modules may hide each other. */
 struct eye_line {
-    bool stopped;      /* before it reaches the primary */
+    bool stopped;      /* by another module before the primary */
     int first;         /* module met first on the other side, or -1 */
-    bool from_front;   /* which faces the point */
+    bool from_front;   /* hit on the side that faces the point */
     double borderline; /* pitches from the nearest edge that matters */
 };
 
@@ -162,8 +163,8 @@ static inline double eye_end_distance(const lr_module *module, const double cell
 
 enum { EYE_BEFORE = 1, EYE_ACROSS = 2 };
 
-/* The line from a primary, followed both ways. listed: per module the sides on which it may count
- * (NULL: all modules on both). */
+/* Follows the line from a primary in both directions. listed: for each module the sides on which it may count (NULL:
+ * all modules on both sides). */
 static inline struct eye_line eye_follow(const struct eye *eye, int primary, const double ray[3],
                                          const unsigned char *listed)
 {
@@ -194,9 +195,9 @@ static inline struct eye_line eye_follow(const struct eye *eye, int primary, con
     return line;
 }
 
-/* The module that the line from a primary meets first, or -1 where it is stopped or meets one from
- * behind; *borderline: distance in pitches of that hit, and of those on modules that it misses by a
- * hair, from the nearest edge. */
+/* The module that the line from a primary meets first, or -1 if the line is stopped or meets a module from behind.
+ * *borderline: distance from the nearest edge, in pitches, of this hit and of hits on modules that the line only just
+ * misses. */
 static inline int eye_first_hit(const struct eye *eye, int primary, const double ray[3], double *borderline)
 {
     const double margin = 2 * BORDERLINE_PITCHES;
@@ -227,8 +228,7 @@ static inline int eye_first_hit(const struct eye *eye, int primary, const double
     return first;
 }
 
-/* What the lines through one module that may fall on either side of an edge carry, without
- * absorption. */
+/* Sum of the weights, without attenuation, of lines through one module that may fall on either side of an edge. */
 static inline double eye_borderline_of_module(const struct eye *eye, int primary)
 {
     double sum = 0;
@@ -241,7 +241,7 @@ static inline double eye_borderline_of_module(const struct eye *eye, int primary
     return sum;
 }
 
-/* The same of all modules, from a point. */
+/* The same sum for the lines through all modules. */
 static inline double eye_borderline_weight(struct eye *eye, const double point_mm[3])
 {
     double sum = 0;
@@ -250,7 +250,7 @@ static inline double eye_borderline_weight(struct eye *eye, const double point_m
     return sum;
 }
 
-/* Of an element of sampled lines beside those near edges, relative. */
+/* Relative tolerance of an element of sampled lines, apart from lines near edges. */
 #define ELEMENT_TOLERANCE 1e-5
 
 #endif

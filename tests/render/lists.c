@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Lists of LORs on the compute backend: what projections of a few LORs owe to those of all, and
- * that sums added in any order have the same bits every time. */
+ * Lists of LORs on the compute backend: projections of a few LORs agree with projections of all LORs, and sums that are
+ * added in any order have the same bits in every run. */
 #include "subject.h"
 
 #include "correspondence/values.h"
 
-/* Forward, the same elements summed in two orders; back, elements whose cells' edges are reached in
- * two ways in float. Over the largest value. */
+/* Tolerances relative to the largest value. Forward: the same elements are summed in two orders. Back: the edges of
+ * cells are computed in two ways in float. */
 static const double forward_rounding = 1e-6, back_rounding = 2e-6;
 
 static struct subject *open_scanner(const char *name, lr_mode mode, int rays, const int samples[3])
@@ -48,7 +48,7 @@ static void assert_same(const char *what, const float *found, const float *expec
         fail_msg("%s: off by %.3g, the largest is %.9g", what, gap.worst, gap.largest);
 }
 
-/* About a share of all LORs, the first and the last among them. */
+/* Selects about this share of all LORs, always including the first and the last. */
 static lr_selection choose(const struct subject *subject, double share, uint64_t *state)
 {
     const int64_t count = subject->lors->count;
@@ -59,7 +59,7 @@ static lr_selection choose(const struct subject *subject, double share, uint64_t
     return part;
 }
 
-/* --- a list is a pick --- */
+/* --- a list compared with a choice from all LORs --- */
 
 static void check_forward(const struct subject *subject, const lr_selection *part, uint64_t *state)
 {
@@ -71,7 +71,7 @@ static void check_forward(const struct subject *subject, const lr_selection *par
     assert_false(is_zero(all, subject->lors->count));
     for (int64_t k = 0; k < part->num_lors; k++) expected[k] = all[part->lors[k]];
     assert_ok(array_forward_part(op, part, image, found));
-    assert_true(lr_operator_device_seconds(op) > 0.0); /* columns serve: this is no pick */
+    assert_true(lr_operator_device_seconds(op) > 0.0); /* the device projected: values were not picked from all */
     assert_same(subject->name, found, expected, part->num_lors, forward_rounding);
     assert_ok(array_forward_part(op, part, image, expected));
     assert_memory_equal(found, expected, (size_t)part->num_lors * sizeof(*found));
@@ -123,7 +123,7 @@ static void test_lists_are_picks(void **unused)
                           {LR_MODE_EXACT, 0, {2, 1, 3}},
                           {LR_MODE_SAMPLED, 2, {2, 1, 3}},
                           {LR_MODE_SAMPLED, 3, {1, 1, 1}}};
-    /* Each scanner and mode has programs of its own, which take seconds to compile: one mode a scanner. */
+    /* each scanner and mode has programs that take seconds to compile: one mode for each scanner */
     const bool is_full = test_takes_all("three of four modes of each scanner");
     uint64_t state = test_seed();
     for (size_t s = 0; s < sizeof(scanners) / sizeof(scanners[0]); s++) {
@@ -146,7 +146,7 @@ static void test_lists_go_by_windows(void **unused)
     check_list(subject, 0.7, &state);
 }
 
-/* Modules whose u lies along the axis; tubes of more columns than one dispatch tries on llvmpipe. */
+/* Modules whose u lies along the axis; tubes have more columns than one dispatch covers on llvmpipe. */
 static void test_long_tubes(void **unused)
 {
     uint64_t state = test_seed();
@@ -199,11 +199,11 @@ static void test_one_and_none(void **unused)
 
 /* --- fixed point --- */
 
-/* Largest error of rounding a term to fixed point: values are at most 1 here (src/correspondence/values.h). */
+/* Largest error of rounding a term to fixed point. Values are at most 1 here (src/correspondence/values.h). */
 static const double FIXED_STEP = 0x1p-61;
 
-/* Values over six decades and one voxel seen by some of them only: every voxel is good to the
- * rounding of its elements, terms and sum in float, relative to itself. */
+/* Values range over six decades, and some voxels are seen by small values only. Every voxel is accurate to the rounding
+ * of its elements, its terms and its sum in float, relative to the voxel itself. */
 static void test_fixed_point_keeps_small_voxels(void **unused)
 {
     uint64_t state = test_seed();
@@ -213,7 +213,7 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
     const lr_selection part = choose(subject, 100.0 / (double)subject->lors->count, &state);
     float *values = kept(part.num_lors, sizeof(*values));
     float *image = kept(num_voxels, sizeof(*image)), *of_one = kept(num_voxels, sizeof(*image));
-    double *sums = kept(num_voxels, sizeof(*sums)); /* of what each LOR alone gives */
+    double *sums = kept(num_voxels, sizeof(*sums)); /* sums of the images of single LORs */
     for (int64_t k = 0; k < part.num_lors; k++) {
         const lr_selection one = {.lors = part.lors + k, .num_lors = 1};
         values[k] = (float)pow(10.0, random_between(&state, -6, 0));
@@ -229,8 +229,8 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
     assert_true(seen > 10);
 }
 
-/* One line through the middle of a large crystal, from half a millimetre above it, stands for far
- * more than the whole sphere: sums overflow, and are worked out with a larger exponent. */
+/* One line through the middle of a large crystal, from half a millimetre above the crystal, has more weight than the
+ * whole sphere: sums overflow, and are computed again with a larger exponent. */
 static void test_overflow_is_worked_out_anew(void **unused)
 {
     uint64_t state = test_seed();
@@ -251,7 +251,7 @@ static void test_overflow_is_worked_out_anew(void **unused)
     check_back(subject, &part, NULL, &state);
 }
 
-/* Scanners that columns do not serve: tilted modules, and modules before others. */
+/* Scanners that the column passes cannot handle: tilted modules, and modules in front of others. */
 static void test_deterministic_has_the_same_bits(void **unused)
 {
     uint64_t state = test_seed();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections by pairs of modules, exact, on scanners whose modules lean: against the cpu backend
- * row by row and as a whole, adjoint, in parts, and with the same bits where that is asked for. */
+ * Exact projections by pairs of modules, on scanners with tilted modules: compared with the cpu backend row by row and
+ * as a whole; adjoint; in parts; and with the same bits in every run if wanted. */
 #include "subject.h"
 
-/* Two modules of 32 x 32 as `loraster bench correspondence --workload tilted` has them, nearly. */
+/* Two modules of 32 x 32 crystals, nearly as in `loraster bench correspondence --workload tilted`. */
 static lr_scanner *create_bench(void)
 {
     const lr_module shape = shape_of(32, 32, 2.0, 2.0);
@@ -14,7 +14,7 @@ static lr_scanner *create_bench(void)
     return scanner_of(modules, 2, 0);
 }
 
-/* A ring whose modules lean out of the axis, like the staves of a barrel, with gaps. */
+/* A ring whose modules are tilted out of the axial direction, like the staves of a barrel, with gaps. */
 static lr_scanner *create_barrel(void)
 {
     const lr_module shape = {.crystals = {6, 7}, .pitch_mm = {2.2, 2.4}, .face_mm = {1.9, 2.1}, .depth_mm = 10};
@@ -27,7 +27,7 @@ static lr_scanner *create_barrel(void)
     return scanner_of(modules, 12, 0);
 }
 
-/* Modules that turn about their normals, four to a box: walls that others' heights run out along. */
+/* Four modules form a box, and are rotated about their normals, so that a module's u lies across or along the box. */
 static lr_scanner *create_box(void)
 {
     const lr_module shape = shape_of(12, 10, 1.7, 1.6);
@@ -45,8 +45,8 @@ static const struct scanner_case cases[] = {
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
-/* Two voxels along each axis, one of them around the point, the other one towards the centre: grids
- * must reach into the scanner. The point's voxel. */
+/* A grid with two voxels along each axis, one around the point, the other towards the centre, because grids must reach
+ * into the scanner. Returns the point's voxel. */
 static int grid_around(const double point_mm[3], lr_grid *grid)
 {
     int voxel = 0;
@@ -61,7 +61,7 @@ static int grid_around(const double point_mm[3], lr_grid *grid)
     return voxel;
 }
 
-/* Forward, or back. */
+/* Projects forward or back. */
 static float *project(struct subject *subject, const char *backend, bool is_forward, const float *in)
 {
     const int64_t count = is_forward ? subject->lors->count : lr_grid_num_voxels(&subject->grid);
@@ -72,7 +72,7 @@ static float *project(struct subject *subject, const char *backend, bool is_forw
     return out;
 }
 
-/* A row is the projection of an image of one voxel. Returns whether any point sees anything. */
+/* A row is compared with the projection of an image of one voxel. Returns true if any point sees anything. */
 static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, uint64_t *state)
 {
     double points[NUM_TEST_POINTS][3];
@@ -102,7 +102,7 @@ static void test_rows(void **unused)
         assert_true(check_rows(cases[n].name, cases[n].create(), cases[n].reach_mm, &state));
 }
 
-/* Random modules, none of which hides another. */
+/* Random modules without hiding. */
 static void test_random_modules(void **unused)
 {
     uint64_t state = test_seed();
@@ -119,7 +119,7 @@ static void test_random_modules(void **unused)
     assert_true(seeing >= 4);
 }
 
-/* A grid off the centre, of voxels of several points; both directions against the oracle and against
+/* A grid off the centre whose voxels have several points. Both directions are compared with the cpu backend and with
  * each other. */
 static void test_projections(void **unused)
 {
@@ -158,7 +158,7 @@ static void test_deterministic(void **unused)
     subject->grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){4, 5, 6});
     subject->params.mode = LR_MODE_EXACT;
     subject->params.samples[1] = 2;
-    /* 1e-7 of a face: overlaps of rounding */
+    /* 1e-7 of a face: overlaps that are only rounding */
     check_deterministic(subject, kept_random_floats(lr_grid_num_voxels(&subject->grid), 0, 2, &state), 2e-6, 1e-7);
 }
 
@@ -171,8 +171,8 @@ static void check_near(const float *found, const float *expected, int64_t count)
     assert_true(gap.worst <= 2e-6 * gap.largest);
 }
 
-/* Forward of a part is that of all at its LORs; back is that of its values among zeros, also where
- * they are all 1. */
+/* The forward projection of a part equals that of all LORs at the part's LORs. The back-projection equals that of all
+ * LORs with 0 outside the part, also for values of 1. */
 static void check_part(struct subject *subject, int every_lor, int64_t max_memory_bytes, uint64_t *state)
 {
     const struct part part = choose_part(subject->lors, 1, 3, 0, every_lor);
@@ -200,7 +200,7 @@ static void check_part(struct subject *subject, int every_lor, int64_t max_memor
     lr_operator_destroy(op);
 }
 
-/* Parts by pairs and by LORs, in one window, and in windows of three pairs of 42 x 42 LORs each. */
+/* Parts of pairs and of LORs, in one window and in windows of three pairs of 42 x 42 LORs each. */
 static void test_parts(void **unused)
 {
     uint64_t state = test_seed();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystal penetration of the compute backend against the cpu backend: the same lines, in float. */
+ * Crystal penetration of the compute backend compared with the cpu backend: the same lines, in float. */
 #include "subject.h"
 
-/* Lengths come from coordinates that are good to 6e-8 of the point's distance, divided by the
- * line's slope against the crystal: over all elements of a scanner, relative L2. */
+/* Relative L2 over all elements of a scanner. Lengths are computed from coordinates accurate to 6e-8 of the point's
+ * distance, divided by the line's slope against the crystal. */
 static const double rows_l2 = 1e-5;
 
 enum { NUM_POINTS = 6 };
@@ -32,11 +32,11 @@ static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, c
         struct gap gap = {0};
         subject->params.rays = rays;
         const struct row *expected = subject_rows(subject, "cpu"), *found = subject_rows(subject, "compute");
-        /* The device finds elements in any order; their sums do not show it. */
+        /* The device finds elements in any order; this does not change their sums. */
         check_same_rows(found, subject_rows(subject, "compute"), NUM_POINTS, 0);
         for (int n = 0; n < NUM_POINTS; n++) gap_add_rows(&gap, &found[n], &expected[n]);
         assert_true(gap.norm > 0);
-        /* An element is one length where a crystal has one line. */
+        /* An element is a single length if each crystal has one line. */
         check_gap(name, &gap, (rays == 1 ? 3 : 1) * rows_l2, INFINITY);
     }
     destroy_kept(NULL);
@@ -55,8 +55,8 @@ static void test_random_scanners(void **unused)
     for (int k = 0; k < 5; k++) check_rows("random", create_random(&state), 15, NULL, &state);
 }
 
-/* A wide module stands before the second one, and its centre is farther than the first one's: in
- * the first one's images it has no LORs, and stops photons all the same. */
+/* A wide module stands in front of the second one, and its centre is farther away than the first module's. In the
+ * images of the first module the wide module has no LORs, but still stops photons. */
 static void test_role_of_a_wide_module(void **unused)
 {
     uint64_t state = test_seed();
@@ -68,8 +68,8 @@ static void test_role_of_a_wide_module(void **unused)
     check_rows("wide", scanner_of(modules, 3, 0), 2, NULL, &state);
 }
 
-/* Both projections of both backends; in windows of a few pairs of modules too, where modules out of
- * the window still stop photons. Sums of floats are good to some 1e-6. */
+/* Forward and back-projections of both backends, also in windows of a few pairs of modules, where modules outside the
+ * window still stop photons. Sums of floats are accurate to some 1e-6. */
 static void check_projections(int64_t max_memory_bytes, uint64_t *state)
 {
     struct subject *subject = open_penetrated("two rings", create_two_rings());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The plan: what is rendered and where it lands. No OpenGL; brute force over lines in double. */
+ * The plan says which images are rendered and to which places. The test uses no OpenGL, only brute force over lines in
+ * double. */
 #include "lines.h"
 #include "scanners.h"
 
@@ -35,7 +36,7 @@ static struct setting *setting_open(lr_scanner *scanner, int rays, int atlas_siz
     return keep_object(setting, setting_close);
 }
 
-/* The secondary of a draw that may have LORs with the primary; -1: it only stops lines. */
+/* The secondary of a draw that may have LORs with the primary; -1: the drawn module only stops lines. */
 static int pairs_with(const struct lr_plan_draw *draw)
 {
     const bool stops = draw->secondary & (LR_ONLY_STOPS | LR_BEFORE_PRIMARY);
@@ -56,7 +57,7 @@ static int image_of(const struct lr_batch *batch, int primary)
     return -1;
 }
 
-/* Plans one point alone, where the eye is put, too. */
+/* Plans a single point, and moves the eye to it. */
 static struct lr_batch plan_point(struct setting *setting, const double point_mm[1][3])
 {
     const struct lr_rows rows = {.points_mm = point_mm, .end = 1};
@@ -71,7 +72,7 @@ static struct lr_batch plan_point(struct setting *setting, const double point_mm
 
 /* --- roles --- */
 
-/* A pair is drawn in at most one of its two directions, and only in that of the roles. */
+/* A pair is drawn in at most one of its two directions, with the primary that the rules give. */
 static void check_roles(struct setting *setting, const double point_mm[1][3], int *num_ties)
 {
     const struct lr_batch batch = plan_point(setting, point_mm);
@@ -92,7 +93,8 @@ static void check_roles(struct setting *setting, const double point_mm[1][3], in
             ++*num_ties;
         }
         assert_false(other >= 0 && draws(&batch, other, i));
-        /* A depth test that keeps the first of two equal hits keeps the lower index. */
+        /* Draws come in ascending order of index: of two equal hits the depth test keeps the first, so the lower
+         * index. */
         assert_true(k == 0 || batch.draws[k - 1].image < batch.draws[k].image ||
                     (batch.draws[k - 1].secondary & LR_BEFORE_PRIMARY) != 0 ||
                     (batch.draws[k - 1].secondary & LR_DRAW_MODULE) < (uint32_t)j);
@@ -116,8 +118,8 @@ static void test_roles(void **unused)
     assert_true(num_ties > 50);
 }
 
-/* At the centre of a ring all modules are equally far but for rounding: each opposite pair is
- * drawn once, with the lower index as primary. A module sees only what is opposite: culling leaves out most. */
+/* At the centre of a ring all modules are equally far away except for rounding: each opposite pair is drawn once, with
+ * the lower index as primary. A module sees only modules opposite to it: culling removes most draws. */
 static void test_ties_and_culling_at_the_centre(void **unused)
 {
     struct setting *setting = setting_open(create_ring_of_8(), 2, 512);
@@ -176,7 +178,7 @@ static void test_nothing_visible_is_culled(void **unused)
 
 /* --- modules that hide others --- */
 
-/* The secondary whose LOR a line belongs to, gaps aside; -1: none. */
+/* The secondary whose LOR the line belongs to, even if the line ends in a gap; -1: none. */
 static int counted(const struct setting *setting, int primary, const struct eye_line *line)
 {
     const int j = line->first;
@@ -185,12 +187,12 @@ static int counted(const struct setting *setting, int primary, const struct eye_
     return counts ? j : -1;
 }
 
-/* Lines of a primary come out the same among the modules that its image lists as among all;
- * counts[0]: lines stopped on the primary's side, counts[1]: by modules that only stop. */
+/* A line of a primary has the same result among the modules that its image lists as among all modules. counts[0]: lines
+ * stopped on the primary's side, counts[1]: lines stopped by modules that only stop. */
 static void check_listed(const struct setting *setting, const struct lr_batch *batch, int image, int counts[3])
 {
     const int i = batch->images[image].primary;
-    unsigned char listed[16] = {0}; /* the sides on which the image lists each module */
+    unsigned char listed[16] = {0}; /* for each module the sides on which the image lists it */
     for (int k = 0; k < batch->num_draws; k++) {
         const struct lr_plan_draw *draw = &batch->draws[k];
         if ((int)draw->image == image)
@@ -229,7 +231,7 @@ static void test_what_hides_is_listed(void **unused)
     assert_true(counts[0] > 10000 && counts[1] > 300 && counts[2] > 10000);
 }
 
-/* The blocks of a panel hide nothing of each other. A module stands before them, one opposite. */
+/* The blocks of a panel do not hide each other. One module stands in front of them, another one opposite. */
 static void test_neighbours_hide_nothing(void **unused)
 {
     enum { PANEL = 9, BEFORE = 9, OPPOSITE = 10, NUM_MODULES = 11 };
@@ -279,7 +281,7 @@ static void check_tiles(const struct lr_plan *plan, const struct lr_batch *batch
     assert_true(batch->atlas_rows <= plan->rows);
 }
 
-/* Rows ascend, and their images lie one after the other without holes. */
+/* Rows ascend, and the images of the rows follow each other without gaps. */
 static void check_rows(const struct lr_batch *batch, int per_row)
 {
     uint32_t next = 0;
@@ -342,7 +344,7 @@ static void test_batches_cover_rows(void **unused)
     }
 }
 
-/* An image is a float point and what rounding left over: together good to 1e-13 of the point. */
+/* The point of an image is a float and the float's rounding error, together accurate to 1e-13 of the point. */
 static void test_points_keep_their_precision(void **unused)
 {
     const double point[1][3] = {{1.23456789012345, -7.65432109876543, 0.000123456789}};
@@ -382,7 +384,7 @@ static void test_zero_emission_is_left_out(void **unused)
 
 /* --- windows of LORs --- */
 
-/* A window's plan renders what shows its pairs, and everything that stands before them. */
+/* The plan of a window renders the images of the window's pairs, and all modules in front of them. */
 static void test_windows_plan_their_pairs(void **unused)
 {
     const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};

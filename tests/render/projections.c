@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Forward and back-projection of the raster backend against its own rows: adjoint, windows of LORs,
- * the same bits every time; and which shaders they run. */
+ * Forward and back-projection of the raster backend compared with its own rows: adjoint, windows of LORs, the same bits
+ * in every run, and which shaders they use. */
 #include "backend_arrays.h"
 #include "subject.h"
 
 #include "device/place.h"
 
-/* Relative to the norms, in float. */
+/* Tolerance relative to the norms, in float. */
 static const double adjoint_tolerance = 1e-6;
 
-/* Of one LOR or voxel: some hundred float additions of positive numbers. */
+/* Tolerance of one LOR or voxel: a sum of some hundred positive floats. */
 static const double sum_tolerance = 5e-6;
 
 /* A raster backend with a small grid. */
@@ -29,7 +29,7 @@ static void end_bench(void *object)
     free(bench);
 }
 
-/* memory: max_memory_bytes of the backend. It is there until destroy_kept. */
+/* memory: max_memory_bytes of the backend. The bench lives until destroy_kept. */
 static struct bench *bench_open(lr_scanner *scanner, double reach_mm, int rays, const int samples[3],
                                 bool deterministic, int64_t memory)
 {
@@ -55,7 +55,7 @@ static struct bench *bench_open(lr_scanner *scanner, double reach_mm, int rays, 
     return keep_object(bench, end_bench);
 }
 
-/* The matrix; *num_elements gets how many it has. */
+/* Reads the matrix; *num_elements becomes the number of its elements. */
 static struct row *read_matrix(struct bench *bench, int64_t *num_elements)
 {
     struct row *matrix = kept(bench->num_voxels, sizeof(*matrix));
@@ -153,7 +153,7 @@ static void test_projections_meet_rows(void **unused)
     check_projections(create_unequal(), "unequal", 8, 5, (const int[3]){1, 3, 2}, &state);
 }
 
-/* Many batches one after another, each with more to upload than a command buffer holds. */
+/* Many batches follow each other, and the data of each exceed a command buffer. */
 static void test_batches_follow_each_other(void **unused)
 {
     static const int crystals[1] = {13};
@@ -166,7 +166,7 @@ static void test_batches_follow_each_other(void **unused)
                       (const int[3]){3, 2, 2}, &state);
 }
 
-/* --- windows of LORs, forced through a small memory limit --- */
+/* --- windows of LORs, made necessary by a small memory limit --- */
 
 static void test_windows_make_no_difference(void **unused)
 {
@@ -200,7 +200,7 @@ static void test_same_bits_twice(void **unused)
     }
 }
 
-/* Rows asked for between projections that were cut into windows are whole. */
+/* Rows that are read between projections in several windows are complete. */
 static void test_rows_after_windows(void **unused)
 {
     int64_t num_elements;
@@ -211,9 +211,9 @@ static void test_rows_after_windows(void **unused)
     check_same_rows(read_matrix(whole, &num_elements), read_matrix(parts, &num_elements), whole->num_voxels, 0);
 }
 
-/* --- what runs: the paper's points and fragments, and no compute shader --- */
+/* --- shaders that are used: points and fragments as in the paper, and no compute shader --- */
 
-/* One projection at the backend's place, and what the device ran for it. Skips where the device does not count. */
+/* Counts the device's work for one projection at the backend's place. Skips the test if the device does not count. */
 static struct stage_counts count_projection(struct bench *bench, bool is_forward)
 {
     struct subject *subject = bench->subject;
@@ -230,7 +230,7 @@ static struct stage_counts count_projection(struct bench *bench, bool is_forward
             is_forward ? backend_forward(&bench->backend, image, data) : backend_back(&bench->backend, data, image);
         stage_counts_end(&counts);
         stage_check(subject, status == LR_OK);
-        /* The counter of compute shaders does count: sums of vectors are made by one. */
+        /* The counter of compute shaders works: a sum over vectors is computed by one. */
         lr_vector_sums added;
         assert_true(stage_counts_begin(&of_sums));
         stage_check(subject, lr_vector_add_up(&data, NULL, &added) == LR_OK);
@@ -255,15 +255,16 @@ static void test_points_and_fragments(void **unused)
     read_matrix(bench, &num_elements);
     const struct stage_counts forward_counts = count_projection(bench, true);
     const struct stage_counts back_counts = count_projection(bench, false);
-    /* Each voxel is seen through one module, and shows the other one, a quad, in it. */
+    /* Each voxel is seen through one module, whose image shows the other module as one quad. */
     int tile[2];
     lr_plan_tile_size(bench->subject->scanner, 3, tile);
     const uint64_t pixels = (uint64_t)tile[0] * (uint64_t)tile[1];
     const uint64_t voxels = (uint64_t)bench->num_voxels, points = (uint64_t)num_elements;
     assert_int_equal(forward_counts.counts[STAGE_VERTICES], voxels * (4 + pixels));
-    /* One point for each element, behind at least one pixel of an image. */
+    /* One point for each element; the element covers at least one pixel of an image. */
     assert_in_range(forward_counts.counts[STAGE_SAMPLES], 2 * points, points + voxels * pixels);
-    /* Back: a quad for each halving, each of which leaves its tiles' texels, and a point a voxel. */
+    /* Back-projection: each halving draws a quad, which writes the texels of its tiles; and one point is drawn for each
+     * voxel. */
     uint64_t halvings = 0, texels = 0;
     for (int edge[2] = {tile[0], tile[1]}; halvings == 0 || edge[0] > 1 || edge[1] > 1; halvings++) {
         edge[0] = (edge[0] + 1) / 2;
@@ -274,7 +275,7 @@ static void test_points_and_fragments(void **unused)
     assert_true(back_counts.counts[STAGE_SAMPLES] >= voxels * (texels + 1) + points);
 }
 
-/* An empty image projects to nothing, and nothing back to an empty image. */
+/* An empty image has a forward projection of 0, and empty data have a back-projection of 0. */
 static void test_zeros(void **unused)
 {
     struct bench *bench = bench_open(create_ring_of_8(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
@@ -322,7 +323,7 @@ static void test_progress_and_cancel(void **unused)
     assert_int_equal(forward(bench, image, data), LR_CANCELLED);
     watch = (struct watch){.stop_after = 2};
     assert_int_equal(back(bench, data, image), LR_CANCELLED);
-    /* Cancelled work leaves a backend that works. */
+    /* After a cancellation the backend still works. */
     watch = (struct watch){0};
     stage_check(bench->subject, back(bench, data, image) == LR_OK);
 }

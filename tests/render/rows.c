@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows read off correspondence images: in order, whole, whatever batches they came from. */
+ * Rows read from correspondence images: in order and complete, for any division into batches. */
 #include "subject.h"
 
 #include "correspondence/raster/raster.h"
@@ -41,7 +41,7 @@ static struct row *read_rows(struct stage *stage, const struct lr_rows *rows, in
     return received.rows;
 }
 
-/* Samples of a row split over many batches add up to the same row as in one batch. */
+/* The samples of a row, divided over many batches, add up to the same row as in one batch. */
 static void check_batches(struct gl_context *ctx, lr_scanner *(*create)(void), double reach_mm, const int samples[3])
 {
     static const int tiles[] = {1, 23, 60, 3000};
@@ -56,7 +56,7 @@ static void check_batches(struct gl_context *ctx, lr_scanner *(*create)(void), d
         struct stage *stage =
             stage_open(&(struct stage_params){.ctx = ctx, .scanner = create(), .rays = 2, .min_tiles = tiles[k]});
         struct row *found = read_rows(stage, &rows, 1, 0);
-        check_same_rows(found + BEGIN, read_rows(stage, &rows, 2, 0) + BEGIN, COUNT, 0); /* for any number of threads */
+        check_same_rows(found + BEGIN, read_rows(stage, &rows, 2, 0) + BEGIN, COUNT, 0); /* any threads */
         for (int64_t row = BEGIN; row < END; row++) num_elements += found[row].count;
         print_message("%d tiles: %lld elements\n", stage->plan->max_images, (long long)num_elements);
         assert_true(num_elements > 1000);
@@ -73,7 +73,7 @@ static void test_batches_make_no_difference(void **context)
     check_batches(*context, create_unequal, 8, (const int[3]){1, 1, 1});
 }
 
-/* Points that see nothing give empty rows, in their place. */
+/* Points that see nothing give empty rows, in the right order. */
 static void test_empty_rows(void **context)
 {
     const double points[][3] = {{500, 0, 0}, {0, 0, 0}, {0, 0, 400}, {0, 0, -400}, {1, 2, 0.5}, {-700, 3, 2}};
@@ -83,7 +83,7 @@ static void test_empty_rows(void **context)
     read_rows(stage, &(struct lr_rows){.points_mm = points, .begin = 2, .end = 2}, 1, 0); /* no row comes */
 }
 
-/* The sum of a row is the sum of its lines' weights: no pixel is lost or counted twice. */
+/* The sum of a row is the sum of the weights of its lines: no pixel is lost or counted twice. */
 static void test_rows_add_up_to_their_lines(void **context)
 {
     uint64_t state = test_seed();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners that the tests of rendering go through, each with something that can go wrong. */
+ * Scanners for the tests of rendering; each of them tests something that can go wrong. */
 #ifndef LR_TESTS_RENDER_SCANNERS_H
 #define LR_TESTS_RENDER_SCANNERS_H
 
@@ -17,13 +17,13 @@ struct scanner_case {
     double reach_mm; /* random points are drawn from -reach .. reach along each axis */
 };
 
-/* Where a module stands: on a circle around the axis, then turned about its own axes, degrees. */
+/* Place of a module: on a circle around the axis, then rotated about its own axes, in degrees. */
 struct placement {
     double angle, radius_mm, z_mm;
     double tilt, yaw, spin; /* about u, v and the normal */
 };
 
-/* Rodrigues' rotation of `a` about a unit axis. */
+/* Rodrigues' rotation of `a` about a unit vector. */
 static inline void rotate(double a[3], const double axis[3], double degrees)
 {
     const double c = cos(degrees * TEST_PI / 180), s = sin(degrees * TEST_PI / 180);
@@ -33,7 +33,7 @@ static inline void rotate(double a[3], const double axis[3], double degrees)
     for (int k = 0; k < 3; k++) a[k] = a[k] * c + across[k] * s + axis[k] * along;
 }
 
-/* shape: everything of a module but its place. */
+/* shape: a module without its place. */
 static inline lr_module place_module(const lr_module *shape, const struct placement *at)
 {
     lr_module module = *shape;
@@ -76,7 +76,7 @@ static inline lr_scanner *scanner_ring(const lr_ring *ring, const lr_scanner_par
     return scanner;
 }
 
-/* A ring of square crystals; the caller may say more of it. */
+/* A ring of square crystals; the caller may set further fields. */
 static inline lr_ring ring_of(double radius_mm, int modules, const int *nu, const int *nv, double pitch_mm,
                               double face_mm)
 {
@@ -133,7 +133,7 @@ static inline lr_scanner *create_gapped(void)
     return scanner_of(modules, 2, 0);
 }
 
-/* Modules whose u x v points away from the axis, and hits read 3 mm deep. */
+/* Modules with u x v away from the axis; detection planes lie at 3 mm depth. */
 static inline lr_scanner *create_flipped(void)
 {
     struct test_log log = TEST_LOG(log);
@@ -181,8 +181,8 @@ static inline lr_scanner *create_blocks(void)
     return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 0});
 }
 
-/* Modules one behind the other, seen from the axis: the nearer one, of the higher index, hides part
- * of the farther one, with its gaps too. A third stands across both. */
+/* Modules one behind the other, seen from the axis: the nearer module, with the higher index, hides part of the farther
+ * one; its gaps hide, too. A third module overlaps both. */
 static inline lr_scanner *create_stacked(void)
 {
     const lr_module wide = shape_of(9, 9, 2.5, 2.4);
@@ -194,7 +194,7 @@ static inline lr_scanner *create_stacked(void)
     return scanner_of(modules, 4, 0);
 }
 
-/* Coincidence rules that cut through modules: separable masks. */
+/* Coincidence rules that exclude some crystal pairs of two modules: separable masks. */
 static inline lr_scanner *create_ruled_ring(void)
 {
     const int nu = 6, nv = 5;
@@ -209,7 +209,7 @@ static inline lr_scanner *create_ruled_ring(void)
                                                                     .max_ring_difference = 6}});
 }
 
-/* A field of view and modules that do not stand upright: one bit per crystal pair. */
+/* A field of view, and modules that do not stand upright: the mask has one bit for each crystal pair. */
 static inline lr_scanner *create_ruled_tilted(void)
 {
     const lr_module shape = shape_of(7, 6, 2.2, 2.0);
@@ -219,7 +219,7 @@ static inline lr_scanner *create_ruled_tilted(void)
     return scanner_of(modules, 4, 12);
 }
 
-/* Large distances: what is left of float precision on a whole-body scanner. */
+/* Large distances: the precision that floats still have on a whole-body scanner. */
 static inline lr_scanner *create_large_ring(void)
 {
     const int nu = 27, nv = 12;
@@ -288,7 +288,7 @@ static inline lr_module crowded_module(uint64_t *state)
                                                     random_between(state, -40, 40), random_between(state, 0, 360)});
 }
 
-/* Six to twelve modules of any size, tilt and place: many stand before others. */
+/* Six to twelve modules of any size, tilt and place, many of them in front of others. */
 static inline lr_scanner *create_crowded(uint64_t *state)
 {
     enum { MOST = 12 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * correspondence/raster/scatter.vert with correspondence/raster/value.frag, and correspondence/raster/reduce.frag where it adds LOR images: hand-made
- * correspondence images against sums in double. */
+ * The shaders correspondence/raster/scatter.vert with value.frag, and reduce.frag when it adds LOR images. The test
+ * makes the correspondence images, and compares the results with sums in double. */
 #include "stage.h"
 
 #include "correspondence/raster/raster.h"
@@ -11,7 +11,7 @@
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */
 static const double sum_tolerance = 3e-6;
 
-/* The voxels that a made-up batch's images are of. */
+/* The voxels of a made-up batch. */
 struct voxels {
     struct made_up made;
     float *values, factor;
@@ -28,7 +28,7 @@ static struct voxels make_up(struct stage *stage, double density, uint64_t *stat
     return voxels;
 }
 
-/* Index of a LOR's value in the window; -1: it has none. */
+/* Index of a LOR's value in the window; -1: the LOR is not in the window. */
 static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
 {
     int64_t first = 0;
@@ -41,7 +41,7 @@ static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
     return -1;
 }
 
-/* values[window's LOR] += weight * x_v / N over all pixels of all windows. */
+/* values[index of the LOR in the window] += weight * x_v / N, over all pixels of all images. */
 static void sum_pixels(const struct stage *stage, const struct voxels *voxels, const struct lr_pair_window *window,
                        double *values)
 {
@@ -111,7 +111,7 @@ static void test_random_contents(void **context)
     }
 }
 
-/* Each window holds its own LORs and no others. */
+/* Each window contains its own LORs and no others. */
 static void test_windows(void **context)
 {
     uint64_t state = test_seed();
@@ -128,7 +128,7 @@ static void test_windows(void **context)
     assert_true(windows > 3);
     assert_int_equal(filled, check_scatter(stage, &voxels, &all, 1));
 
-    /* A list: every third pair, one after the other. */
+    /* a list of every third pair */
     int32_t *pairs = kept(stage->lors->num_pairs, sizeof(*pairs));
     int64_t num_pairs = 0;
     for (int64_t pair = 1; pair < stage->lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
@@ -141,8 +141,8 @@ static void test_windows(void **context)
     assert_true(windows > 2 && filled > 10);
 }
 
-/* More terms than the LOR image takes before it is added to others: single pixels, each of which sees one of four
- * crystals. */
+/* More terms than the LOR image adds before it is added to others: images of single pixels, each of which shows one of
+ * four crystals. */
 static void test_many_terms(void **context)
 {
     enum { TIMES = 4, TILES = 10000 };
@@ -174,8 +174,8 @@ static void check_rounding(struct stage *stage, const struct voxels *voxels, int
     lr_texels_destroy(&lors);
 }
 
-/* A macropixel of equal (r, s) emits one point: with weights 2^-24 .. 1 the float sum inside the
- * macropixel and the sum of single points in blending would round differently. */
+/* A macropixel whose pixels show the same (r, s) emits one point. With weights 2^-24 .. 1, the float sum inside the
+ * macropixel and the blended sum of single points would round differently. */
 static void test_macropixel_sums_once(void **context)
 {
     struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
@@ -192,7 +192,7 @@ static void test_macropixel_sums_once(void **context)
     const struct lr_pair_window all = lr_pair_window_all(stage->lors);
     assert_int_equal(check_scatter(stage, &voxels, &all, 1), 2);
 
-    /* Added to 2^24, a point of 8 ones counts; eight points of 1 would each round away. */
+    /* Added to 2^24, one point of weight 8 counts; eight points of weight 1 would each be lost in rounding. */
     const int64_t lor = stage_lor(stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
     for (int64_t k = 0; k < stage_atlas_texels(stage); k++)
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
@@ -200,8 +200,8 @@ static void test_macropixel_sums_once(void **context)
     check_rounding(stage, &voxels, lor);
 }
 
-/* A texture gives back what was put into it, at sizes around its row length; from and to the host, and
- * anywhere in a vector at a place. */
+/* A texture returns the values that were copied into it, at sizes around its row length: from and to the host, and at
+ * any position of a vector at a place. */
 static void test_texels_round_trip(void **context)
 {
     static const int64_t sizes[] = {1, 4095, 4096, 4097, 12288, 20000};

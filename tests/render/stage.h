@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Help to run the passes of src/correspondence one by one on a test's scanner. */
+ * Helpers that run the passes of src/correspondence one by one on a scanner of a test. */
 #ifndef LR_TESTS_RENDER_STAGE_H
 #define LR_TESTS_RENDER_STAGE_H
 
@@ -23,7 +23,7 @@ struct texel {
 
 struct stage_params {
     struct gl_context *ctx;
-    lr_scanner *scanner; /* taken over */
+    lr_scanner *scanner; /* owned by the stage */
     int rays;
     const lr_image *mu; /* or NULL */
     int mu_steps;
@@ -44,18 +44,18 @@ struct stage {
     struct lr_backend_params backend_params; /* for lr_cpu_backend_create */
 };
 
-/* Fails the test with the last sentence of the stage's log. */
+/* Fails the test with the last message in the stage's log. */
 #define stage_check(stage, condition)                                                                                  \
     do {                                                                                                               \
         if (!(condition)) fail_msg("%s: %s", #condition, (stage)->log.error);                                          \
     } while (0)
 
-/* Counts of what the device runs between begin and end (GL_ARB_pipeline_statistics_query); the context is current. */
+/* Counts of the device's work between begin and end (GL_ARB_pipeline_statistics_query). The context must be current. */
 enum stage_counted {
     STAGE_VERTICES = 0, /* of draws */
-    STAGE_FRAGMENTS,    /* at least; renderers count in blocks of pixels */
+    STAGE_FRAGMENTS,    /* at least; renderers count blocks of pixels */
     STAGE_COMPUTE,      /* invocations of compute shaders */
-    STAGE_SAMPLES,      /* that fragments left on a target */
+    STAGE_SAMPLES,      /* samples that fragments write to a target */
     STAGE_NUM_COUNTED
 };
 struct stage_counts {
@@ -65,7 +65,7 @@ struct stage_counts {
 static const GLenum stage_counted[STAGE_NUM_COUNTED] = {GL_VERTICES_SUBMITTED_ARB, GL_FRAGMENT_SHADER_INVOCATIONS_ARB,
                                                         GL_COMPUTE_SHADER_INVOCATIONS_ARB, GL_SAMPLES_PASSED};
 
-/* false, and said: the driver does not count. */
+/* false, with a message, if the driver does not count. */
 static inline bool stage_counts_begin(struct stage_counts *counts)
 {
     bool can_count = false;
@@ -79,7 +79,7 @@ static inline bool stage_counts_begin(struct stage_counts *counts)
         print_message("not counted: no GL_ARB_pipeline_statistics_query here\n");
         return false;
     }
-    glGenQueries(STAGE_NUM_COUNTED, counts->queries); /* glCreateQueries of Mesa 22 knows them not */
+    glGenQueries(STAGE_NUM_COUNTED, counts->queries); /* Mesa 22: glCreateQueries lacks these */
     for (int k = 0; k < STAGE_NUM_COUNTED; k++) glBeginQuery(stage_counted[k], counts->queries[k]);
     return true;
 }
@@ -93,7 +93,7 @@ static inline void stage_counts_end(struct stage_counts *counts)
     glDeleteQueries(STAGE_NUM_COUNTED, counts->queries);
 }
 
-/* Edge of a square atlas with room for that many tiles. */
+/* Edge of a square atlas with room for so many tiles. */
 static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tiles)
 {
     int most = 1;
@@ -166,9 +166,9 @@ static inline int64_t stage_texel(const struct stage *stage, const struct lr_pla
     return (int64_t)(image->tile_y + y) * stage->images.atlas->size[0] + image->tile_x + x;
 }
 
-/* Fills the atlas by hand: each pixel of the image's window gets a crystal of another module with
- * probability `density`; a macropixel has few different ones. Texels of the tile beyond the window
- * get crystals too, which nothing may read. */
+/* Makes the contents of the atlas: each pixel in the image's window gets a crystal of another module with probability
+ * `density`; a macropixel has few different ones. Texels of the tile outside the window get crystals, too, which no
+ * pass may read. */
 static inline void stage_fill_tile(const struct stage *stage, const struct lr_plan_image *image, double density,
                                    struct texel *atlas, uint64_t *state)
 {
@@ -186,14 +186,14 @@ static inline void stage_fill_tile(const struct stage *stage, const struct lr_pl
     }
 }
 
-/* Whether a texel of an image's tile lies in the primary's window. */
+/* True if a texel of an image's tile lies in the primary's window. */
 static inline bool stage_in_window(const struct stage *stage, const struct lr_plan_image *image, int x, int y)
 {
     const int *crystals = stage->scanner->modules[image->primary].crystals;
     return x < crystals[0] * stage->plan->rays && y < crystals[1] * stage->plan->rays;
 }
 
-/* A batch whose images and atlas are made up: its images stand for module after module, in all tiles. */
+/* A batch with made-up images and atlas: the images belong to one module after the other, and fill all tiles. */
 struct made_up {
     struct texel *atlas;
     struct lr_plan_image *images;
@@ -228,7 +228,7 @@ static inline lr_scanner *create_single_crystals(void)
     return scanner_of(modules, 5, 0);
 }
 
-/* LOR of the pixel (x, y) of an image and the crystal that its texel names, or -1. */
+/* LOR of pixel (x, y) of an image and the crystal in its texel, or -1. */
 static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_image *image, const int at[2],
                                 uint32_t crystal)
 {
@@ -246,7 +246,7 @@ static inline lr_scanner *preset_scanner(const char *name)
     return scanner;
 }
 
-/* Up to most_per_mm; that of crystals is about 0.02. The caller destroys it. */
+/* Random values up to most_per_mm; crystals have about 0.02. The caller destroys the image. */
 static inline lr_image *random_mu(const lr_grid *grid, double most_per_mm, uint64_t *state)
 {
     lr_image *mu = lr_image_create(grid, NULL);

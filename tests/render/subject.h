@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of several backends on one scanner, and how far their elements and projections lie apart. */
+ * Operators of several backends on one scanner, and differences of their elements and projections. */
 #ifndef LR_TESTS_RENDER_SUBJECT_H
 #define LR_TESTS_RENDER_SUBJECT_H
 
@@ -12,15 +12,15 @@ struct subject {
     struct test_log log;
     lr_scanner *scanner;
     lr_lors *lors;
-    lr_grid grid;              /* 2 x 2 x 2 unless the caller makes it another before there are operators */
+    lr_grid grid;              /* 2 x 2 x 2, unless the caller changes it before operators are made */
     lr_operator_params params; /* of the next operator */
     lr_operator *ops[4];
     int num_ops;
-    const double (*points)[3]; /* the caller's, at which elements are compared */
+    const double (*points)[3]; /* points of the caller at which elements are compared */
     int num_points;
 };
 
-/* Takes over the scanner. The subject is there until destroy_kept. */
+/* Takes over the scanner. The subject lives until destroy_kept. */
 static inline struct subject *subject_open(const char *name, lr_scanner *scanner)
 {
     struct subject *subject = kept(1, sizeof(*subject));
@@ -62,7 +62,7 @@ struct row {
     double *value;
 };
 
-/* user: struct row [], by their numbers. */
+/* user: struct row [], indexed by row number. */
 static inline lr_status take_row(void *user, const lr_row *row)
 {
     struct row *taken = (struct row *)user + row->row;
@@ -93,16 +93,17 @@ static inline struct row *voxel_rows(struct subject *subject, lr_operator *op)
     return sink.user;
 }
 
-/* An element of sampled lines is good to this, relative, but for lines near edges. */
+/* Relative tolerance of an element of sampled lines, apart from lines near edges. */
 #define ELEMENT_TOLERANCE 1e-5
 
-/* How far numbers lie from those that are expected; `over`: what is beyond ELEMENT_TOLERANCE of an element. */
+/* Differences of numbers from the expected ones; `over`: the excess of a difference over ELEMENT_TOLERANCE of the
+ * element. */
 struct gap {
-    double squared, worst;    /* of the difference: sum of squares, and the largest */
-    double sure;              /* sum of squares without what is over */
-    double over, over_in_all; /* the largest, and the sum */
-    double relative;          /* the largest share of an element */
-    double norm, largest;     /* of what is expected: sum of squares, and the largest */
+    double squared, worst;    /* of differences: sum of squares, and the largest */
+    double sure;              /* sum of squares of differences without their excess */
+    double over, over_in_all; /* excess: the largest, and the sum */
+    double relative;          /* largest relative difference of an element */
+    double norm, largest;     /* of expected numbers: sum of squares, and the largest */
 };
 
 static inline void gap_add(struct gap *gap, double found, double expected)
@@ -135,8 +136,8 @@ static inline struct gap gap_of_floats(const float *found, const float *expected
     return gap;
 }
 
-/* A line that changes sides leaves one element and joins another: no element differs by more than those near edges
- * carry, and all by no more than twice that. */
+/* A line that falls on the other side of an edge leaves one element and joins another. So no element differs by more
+ * than the sum of the lines near edges, and all elements together by no more than twice this sum. */
 static inline void check_over(const char *what, int64_t number, const struct gap *gap, double carried)
 {
     if (gap->over > carried || gap->over_in_all > 2 * carried)
@@ -144,7 +145,7 @@ static inline void check_over(const char *what, int64_t number, const struct gap
                  (long long)number, gap->over, gap->over_in_all, carried);
 }
 
-/* The squared distance without what lines near edges account for. */
+/* The sum of squared differences without those that lines near edges explain. */
 static inline double gap_sure(const char *what, int64_t number, const struct gap *gap, double carried)
 {
     if (carried <= 0) return gap->squared;
@@ -152,7 +153,7 @@ static inline double gap_sure(const char *what, int64_t number, const struct gap
     return gap->sure;
 }
 
-/* Relative L2, and the worst over the largest. */
+/* Checks the relative L2 difference, and the worst difference relative to the largest number. */
 static inline void check_gap(const char *what, const struct gap *gap, double most_l2, double most_worst)
 {
     const double l2 = sqrt(gap->squared / fmax(gap->norm, 1e-300));
@@ -170,15 +171,16 @@ static inline void check_same_rows(const struct row *a, const struct row *b, int
     }
 }
 
-/* Tolerances of an exact row: relative L2, and the worst element over the row's largest. */
+/* Tolerances of an exact row: relative L2, and the worst element relative to the row's largest element. */
 #define ROW_L2 1e-5
 #define ROW_WORST 1e-4
 
-/* A point that sees little more than rims has overlaps that are mostly rounding of coordinates: rows count as no
- * smaller than this share of the scanner's largest one. */
+/* The overlaps of a point that sees little more than rims are mostly rounding of coordinates. Therefore differences are
+ * compared with at least this share of the scanner's largest row. */
 #define LEAST_ROW 0.1
 
-/* Rows of the points, of which the last `num_near` are good to near_l2 only. False where no point sees anything. */
+/* Checks the rows of the points; the last `num_near` only have to agree to near_l2. Returns false if no point sees
+ * anything. */
 static inline bool check_row_gaps(const struct subject *subject, const struct gap *gaps, int num_near, double near_l2)
 {
     double norm = 0, largest = 0;
@@ -203,8 +205,9 @@ static inline bool check_row_gaps(const struct subject *subject, const struct ga
 
 /* --- pictures --- */
 
-/* Pixels of all modules from the eye's point by two operators, but those whose lines pass near an edge. Counts lines
- * that carry something, lines that meet a module and carry nothing, and lines that are stopped before the primary. */
+/* Compares the pixels of all modules, seen from the eye's point, between two operators, except pixels whose lines pass
+ * near an edge. Counts lines with a weight, lines that meet a module but have weight 0, and lines that are stopped
+ * before the primary. */
 static inline void compare_pictures(struct subject *subject, struct eye *eye, int64_t counts[3])
 {
     for (int m = 0; m < subject->scanner->num_modules; m++) {
@@ -230,14 +233,14 @@ static inline void compare_pictures(struct subject *subject, struct eye *eye, in
 
 /* --- parts --- */
 
-/* A selection and its LORs, one after the other. */
+/* A selection, and a list of its LORs. */
 struct part {
     lr_selection selection;
     int64_t *lors;
     int64_t count;
 };
 
-/* Every so many pairs of modules, or every so many LORs of these pairs. */
+/* Selects every `every_pair`th pair of modules, or every `every_lor`th LOR of these pairs. */
 static inline struct part choose_part(const lr_lors *lors, int64_t first_pair, int every_pair, int first_lor,
                                       int every_lor)
 {
@@ -254,10 +257,11 @@ static inline struct part choose_part(const lr_lors *lors, int64_t first_pair, i
     return part;
 }
 
-/* --- sums in any order --- */
+/* --- sums added in any order --- */
 
-/* Forward projections by sums in any order and by deterministic ones differ by at most a share of a value and one of
- * the largest; deterministic ones have the same bits, by the same operator and by another one. */
+/* Two forward projections, one with sums added in any order and a deterministic one, differ at most by a share of the
+ * value and a share of the largest value. Deterministic projections have the same bits, with the same operator and with
+ * another one. */
 static inline void check_deterministic(struct subject *subject, const float *image, double share, double of_largest)
 {
     enum { ROUNDS = 4 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Attenuation factors: chords of boxes in closed form, and any map against a walk over all voxel
- * faces that is written out here. Factors are floats, so integrals are compared to 1e-6. */
+ * Attenuation factors: chords of boxes in closed form, and random maps compared with a walk over all voxel faces, which
+ * is written out here. Factors are floats, so integrals are compared to 1e-6. */
 #include "cases.h"
 
 #define TOLERANCE 1e-6
@@ -32,7 +32,7 @@ static float *factors_of(const lr_lors *lors, const lr_image *map, int threads)
     return factors;
 }
 
-/* Centre of a crystal's face on the detection plane, from the definition. */
+/* Centre of a crystal's face on the detection plane, computed from the definition. */
 static void face_centre(const lr_scanner *scanner, int m, int p, int q, double out[3])
 {
     const lr_module *module = &scanner->modules[m];
@@ -58,7 +58,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Cuts the line wherever it meets a plane of voxel faces, and looks each piece's middle up. */
+/* Cuts the line at each plane of voxel faces, and looks up the value at the middle of each piece. */
 static double cut_line(const lr_image *map, const double a[3], const double b[3])
 {
     double cuts[256] = {0.0, 1.0}, length2 = 0.0, sum = 0.0;
@@ -110,7 +110,7 @@ static void compare_with_cuts(const struct fixture *fixture, const lr_image *map
     assert_true(attenuated > 20);
 }
 
-/* Within the scanner, reaching beyond it so that lines begin inside, and off to a side. */
+/* Maps inside the scanner, maps that extend beyond it, so that lines begin inside, and maps to one side of it. */
 static void random_maps(void **unused)
 {
     static const int sizes[3][3] = {{13, 11, 9}, {25, 27, 31}, {7, 40, 3}};
@@ -129,7 +129,7 @@ static void random_maps(void **unused)
 
 /* --- boxes --- */
 
-/* Chord of a box centred on `centre`, by its three slabs. */
+/* Chord of a box centred at `centre`, from its three slabs. */
 static double chord(const double half[3], const double a[3], const double b[3])
 {
     double low = 0.0, high = 1.0, length2 = 0.0;
@@ -146,8 +146,8 @@ static double chord(const double half[3], const double a[3], const double b[3])
     return high > low ? (high - low) * sqrt(length2) : 0.0;
 }
 
-/* A box of water in an empty map of twice its size: only the box is looked at, and its faces are
- * where they belong. Half sizes keep the faces away from the lines along the axes. */
+/* A box of water in an empty map of twice its size: only the box contributes, and its faces are in the right places.
+ * Half sizes keep the faces away from lines along the axes. */
 static void box_of_water(void **unused)
 {
     static const double voxel[3] = {1.7, 2.3, 1.1};
@@ -172,8 +172,8 @@ static void box_of_water(void **unused)
     assert_true(inside > 1000);
 }
 
-/* Two opposed modules of 3 x 3 crystals of 4 mm pitch: lines along y at x, z = -4, 0, 4, which are
- * voxel faces of voxels of 2 and 4 mm. */
+/* Two opposed modules of 3 x 3 crystals with a pitch of 4 mm: lines along y at x, z = -4, 0, 4, where voxels of 2 and 4
+ * mm have faces. */
 static lr_lors *straight_lors(void)
 {
     const lr_module modules[2] = {{{0, 50, 0}, {-1, 0, 0}, {0, 0, 1}, .crystals = {3, 3}, {4, 4}, {3.5, 3.5}, 10},
@@ -193,8 +193,8 @@ static float factor_at(const lr_lors *lors, const float *factors, double x, doub
     return 0.0f;
 }
 
-/* A line in a face takes the mean of the voxels on both sides, in an edge that of four; at the
- * map's own faces, half. */
+/* A line in a face gets the mean of the voxels on both sides, and a line in an edge the mean of four voxels; at the
+ * map's outer faces half of the value. */
 static void lines_in_faces_and_edges(void **unused)
 {
     lr_lors *straight = straight_lors();
@@ -210,8 +210,8 @@ static void lines_in_faces_and_edges(void **unused)
         assert_true(fabs(-log(factor_at(straight, factors, cases[k][0], cases[k][1])) - 10 * cases[k][2]) <= TOLERANCE);
 }
 
-/* Mirrored maps give mirrored factors, also for the lines that run through edges and corners of
- * voxels: there are many in a scanner and a grid of round sizes. */
+/* Mirrored maps give mirrored factors, also for lines through edges and corners of voxels, of which there are many if
+ * sizes of scanner and grid are round numbers. */
 static void mirrored_maps(void **unused)
 {
     uint64_t state = test_seed();
@@ -231,9 +231,9 @@ static void mirrored_maps(void **unused)
         for (int64_t l = 0; l < straight->count; l++) {
             const lr_lor lor = lr_lors_describe(straight, l);
             const int a[2] = {lor.p, lor.q}, b[2] = {lor.r, lor.s};
-            const int *at[2] = {axis == 1 ? b : a, axis == 1 ? a : b}; /* along y the ends change places */
+            const int *at[2] = {axis == 1 ? b : a, axis == 1 ? a : b}; /* along y the ends are exchanged */
             int64_t image = 0;
-            for (int end = 0; end < 2; end++) { /* u of the two modules are opposite */
+            for (int end = 0; end < 2; end++) { /* u of the two modules point in opposite directions */
                 const int p = axis == 2 ? at[end][0] : 2 - at[end][0], q = axis == 2 ? 2 - at[end][1] : at[end][1];
                 image = image * 9 + q * 3 + p;
             }

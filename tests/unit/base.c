@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Memory, sentences, arrays and texts that grow, names of files, and SHA-256. */
+ * Memory, messages, growing arrays and texts, file names, and SHA-256. */
 #include "cases.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@ static void memory_is_zeroed(void **state)
     free(nothing);
 }
 
-/* Memory beside the block stays. */
+/* The memory next to the freed part stays. */
 static void memory_is_freed_in_pieces(void **state)
 {
     const int64_t bytes = (40 << 20) + 12345;
@@ -102,14 +102,14 @@ static void statuses_have_names(void **state)
     assert_int_equal(sscanf(lr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
 }
 
-/* --- arrays and texts that grow, names of files --- */
+/* --- growing arrays and texts, file names --- */
 
 struct item {
     int64_t number;
     char text[40];
 };
 
-/* Items stay, and adding one after the other moves the array seldom. */
+/* Items keep their values, and adding items one by one moves the array only a few times. */
 static void arrays_grow_and_keep(void **state)
 {
     enum { COUNT = 100000 };
@@ -179,13 +179,13 @@ static void texts_are_put_together(void **state)
     free(text.chars);
 }
 
-/* A text with a hole would be wrong: after a failure nothing more is added. */
+/* A text with a gap would be wrong: after a failure nothing more is added. */
 static void texts_that_failed_stay_so(void **state)
 {
     struct lr_text text = {.what = "a text"};
     assert_ok(lr_text_print(&text, "begin"));
     assert_false(text.failed);
-    text.failed = true; /* there is room for more, and yet: */
+    text.failed = true; /* there is room for more, but nothing is added */
     assert_int_equal(lr_text_add(&text, "x", 1), LR_FAILED);
     assert_int_equal(lr_text_print(&text, "%d", 1), LR_FAILED);
     assert_string_equal(text.chars, "begin");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners taken apart into crystals and put together again, and what cannot be. */
+ * Scanners are divided into crystals and put together again; lists of crystals that form no scanner are refused. */
 #include "cases.h"
 
 #include <time.h>
 
-/* Facts of a list about its crystals besides their centres. */
+/* Facts that a list gives about its crystals besides their centres. */
 enum knowledge { CENTRES, DEPTH_AXES, EVERYTHING };
 
 struct exploded {
@@ -19,7 +19,7 @@ static void fill_crystal(const lr_module *module, int cell, enum knowledge knowl
     *crystal = (lr_crystal){.group = -1};
     lr_module_crystal_centre(module, cell % module->crystals[0], cell / module->crystals[0], crystal->centre_mm);
     for (int k = 0; k < 3; k++) {
-        const double sign = cell % 2 ? -1 : 1; /* signs mean nothing */
+        const double sign = cell % 2 ? -1 : 1; /* signs have no meaning */
         crystal->axes[2][k] = knowledge >= DEPTH_AXES ? sign * module->normal[k] : 0;
         crystal->axes[0][k] = knowledge == EVERYTHING ? sign * module->u[k] : 0;
         crystal->axes[1][k] = knowledge == EVERYTHING ? -module->v[k] : 0;
@@ -61,13 +61,13 @@ static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner
                              .detection_depth_mm = scanner->detection_depth_mm};
 }
 
-/* The scanner of these crystals, or fails the test. */
+/* Makes the scanner of these crystals; fails the test if this is not possible. */
 static lr_scanner *assemble(lr_crystal_list list, int *crystal_of, double *residual_mm)
 {
     return keep(lr_scanner_from_crystals(&list, crystal_of, residual_mm));
 }
 
-/* These crystals are refused, in a sentence with these words. Returns how far they are off. */
+/* Checks that these crystals are refused, with a message that contains these words. Returns the largest deviation. */
 static double assert_no_scanner(lr_crystal_list list, const char *words)
 {
     struct test_log log = TEST_LOG(log);
@@ -93,7 +93,7 @@ static int find_module(const lr_scanner *scanner, const double centre_mm[3])
     return nearest;
 }
 
-/* u runs with the angle in rings; elsewhere its sign is anyone's choice. */
+/* In rings u points towards larger angles; elsewhere its sign is not fixed. */
 static void assert_same_module(const lr_module *a, const lr_module *b, double most_mm)
 {
     const double minus_u[3] = {-b->u[0], -b->u[1], -b->u[2]};
@@ -108,7 +108,7 @@ static void assert_same_module(const lr_module *a, const lr_module *b, double mo
     assert_true(a->ring == b->ring && a->first_crystal_ring == b->first_crystal_ring);
 }
 
-/* The same modules; places around a ring may begin elsewhere. */
+/* Checks that the modules are the same; in a ring, numbering may begin at another module. */
 static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *rebuilt, double most_mm)
 {
     assert_int_equal(scanner->num_modules, rebuilt->num_modules);
@@ -152,7 +152,7 @@ static void rebuild(const lr_scanner *scanner, struct exploded *exploded)
     assert_crystals_are_there(exploded, rebuilt, crystal_of, 1e-7);
 }
 
-/* Total-body scanners take as long as all others together: once is enough, but with LORASTER_FULL. */
+/* Total-body scanners take as long as all others together: they are tested once, except with LORASTER_FULL. */
 static bool is_long(const lr_scanner *scanner)
 {
     return scanner->num_crystals > 100000 && getenv("LORASTER_FULL") == NULL;
@@ -176,7 +176,7 @@ static void presets_come_back(void **state)
     }
 }
 
-/* A list in the order of the scanner's own numbers: every crystal keeps its number. */
+/* The list has the order of the scanner's numbers, so every crystal keeps its number. */
 static void numbers_are_kept(void **state)
 {
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
@@ -191,7 +191,7 @@ static void numbers_are_kept(void **state)
     }
 }
 
-/* Modules that no symmetry makes alike: tilted, of other sizes and depths, in groups. */
+/* Modules without any symmetry between them: tilted, of different sizes and depths, in groups. */
 static void unequal_modules_come_back(void **state)
 {
     uint64_t seed = test_seed();
@@ -209,7 +209,7 @@ static void unequal_modules_come_back(void **state)
     rebuild(scanner, &exploded);
 }
 
-/* Groups keep modules apart that would make one: two halves that touch. */
+/* Two halves that touch would form one module; different groups keep them apart. */
 static void groups_never_share_a_module(void **state)
 {
     lr_scanner *scanner = keep(lr_scanner_read("two-opposed-modules", NULL));
@@ -224,7 +224,7 @@ static void groups_never_share_a_module(void **state)
     assert_true(residual_mm < 1e-6);
 }
 
-/* Measured positions: what is off is reported, and refused where it is too much. */
+/* Measured positions: the deviation is reported, and the list is refused if it is too large. */
 static void noise_is_a_residual(void **state)
 {
     uint64_t seed = test_seed();
@@ -264,13 +264,13 @@ static void curved_panels_are_refused(void **state)
         struct exploded exploded = curved(radius_mm);
         const double residual_mm = assert_no_scanner(
             (lr_crystal_list){.crystals = exploded.crystals, .num_crystals = exploded.count, .depth_mm = 20}, "curved");
-        /* An arc: from its mean plane its ends are 2/3 of the sagitta off. */
+        /* The ends of an arc are 2/3 of the sagitta off its mean plane. */
         const double half = 9.5 * 4 / radius_mm, sagitta = radius_mm * (1 - cos(half));
         assert_close(residual_mm, sagitta * 2 / 3, 0.12);
     }
 }
 
-/* Curved once more, but each column says where it looks: flat modules one column wide. */
+/* The same curved panel, but with the depth axis of each column: it becomes flat modules one column wide. */
 static void known_axes_part_a_curved_panel(void **state)
 {
     struct exploded exploded = curved(330);
@@ -316,7 +316,7 @@ static void faults_are_named(void **state)
     }
 }
 
-/* The published map: centres only, four decimals, detectors counted the other way round. */
+/* The published map has only centres, with four decimals, and counts detectors in the opposite direction. */
 static void safir_map_is_the_preset(void **state)
 {
     char path[1024];
@@ -347,11 +347,11 @@ static void safir_map_is_the_preset(void **state)
     }
 }
 
-/* A crystal from the corners of its box, as PETSIRD's helpers order them: the inner face, then the
- * outer one. */
+/* A crystal from the corners of its box in the order of PETSIRD's helper functions: the inner face, then the outer
+ * face. */
 static lr_crystal box_crystal(double corners[8][3], int group)
 {
-    static const int ends[3] = {3, 1, 4}; /* from corner 0 along u, v and depth */
+    static const int ends[3] = {3, 1, 4}; /* corners that follow corner 0 along u, v and depth */
     lr_crystal crystal = {.group = group};
     for (int k = 0; k < 3; k++) {
         crystal.size_mm[k] = distance(corners[0], corners[ends[k]]);
@@ -362,8 +362,7 @@ static lr_crystal box_crystal(double corners[8][3], int group)
     return crystal;
 }
 
-/* The official generator's scanner: two rings of 8 modules of 4 x 4 crystals that touch,
- * 5 decimals. */
+/* The scanner of the official generator: two rings of 8 modules of 4 x 4 touching crystals, with 5 decimals. */
 static void petsird_boxes(void **state)
 {
     char path[1024], line[1024];
@@ -403,7 +402,7 @@ static void petsird_boxes(void **state)
     assert_crystals_are_there(&(struct exploded){crystals, 256}, scanner, crystal_of, 1e-4);
 }
 
-/* A crystal that looks along x: the edge of its face, its depth. */
+/* A crystal that faces along x, with this edge of its face and this depth. */
 static lr_crystal cuboid(const double centre_mm[3], double edge_mm, double depth_mm, int group)
 {
     return (lr_crystal){.centre_mm = {centre_mm[0], centre_mm[1], centre_mm[2]},
@@ -412,7 +411,7 @@ static lr_crystal cuboid(const double centre_mm[3], double edge_mm, double depth
                         .group = group};
 }
 
-/* Modules that touch, with centres as float32 has them: no overlap is left, nothing moves. */
+/* Modules that touch, with centres rounded to float32: no overlap remains, and modules do not move. */
 static void touching_modules_do_not_overlap(void **state)
 {
     uint64_t seed = test_seed();
@@ -431,7 +430,7 @@ static void touching_modules_do_not_overlap(void **state)
     assert_crystals_are_there(&(struct exploded){crystals, 4 * 36}, scanner, crystal_of, 1e-4);
 }
 
-/* Very many modules in one place: found out at the first two, not at all pairs. */
+/* Very many modules at the same place: the overlap of the first two is reported, without a search through all pairs. */
 static void piles_are_refused_at_once(void **state)
 {
     enum { COUNT = 20000 };
@@ -441,7 +440,7 @@ static void piles_are_refused_at_once(void **state)
     assert_no_scanner((lr_crystal_list){.crystals = crystals, .num_crystals = COUNT}, "overlap by");
 }
 
-/* Seconds of the processor for two panels of one line each, `count` crystals long. */
+/* Processor time in seconds for two panels of one line each, `count` crystals long. */
 static double time_lines(int count)
 {
     lr_crystal *crystals = kept(2 * (int64_t)count, sizeof(*crystals));
@@ -454,8 +453,8 @@ static double time_lines(int count)
     return seconds;
 }
 
-/* Four times as many take four times as long, give or take what caches do; with a time that goes with
- * the square it was sixteen. */
+/* Four times as many crystals take four times as long, apart from effects of caches; with quadratic time it was sixteen
+ * times. */
 static void time_goes_with_the_crystals(void **state)
 {
     double least[2] = {INFINITY, INFINITY};
@@ -464,7 +463,7 @@ static void time_goes_with_the_crystals(void **state)
     assert_true(least[1] < 9 * least[0]);
 }
 
-/* Crystals anywhere that look anywhere: more modules than there may be, found out soon. */
+/* Crystals at random places and in random directions: more modules than allowed, which is found soon. */
 static void heaps_are_refused_soon(void **state)
 {
     enum { COUNT = 300000 };

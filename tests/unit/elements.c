@@ -141,7 +141,7 @@ static void test_figures(void **state)
     }
 }
 
-/* Against itself a row has no error; an empty one misses all; an empty reference has no ratios. */
+/* A row has no error relative to itself; an empty row misses everything; an empty reference has no ratios. */
 static void test_ends(void **state)
 {
     const int64_t lor[2] = {3, 8};
@@ -158,8 +158,8 @@ static void test_ends(void **state)
     assert_true(!isfinite(error.relative_l2) && !isfinite(error.sum_error));
 }
 
-/* Two modules at y = +-(100 + 5 mm of detection depth): the farther one is the primary, on a tie
- * the lower, and 1e-9 of the squared distance is still a tie. */
+/* Two modules at y = +-(100 + 5 mm of detection depth): the farther one is the primary. In a tie it is the module with
+ * the lower index; a difference of 1e-9 of the squared distance is still a tie. */
 static void test_primary(void **state)
 {
     lr_module modules[2] = {{.centre_mm = {0, 100, 0},

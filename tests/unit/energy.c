@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Joules by a stand-in for the driver's library, and by files like those of processors' counters. */
+ * Energy in joules, from a stand-in for the driver's library, and from files like those of processors' counters. */
 #include "cases.h"
 
 #include "energy.h"
@@ -30,7 +30,7 @@ static void expect_card(const char *device, int number, double joules_a_reading)
     energy_close(meter);
 }
 
-/* Names are those of OpenGL and of CUDA; the number decides between cards alike. */
+/* Names are those of OpenGL and of CUDA; the number chooses between cards with the same name. */
 static void test_cards(void **state)
 {
     expect_card("NVIDIA L4", 0, 1.0);
@@ -42,7 +42,7 @@ static void test_cards(void **state)
 
 static void test_nobody_tells(void **state)
 {
-    assert_null(open_card("NVIDIA A100-SXM4-80GB", 0)); /* which of the two? */
+    assert_null(open_card("NVIDIA A100-SXM4-80GB", 0)); /* two cards have this name */
     assert_null(open_card("AMD Instinct", 0));
     assert_null(open_card(NULL, 0));
     assert_null(energy_open(
@@ -112,7 +112,7 @@ static void remove_counters(void)
     (void)rmdir("energy-counters");
 }
 
-/* Packages are added up, what holds them is not; one comes round. */
+/* Packages are added up; the zone that contains them is not added. One counter starts again at 0. */
 static void test_processors(void **state)
 {
     const struct energy_params params = {.folder = "energy-counters"};

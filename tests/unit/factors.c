@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Products of crystals' values and products of sources, LOR by LOR. */
-#define _DEFAULT_SOURCE /* mmap of no file */
+ * Products of crystals' values, and products of sources, LOR by LOR. */
+#define _DEFAULT_SOURCE /* for anonymous mmap */
 #include "cases.h"
 
 #include "model/lors/place.h"
 
 #include <sys/mman.h>
 
-/* The product, from the definition. */
+/* The product, computed from the definition. */
 static double expected_product(const lr_crystal_product *product, int64_t l)
 {
     const lr_scanner *scanner = product->lors->scanner;
@@ -44,7 +44,7 @@ static void products_are_products(void **unused)
         assert_close(lr_crystal_product_sum(&product, 1), sum, 1e-12);
         assert_close(lr_crystal_product_sum(&product, 2), sum, 1e-12);
         int64_t numbers[100];
-        for (int k = 0; k < 100; k++) /* with jumps over modules and back to back */
+        for (int k = 0; k < 100; k++) /* with jumps over modules, and without gaps */
             numbers[k] = k < 50 ? k * (count - 100) / 50 : count - 100 + k;
         const lr_lor_span list = {.numbers = numbers, .count = 100};
         assert_ok(source.get(source.user, &list, found));
@@ -52,7 +52,7 @@ static void products_are_products(void **unused)
     }
 }
 
-/* The sum over a clinical scanner's 3e8 LORs, of ones: how many are in coincidence. */
+/* The sum of values of 1 over the 3e8 LORs of a clinical scanner is the number of LORs in coincidence. */
 static void sum_of_a_large_scanner(void **unused)
 {
     lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
@@ -60,7 +60,7 @@ static void sum_of_a_large_scanner(void **unused)
     float *ones = kept_floats(scanner->num_crystals);
     for (int c = 0; c < scanner->num_crystals; c++) ones[c] = 1.0f;
     const lr_crystal_product product = {lors, ones, 1.0, NULL};
-    /* 56 modules, each with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
+    /* 56 modules, each paired with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
     assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);
 }
 
@@ -94,7 +94,7 @@ static lr_status fail_to_get(void *user, const lr_lor_span *span, float *values)
     return LR_FAILED;
 }
 
-/* More LORs than are held at a time. */
+/* More LORs than are processed at a time. */
 static void sources_are_multiplied(void **unused)
 {
     enum { COUNT = 2500000, FIRST = 12345 };
@@ -111,7 +111,7 @@ static void sources_are_multiplied(void **unused)
         assert_ok(source.get(source.user, &span, values));
         for (int64_t k = 0; k < COUNT; k++) {
             const float n = (float)((FIRST + (listed ? 3 * k : k)) % 7);
-            assert_true(values[k] == (1 + n) * (2 + n) * (4 + n)); /* whole numbers: exact */
+            assert_true(values[k] == (1 + n) * (2 + n) * (4 + n)); /* integers, therefore exact */
         }
     }
     const lr_lor_span some = {NULL, 0, 3};
@@ -128,7 +128,7 @@ static void sources_are_multiplied(void **unused)
     assert_int_equal(source.get(source.user, &some, values), LR_FAILED);
 }
 
-/* Sparse data, as they are and expanded, from any LOR on and of some LORs. */
+/* Sparse data, directly and expanded, from any LOR on, and for some LORs. */
 static void data_are_a_source(void **unused)
 {
     int64_t index[4] = {2, 5, 6, 11};
@@ -158,7 +158,7 @@ static lr_status drop_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Arrays of the caller's are read in place and never written: these cannot be. */
+/* Arrays of the caller are read in place and never written: this memory is read-only. */
 static void borrowed_arrays_are_only_read(void **unused)
 {
     struct fixture fixture = kept_fixture(FIXTURE_RING);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Nobody leaves before all are there, or for some seconds. */
+/* No thread leaves before all have arrived, or before some seconds have passed. */
 struct gathering {
     int threads;
     atomic_int here;
@@ -35,7 +35,7 @@ static void gather(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* True if so many threads work at the same time. */
+/* True if this many threads work at the same time. */
 static bool gather_threads(int threads)
 {
     struct gathering gathering = {.threads = threads};

@@ -27,8 +27,8 @@ static void centred_grid_is_symmetric(void **state)
     assert_close(last[0] - first[0], 95 * 0.45, 1e-14);
 }
 
-/* Sample points tile the voxel: their mean is its centre, their spacing the voxel over the count,
- * the outermost half a spacing from the faces. */
+/* Sample points divide the voxel evenly: their mean is its centre, their spacing is the voxel's edge divided by their
+ * number, and the outermost points are half a spacing from the faces. */
 static void sample_points_tile_the_voxel(void **state)
 {
     const lr_grid grid = {.size = {3, 4, 5}, .voxel_mm = {1, 2, 3}, .origin_mm = {-1, 7, 0.5}};
@@ -49,7 +49,7 @@ static void sample_points_tile_the_voxel(void **state)
     for (int k = 0; k < 3; k++) assert_true(fabs(sum[k] - centre[k]) < 1e-13);
     double point[3];
     lr_grid_sample_point(&grid, &(lr_sample){37, {1, 1, 1}, 0}, point);
-    assert_memory_equal(point, centre, sizeof(point)); /* N = 1 is the centre to the bit */
+    assert_memory_equal(point, centre, sizeof(point)); /* N = 1 gives the centre, bit by bit */
 }
 
 static void assert_split(double x, double y, double z, int count, int nx, int ny, int nz)
@@ -66,18 +66,18 @@ static void samples_are_split(void **state)
     assert_split(1, 1, 1, 1, 1, 1, 1);
     assert_split(1, 1, 1, 8, 2, 2, 2);
     assert_split(0.3, 0.3, 0.3, 27, 3, 3, 3);
-    assert_split(1, 1, 1, 2, 1, 1, 2); /* ties: the largest spacing is 1 however 2 is split */
+    assert_split(1, 1, 1, 2, 1, 1, 2); /* a tie: the largest spacing is 1 for any split of 2 */
     assert_split(1, 1, 1, 7, 1, 1, 7);
     assert_split(1, 1, 1, 4, 1, 1, 4);
-    assert_split(1, 1, 1, 12, 2, 2, 3); /* 1/2 for 2, 2, 3 in any order: the more along z */
+    assert_split(1, 1, 1, 12, 2, 2, 3); /* 2, 2, 3 in any order gives 1/2: more points along z */
     assert_split(1, 1, 2, 2, 1, 1, 2);
     assert_split(2, 1, 1, 2, 2, 1, 1);
     assert_split(4, 2, 1, 8, 4, 2, 1);
-    assert_split(1, 1, 0.6, 6, 2, 3, 1); /* 0.6 with 3, 2, 1 as well: the more along y */
-    assert_split(1, 1, 4, 16, 1, 1, 16); /* 1 with 2, 2, 4 as well: the more along z */
+    assert_split(1, 1, 0.6, 6, 2, 3, 1); /* 3, 2, 1 gives 0.6, too: more points along y */
+    assert_split(1, 1, 4, 16, 1, 1, 16); /* 2, 2, 4 gives 1, too: more points along z */
 }
 
-/* No other split of any count up to 60 has a smaller largest spacing. */
+/* No other split has a smaller largest spacing, for every count up to 60. */
 static void split_is_the_best(void **state)
 {
     uint64_t random = test_seed();
@@ -103,7 +103,7 @@ static void split_is_the_best(void **state)
     }
 }
 
-/* The grid is good again afterwards. */
+/* Checks that the grid is refused, and then makes it valid again. */
 static void assert_refused(lr_grid *grid, const lr_grid *good, const char *words)
 {
     struct test_log log = TEST_LOG(log);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers of LORs, and which of them are in coincidence. The expectation is worked out here from the module's
- * definition, crystal by crystal. Values per LOR: binning and expanding. */
+ * Numbers of LORs, and which LORs are in coincidence. Expected results are computed here from the definition of a
+ * module, crystal by crystal. Values per LOR: binning and expanding. */
 #include "cases.h"
 
 #include "model/scanner/coincidence.h"
@@ -10,7 +10,7 @@
 
 #include <lr/events.h>
 
-/* Volume centre of crystal n of a module, from the definition. */
+/* Centre of the volume of crystal n of a module, computed from the definition. */
 static void crystal_centre(const lr_module *m, int n, double out[3])
 {
     const double p = n % m->crystals[0], q = n / m->crystals[0];
@@ -20,7 +20,7 @@ static void crystal_centre(const lr_module *m, int n, double out[3])
     }
 }
 
-/* Distance of two lines in space, the second being the z axis: a . (d x z) / |d x z|. */
+/* Distance of a line from the z axis: a . (d x z) / |d x z|. */
 static double distance_to_axis(const double a[3], const double b[3])
 {
     const double normal[2] = {b[1] - a[1], -(b[0] - a[0])};
@@ -45,8 +45,8 @@ static bool rules_hold(const lr_scanner *scanner, int i, int a, int j, int b)
     return rules->min_module_difference == 0 || apart >= rules->min_module_difference;
 }
 
-/* Walks over all LORs of one module pair: listed exactly when one is in coincidence, numbered in
- * order, each bit as expected. Returns how many are in coincidence. */
+/* Checks all LORs of one module pair: the pair is listed exactly if a LOR is in coincidence, LORs are numbered in
+ * order, and each bit is as expected. Returns the number of LORs in coincidence. */
 static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -80,7 +80,7 @@ static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
     return allowed;
 }
 
-/* Events of a crystal with all crystals, and one with what is none. */
+/* Events of one crystal with all crystals, and one event with an invalid crystal number. */
 static void check_events(const lr_lors *lors, int32_t crystal, lr_event *events)
 {
     const int count = lors->scanner->num_crystals;
@@ -95,7 +95,7 @@ static void check_events(const lr_lors *lors, int32_t crystal, lr_event *events)
     assert_int_equal(lr_events_count_joined(lors, &span), expected);
 }
 
-/* Checks every LOR of a scanner. Returns how many are in coincidence. */
+/* Checks every LOR of a scanner. Returns the number of LORs in coincidence. */
 static int64_t check_all(lr_scanner *scanner)
 {
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
@@ -145,7 +145,7 @@ static lr_scanner *small_ring(double field_mm, int min_modules, int max_rings)
 static void rules_of_a_ring(void **state)
 {
     const int crystals = 16 * 25;
-    /* No rules: all pairs of crystals but those within one block of 6, 9, 4 or 6. */
+    /* Without rules: all pairs of crystals, except those in the same block of 6, 9, 4 or 6. */
     const int64_t within = 16 * (15 + 36 + 6 + 15);
     assert_int_equal(check_all(small_ring(0, 0, -1)), crystals * (crystals - 1) / 2 - within);
     const int64_t field = check_all(small_ring(50, 0, -1));
@@ -157,7 +157,7 @@ static void rules_of_a_ring(void **state)
     check_all(small_ring(1, 4, 0));
 }
 
-/* Modules of random places, sizes and tilts: the bits are kept in full. */
+/* Modules with random places, sizes and tilts: masks are stored with all bits. */
 static void field_of_view_of_tilted_modules(void **state)
 {
     uint64_t random = test_seed();
@@ -176,19 +176,19 @@ static void field_of_view_of_tilted_modules(void **state)
     }
 }
 
-/* Crystals above one another (a line parallel to z) and end caps. */
+/* Crystals one above another, with lines parallel to z, and end caps. */
 static void lines_along_the_axis(void **state)
 {
     const int crystals[2] = {3, 2};
     lr_ring ring = plain_ring(20.0, 4, crystals, 4.0, 4.0, 6.0);
     ring.rings = 2;
     ring.ring_pitch_mm = 9.0;
-    for (int k = 0; k < 2; k++) { /* the crystals' middles are at a radius of 23 mm and more */
+    for (int k = 0; k < 2; k++) { /* the centres of the crystals are at a radius of 23 mm or more */
         const double field_mm = k == 0 ? 45.9 : 46.0;
         lr_scanner *scanner =
             keep(lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring));
         lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-        /* middle column of module 0 and of module 4, which stands above it */
+        /* middle column of module 0 and of module 4, which is above module 0 */
         const int64_t lor = lr_lors_number(lors, 1, scanner->first_crystal[4] + 1);
         assert_int_equal(lor >= 0 && lr_lors_in_coincidence(lors, lor), k);
         check_all(scanner);
@@ -199,8 +199,8 @@ static void lines_along_the_axis(void **state)
         &(lr_scanner_params){.modules = caps, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}})));
 }
 
-/* A field of view that a line touches exactly counts it in: the columns of opposed modules pass the
- * axis at multiples of half a pitch. */
+/* A line that just touches the field of view counts as inside: columns of opposed modules pass the axis at multiples of
+ * half the pitch. */
 static void field_of_view_edge_counts(void **state)
 {
     const int crystals[2] = {4, 1};
@@ -209,12 +209,12 @@ static void field_of_view_edge_counts(void **state)
     for (int k = 0; k < 4; k++) {
         lr_scanner *scanner = keep(
             lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring));
-        /* two lines lie 6 mm off: column 0 and 3 of module 0 with 3 and 0 of module 1 */
+        /* two lines are 6 mm from the axis: columns 0 and 3 of module 0 with 3 and 0 of module 1 */
         assert_int_equal(check_all(scanner), k < 2 ? 14 : 16);
     }
 }
 
-/* The counts that the literature gives for whole scanners, in little memory. */
+/* Numbers of LORs of whole scanners as in the literature, in little memory. */
 static void whole_scanners(void **state)
 {
     const int penn_crystals[2] = {27, 60}, mmr_crystals[2] = {8, 64};
@@ -238,12 +238,12 @@ static void whole_scanners(void **state)
     int planes = 0;
     for (int q = 0; q < 64; q++)
         for (int s = 0; s < 64; s++) planes += lr_coincidence_allows(lors, opposite, 3, q, 4, s);
-    assert_int_equal(planes, 4084); /* 64 x 64 less those further apart than 60 */
+    assert_int_equal(planes, 4084); /* 64 x 64 without those more than 60 apart */
     assert_true(lors->masks->num_words < 4096);
 }
 
-/* Equal bits are stored once: in a ring they depend on the angle between two modules only. The
- * tilt keeps them from being separable. */
+/* Equal masks are stored once: in a ring they depend only on the angle between two modules. The tilt makes them
+ * inseparable. */
 static void equal_masks_are_shared(void **state)
 {
     lr_module modules[6];
@@ -307,7 +307,7 @@ static void numbers_out_of_range(void **state)
     assert_false(lr_lors_in_coincidence(lors, lors->count));
 }
 
-/* Arrays have what one LOR at a time has, in any order of numbers. */
+/* Arrays of LORs have the same contents as single LORs, for numbers in any order. */
 static void spans_agree_with_single_lors(void **state)
 {
     static const int crystals[2] = {5, 3};
@@ -383,7 +383,7 @@ static void events_are_counted(void **state)
     assert_memory_equal(data->values, counts, sizeof(counts));
 }
 
-/* The sum of counts is the number of events that name a LOR, and indices rise. */
+/* The sum of counts is the number of events that belong to a LOR, and indices increase. */
 static void many_events_are_counted(void **state)
 {
     enum { EVENTS = 20000, LORS = 700 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Loops that several threads share, and the threads that wait for the next one. */
+ * Loops that are shared by several threads, and threads that wait for the next loop. */
 #include "cases.h"
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ enum { MOST = 100000, THREADS = 5, MOST_THREADS = 32 };
 struct meeting {
     atomic_int *met; /* [count] */
     atomic_int workers[MOST_THREADS];
-    atomic_bool is_wrong; /* a share or a worker that cannot be */
+    atomic_bool is_wrong; /* an impossible share or worker */
     int threads;
     int64_t count, grain;
 };
@@ -60,7 +60,7 @@ static bool shares_well(atomic_int *met, int threads, int64_t count, int64_t gra
     return is_right(&meeting);
 }
 
-/* Threads of this process. */
+/* Number of threads of this process. */
 static int count_threads(void)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -91,7 +91,7 @@ static void all_threads_work(void **state)
     for (int k = 0; k < 100; k++) assert_true(gather_threads(THREADS));
 }
 
-/* The caller does at the end what no thread has begun; with one thread, all of it. */
+/* The caller finally does everything that no thread has begun; with one thread, all of it. */
 static void callers_may_work_in_between(void **state)
 {
     atomic_int *met = kept(1000, sizeof(*met)), *others = kept(1000, sizeof(*others));
@@ -101,7 +101,7 @@ static void callers_may_work_in_between(void **state)
             struct lr_parallel loop = {.threads = threads, .count = count, .grain = 3, .body = meet, .user = &meeting};
             const bool has_others = threads > 1 && count > 3;
             lr_parallel_begin(&loop);
-            const double begun_s = lr_clock_seconds(); /* the limit is for a hang */
+            const double begun_s = lr_clock_seconds(); /* a limit, in case of a hang */
             while (has_others && atomic_load(&met[0]) == 0 && lr_clock_seconds() < begun_s + 20) sched_yield();
             assert_int_equal(atomic_load(&met[0]), has_others);
             assert_true(shares_well(others, THREADS, 1000, 7));
@@ -140,7 +140,7 @@ static void threads_have_loops_at_a_time(void **state)
     assert_false(atomic_load(&is_wrong));
 }
 
-/* Threads that have waited for a second are gone, and others come. */
+/* Threads that have waited for a second end, and new ones are created later. */
 static void loops_may_be_far_between(void **state)
 {
     static const struct timespec pauses[] = {{.tv_nsec = 990000000}, {.tv_sec = 1}, {.tv_sec = 2}};
@@ -152,7 +152,7 @@ static void loops_may_be_far_between(void **state)
     assert_true(shares_well(met, THREADS, 1000, 1) && gather_threads(THREADS));
 }
 
-/* The child ends by exit, which joins waiting threads: it has none of its parent's. */
+/* The child ends with exit, which joins waiting threads: the child has no threads of its parent. */
 static void a_child_has_its_own(void **state)
 {
     atomic_int *met = kept(1000, sizeof(*met));
@@ -171,7 +171,7 @@ static void a_child_has_its_own(void **state)
     assert_true(gather_threads(THREADS));
 }
 
-/* Loops of the library and of a plugin, which has a copy of their code, share the threads of one pool. */
+/* Loops of the library and of a plugin, which contains a copy of their code, share the threads of one pool. */
 static void plugins_share_the_pool(void **state)
 {
     double times = 3.0;
@@ -205,7 +205,8 @@ static void fail_beside(void *user)
     lr_error(NULL, LR_USAGE, "in the background");
 }
 
-/* A thread's last error is its own, those that others make in its loops and calls included, and those of plugins. */
+/* Each thread has its own last error, including errors of other threads in its loops and calls, and errors of
+ * plugins. */
 static void errors_reach_their_callers(void **state)
 {
     lr_status status;

@@ -24,8 +24,8 @@ static double integral(const lr_image *image)
     return sum * image->grid.voxel_mm[0] * image->grid.voxel_mm[1] * image->grid.voxel_mm[2];
 }
 
-/* Within a sector, rods are twice their diameter apart at least, and each has a neighbour at just
- * that; across sectors they do not touch; all lie in their wedge and in the circle. */
+/* In a sector, rods are at least twice their diameter apart, and each has a neighbour at exactly this distance. Rods of
+ * different sectors do not touch; all rods lie in their wedge and in the circle. */
 static void rods_keep_their_distances(void **state)
 {
     const double radius = 40.0;
@@ -38,7 +38,7 @@ static void rods_keep_their_distances(void **state)
         double nearest = INFINITY;
         assert_true(2 * rod->radius_mm == diameter);
         assert_true(hypot(x, y) + diameter / 2 <= radius + 1e-9);
-        const double low = rod->sector * pi / 3, high = low + pi / 3; /* distances to the sides */
+        const double low = rod->sector * pi / 3, high = low + pi / 3; /* distances from the wedge's sides */
         assert_true(y * cos(low) - x * sin(low) >= 0.75 * diameter - 1e-9);
         assert_true(x * sin(high) - y * cos(high) >= 0.75 * diameter - 1e-9);
         for (int b = 0; b < num_rods; b++) {
@@ -52,8 +52,8 @@ static void rods_keep_their_distances(void **state)
     }
 }
 
-/* Points of the lattice through the innermost rod that keep the distance from the wedge's sides and
- * whose rods lie within the circle, counted over the whole plane in the wedge's own frame. */
+/* Number of points of the lattice through the innermost rod that keep the distance from the wedge's sides and whose
+ * rods lie inside the circle, counted over the whole plane in the wedge's own coordinates. */
 static int count_lattice_points(double diameter, double radius)
 {
     const int reach = (int)(radius / diameter) + 2;
@@ -69,8 +69,8 @@ static int count_lattice_points(double diameter, double radius)
     return count;
 }
 
-/* No lattice point with room for a rod is left empty, and so the rods' share of the circle nears
- * the lattice's, pi / (8 sqrt(3)), as it grows. */
+/* Every lattice point with room for a rod has one; so, for larger circles, the rods' share of the circle approaches the
+ * lattice's, pi / (8 sqrt(3)). */
 static void rods_fill_their_wedge(void **state)
 {
     const double radii[] = {9.6, 19.872, 57.0, 400.0};
@@ -85,7 +85,7 @@ static void rods_fill_their_wedge(void **state)
         for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++)
             assert_int_equal(in_sector[sector], count_lattice_points(lr_derenzo_diameters_mm[sector], radii[k]));
         const double share = area / (pi * radii[k] * radii[k]) / (pi / (8 * sqrt(3.0)));
-        assert_true(k < 3 || fabs(share - 1.0) < 0.01); /* rim and sides: some d / R */
+        assert_true(k < 3 || fabs(share - 1.0) < 0.01); /* effects of rim and sides are some d / R */
     }
 }
 
@@ -97,8 +97,8 @@ static void derenzo_has_the_rods_area(void **state)
     struct lr_rod *rods = keep_object(lr_derenzo_rods(0.46 * 96 * 0.45, &num_rods, NULL), free);
     for (int k = 0; k < num_rods; k++) area += pi * rods[k].radius_mm * rods[k].radius_mm;
     lr_image *image = draw("derenzo", &grid, 0, 0);
-    /* The error of a disc's area counted over points at spacing h is about h^2 sqrt(r / h) each;
-     * over some 60 rods this is below 1 %. */
+    /* The area of a disc, counted with points at spacing h, has an error of about h^2 sqrt(r / h); over some 60 rods
+     * this is below 1 %. */
     assert_close(integral(image) / 6.0, area, 0.01);
     float most = 0;
     for (int64_t k = 0; k < 96 * 96; k++) {
@@ -114,7 +114,7 @@ static void derenzo_has_the_rods_area(void **state)
     }
 }
 
-/* Background cylinder and spheres by volume; contrast 4 to 1. */
+/* The volumes of the background cylinder and the spheres are right; the contrast is 4 to 1. */
 static void spheres_have_their_volumes(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){120, 120, 60}, (const double[3]){1, 1, 1});
@@ -133,7 +133,7 @@ static void spheres_have_their_volumes(void **state)
     assert_true(image->values[0] == 0.0f);
 }
 
-/* The phantom at half its size: spheres of 5 mm at 37.5 mm, 6 to 1, or as asked for. */
+/* The phantom at half its size: spheres of 5 mm at a radius of 37.5 mm, 6 to 1, or with other values if wanted. */
 static void six_spheres_are_equal(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){180, 180, 21}, (const double[3]){1, 1, 1});
@@ -145,7 +145,7 @@ static void six_spheres_are_equal(void **state)
             &(lr_phantom_params){.name = "six-spheres", .radius_mm = 87.5, .subsamples = 6, .contrast = n == 0 ? 0 : 3},
             &grid));
         assert_close(integral(image), expected, 1e-3);
-        double above = 0; /* spheres alone, which are 1e-4 of all */
+        double above = 0; /* spheres alone, which are 1e-4 of the total */
         for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
             const double more = (double)image->values[k] - background;
             above += more > 1e-6 ? more : 0;
@@ -178,11 +178,11 @@ static void point_is_nearest_the_centre(void **state)
     assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 2 + 5 * (1 + 4 * 1));
     grid.origin_mm[0] = -0.6; /* voxel 1 at 0.4 */
     assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 1 + 5 * (1 + 4 * 1));
-    grid.origin_mm[2] = 100.0; /* beyond: the grid's own centre */
+    grid.origin_mm[2] = 100.0; /* outside: the grid's own centre is used */
     assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 2 + 5 * (1 + 4 * 1));
 }
 
-/* A disc in each slice, and the grid's middle is its middle; the value multiplies. */
+/* Each slice shows a disc centred in the grid; `value` scales the image. */
 static void a_cylinder_has_its_area(void **state)
 {
     lr_grid grid = lr_grid_centred((const int[3]){60, 50, 3}, (const double[3]){1, 1.2, 2});
@@ -200,7 +200,7 @@ static void a_cylinder_has_its_area(void **state)
     }
 }
 
-/* Voxels along z through a place, whatever its z, and no others. */
+/* Voxels along z through a given place, for any z of the place, and no others. */
 static void a_line_runs_along_z(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 5}, (const double[3]){2, 3, 4});
@@ -239,7 +239,7 @@ static void misfits_are_refused(void **state)
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
     assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
     assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid, "contrast of 0.5");
-    for (int k = 0; k < 3; k++) { /* a voxel beyond an edge */
+    for (int k = 0; k < 3; k++) { /* one voxel beyond an edge */
         double at_mm[3] = {0};
         at_mm[k] = k == 1 ? -10.6 : 10.6;
         assert_refused((lr_phantom_params){.name = "point", .at_mm = at_mm}, &grid, "lies outside of the grid");
@@ -265,7 +265,7 @@ static double activity_of(float label)
     return label == 1 ? 0.1 : label == 2 ? 0.25 : label == 3 ? 1.0 : label == 4 ? 0.05 : 0.0;
 }
 
-/* On a grid like the label image's, centred, each voxel is its label's activity. */
+/* On a centred grid like the label image's, each voxel has the activity of its label. */
 static void labels_become_activity(void **state)
 {
     uint64_t random = test_seed();
@@ -275,7 +275,7 @@ static void labels_become_activity(void **state)
     for (int k = 0; k < 210; k++) assert_true(fabs(image->values[k] - activity_of(labels->values[k])) < 1e-6);
 }
 
-/* Any grid that holds the whole label image keeps its integral, fine or coarse, however shifted. */
+/* Any grid that contains the whole label image keeps the integral, fine or coarse, and for any shift. */
 static void resampling_keeps_the_integral(void **state)
 {
     uint64_t random = test_seed();

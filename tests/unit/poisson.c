@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Poisson counts: mean, variance, distribution, and that a draw depends on seed and index only. Bootstrap replicates of
- * list mode: their mean is the list, and their spread that of Poisson numbers. */
+ * Poisson counts: mean, variance, distribution; a draw depends only on seed and index. Bootstrap replicates of list
+ * mode: their mean is the list, and their spread that of Poisson numbers. */
 #include "cases.h"
 
 #include <lr/events.h>
@@ -17,8 +17,8 @@ static float *draw(double mean, uint64_t seed, int64_t count)
     return values;
 }
 
-/* Sample mean and variance within 5 standard errors: sqrt(m / n) and sqrt((m + 2 m^2) / n), the
- * fourth central moment of a Poisson distribution being m + 3 m^2. */
+/* Sample mean and variance agree within 5 standard errors: sqrt(m / n) and sqrt((m + 2 m^2) / n), since the fourth
+ * central moment of a Poisson distribution is m + 3 m^2. */
 static void check_moments(const float *values, double mean)
 {
     double sum = 0.0, squares = 0.0;
@@ -33,8 +33,8 @@ static void check_moments(const float *values, double mean)
         fail_msg("mean %g: sample mean off by %.2f, variance by %.2f standard errors", mean, off_mean, off_variance);
 }
 
-/* Pearson's chi-square over cells of at least 50 expected draws each; it has mean f and variance
- * 2 f for f degrees of freedom, and stays within 5 standard deviations. */
+/* Pearson's chi-square over cells with at least 50 expected draws each. For f degrees of freedom its mean is f and its
+ * variance 2 f; it must be within 5 standard deviations. */
 static void check_distribution(const float *values, double mean)
 {
     const int top = (int)(mean + 12 * sqrt(mean) + 30);
@@ -74,7 +74,7 @@ static void counts_are_poisson(void **state)
     }
 }
 
-/* Element i of a long array and of a short one, beside other expectations, has the same count. */
+/* Element i of a long array and of a short one has the same count, whatever the other expectations are. */
 static void draws_depend_on_seed_and_index(void **state)
 {
     float *all = draw(25.0, 7, 20000), *again = draw(25.0, 7, 20000);
@@ -86,7 +86,7 @@ static void draws_depend_on_seed_and_index(void **state)
         equal_high += all[k] == high[k];
         repeats += k > 0 && all[k] == all[k - 1];
     }
-    /* Two independent counts of mean m agree with probability 1 / (2 sqrt(pi m)) = 0.0564. */
+    /* Two independent counts with mean m are equal with probability 1 / (2 sqrt(pi m)) = 0.0564. */
     assert_true(equal > 900 && equal < 1360);
     assert_true(equal_high > 900 && equal_high < 1360);
     assert_true(repeats > 900 && repeats < 1360);
@@ -149,7 +149,7 @@ static void purposes_are_independent(void **state)
     }
 }
 
-/* Parts of any length give the counts of the whole. */
+/* Parts of any length have the same counts as the whole. */
 static void parts_are_those_of_the_whole(void **state)
 {
     enum { COUNT = 5000 };
@@ -168,7 +168,7 @@ static void parts_are_those_of_the_whole(void **state)
 
 enum { EVENTS = 400, SEEDS = 600 };
 
-/* Every fifth is a delayed; prompts count 1 or, of a histogram, 3. */
+/* Every fifth event is a delayed; a prompt counts 1, or 3 in a histogram. */
 static lr_event event_of(int k)
 {
     return (lr_event){.crystals = {k, k + 1000},
@@ -188,7 +188,7 @@ static lr_event_list *make_list(int count)
     return list;
 }
 
-/* Counts how often each event occurs; checks that the rest of it is as before, and that they are in order. */
+/* Counts how often each event occurs; checks that its other fields are unchanged, and that events are in order. */
 static void count_events(const lr_event_list *list, double *times)
 {
     int64_t prompts = 0, delayeds = 0;
@@ -214,7 +214,7 @@ static void count_events(const lr_event_list *list, double *times)
     assert_true(list->info.weight == (double)(prompts + delayeds));
 }
 
-/* Limits are five standard deviations of the mean over SEEDS replicates. */
+/* Tolerances are five standard deviations of the mean over SEEDS replicates. */
 static void test_mean_and_spread(void **state)
 {
     static double sum[EVENTS], squares[EVENTS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Expected randoms from delayeds that are drawn here from known singles rates. */
+ * Expected randoms from delayeds, which are drawn here from known singles rates. */
 #include "cases.h"
 
-/* Six modules in each of two rings, 5 x 4 crystals each; module and ring differences are limited, so
- * that crystals at the ends have smaller fans. */
+/* Two rings of six modules with 5 x 4 crystals each. Module and ring differences are limited, so that crystals at the
+ * ends have smaller fans. */
 enum { NUM_CRYSTALS = 240, NUM_MODULES = 12, NU = 5, NV = 4 };
 
 struct session {
@@ -14,7 +14,7 @@ struct session {
     lr_lor_data *delayeds; /* dense */
 };
 
-/* Variables of a singles rate. */
+/* Quantities on which a singles rate depends. */
 enum pattern { BY_CRYSTAL, BY_PLACE, BY_COLUMN, UNIFORM };
 
 static double single(enum pattern pattern, int m, int n, uint64_t *state)
@@ -44,7 +44,7 @@ static double sum_of(const lr_lor_data *data)
     return sum;
 }
 
-/* Delayeds as they are expected, `total` of them. */
+/* Expected numbers of delayeds, `total` in all. */
 static void session_init(struct session *s, enum pattern pattern, double total)
 {
     uint64_t state = 7;
@@ -63,7 +63,7 @@ static lr_randoms *estimate(const struct session *s)
     return keep(lr_randoms_estimate(s->fixture.lors, s->delayeds, NULL));
 }
 
-/* r of every LOR. */
+/* Value r of every LOR. */
 static float *values_of(lr_randoms *randoms, const lr_lors *lors)
 {
     float *values = kept_floats(lors->count);
@@ -85,8 +85,8 @@ static void sum_fans(const lr_lors *lors, const float *values, double *fans)
     }
 }
 
-/* Singles rates are found again, whatever the fans' sizes; 1e-5: fan sums to 1e-7, and what is measured is float.
- * Sums over LORs of floats hold to 1e-6. */
+/* The estimate returns the singles rates, for fans of any size. Tolerance 1e-5: fan sums are accurate to 1e-7, and
+ * measured values are floats. Sums of floats over LORs are accurate to 1e-6. */
 static void expected_delayeds_give_their_rates(void **unused)
 {
     static const double totals[4] = {20000, 4000, 500, 60};
@@ -107,7 +107,7 @@ static void expected_delayeds_give_their_rates(void **unused)
     }
 }
 
-/* Not pooled, r has the fan sums that were measured, noise and all. */
+/* Without pooling, r has exactly the measured fan sums, including their noise. */
 static void fan_sums_are_kept(void **unused)
 {
     struct session s;
@@ -124,8 +124,8 @@ static void fan_sums_are_kept(void **unused)
 
 /* --- statistics --- */
 
-/* Sum over groups of (estimated / true rate - 1)^2 times the ends counted in the group: one for each
- * group, since a rate is as good as the counts it is made of. */
+/* Sum over groups of (estimated / true rate - 1)^2 times the number of ends counted in the group; this is about 1 for
+ * each group, since the accuracy of a rate is that of its counts. */
 static double chi_square(const struct session *s, const lr_randoms *randoms)
 {
     double ends[NUM_CRYSTALS] = {0}, chi2 = 0.0;
@@ -139,7 +139,7 @@ static double chi_square(const struct session *s, const lr_randoms *randoms)
     return chi2;
 }
 
-/* The chi-square of n rates is n, give or take sqrt(2 n); five of these are allowed. */
+/* The chi-square of n rates is n with a standard deviation of sqrt(2 n); five of these are allowed. */
 static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
 {
     static const double totals[3] = {20000, 4000, 500};
@@ -162,8 +162,8 @@ static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
     }
 }
 
-/* Nor do the delayeds themselves miss r by more than Poisson numbers do. A Poisson number's
- * (n - r)^2 / r has the variance 2 + 1 / r. */
+/* The delayeds themselves deviate from r as Poisson numbers do. For a Poisson number, (n - r)^2 / r has the variance 2
+ * + 1 / r. */
 static void drawn_delayeds_fit_the_estimate(void **unused)
 {
     struct session s;
@@ -185,7 +185,7 @@ static void drawn_delayeds_fit_the_estimate(void **unused)
 
 /* --- pooling --- */
 
-/* 50 ends in the mean group decide, to the count. */
+/* Crystals are pooled in larger groups until the mean group has 50 ends; the limit is exact. */
 static void counts_decide_on_pooling(void **unused)
 {
     static const double totals[6] = {6010, 5990, 1010, 990, 130, 120};
@@ -208,8 +208,8 @@ static lr_lor_data *draw_events(const lr_lors *lors, int64_t num_events)
     return keep(lr_lor_data_bin(events, num_events, NULL));
 }
 
-/* A number of delayeds as in a measurement of a second: 2.5 a crystal. Blocks of one panel that differ in width or
- * place are not pooled with each other. */
+/* The number of delayeds is that of a measurement of one second: 2.5 for each crystal. Blocks of one panel with
+ * different widths or places are not pooled with each other. */
 static void clinical_scanner(void **unused)
 {
     static const char *const names[2] = {"siemens-mmr", "safir-dual-ring-prototype"};
@@ -250,7 +250,7 @@ static void bad_delayeds_are_refused(void **unused)
     lr_randoms_destroy(NULL);
 }
 
-/* Randoms of the ends of delayeds are those of the delayeds. */
+/* The randoms estimated from the ends of delayeds equal those estimated from the delayeds. */
 static void ends_are_enough(void **state)
 {
     struct session s;

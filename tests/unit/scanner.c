@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Geometry of scanners: rings, panels of blocks, normals; scanners that are refused, and in which words. */
+ * Geometry of scanners: rings, panels of blocks, normals; scanners that are refused, and the messages. */
 #include "cases.h"
 
 #include "model/scanner/scanner.h"
@@ -20,7 +20,7 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Module k of ring j: radius, angle, z; u towards increasing angle, v along z, normal inwards. */
+/* Checks module k of ring j: radius, angle, z; u towards larger angles, v along z, normal inwards. */
 static void ring_places_modules(void **state)
 {
     const int crystals[2] = {13, 12};
@@ -81,7 +81,7 @@ static void panel_of_blocks_has_gaps(void **state)
     assert_int_equal(scanner->modules[4].position, 1);
 }
 
-/* Crystal number and module are each other's inverse, with modules of unequal sizes. */
+/* Crystal numbers give modules, and modules give crystal numbers, with modules of different sizes. */
 static void crystals_find_their_module(void **state)
 {
     const lr_module modules[3] = {tilted_module(100, 0, 0, 0, 0, 3, 2), tilted_module(-100, 0, 0, 180, 0, 1, 1),
@@ -93,12 +93,13 @@ static void crystals_find_their_module(void **state)
     assert_int_equal(scanner->num_crystals, 6 + 1 + 35);
 }
 
-/* Inward normals by docs/method/common.md, "Frame and scanner", whatever the hand of u, v. */
+/* Inward normals as in docs/method/common.md, "Frame and scanner", whether u, v and the normal are right-handed or
+ * left-handed. */
 static void normals_point_inwards(void **state)
 {
     lr_module modules[6] = {
         tilted_module(100, 0, 0, 0, 0, 2, 2),                       /* u x v points outwards */
-        tilted_module(-100, 0, 0, 180, 0, 2, 2),                    /* the same, with v turned round below */
+        tilted_module(-100, 0, 0, 180, 0, 2, 2),                    /* the same; v is reversed below */
         tilted_module(0, 100, 20, 90, 30, 2, 2),                    /* tilted */
         {.centre_mm = {0, 0, 150}, .u = {1, 0, 0}, .v = {0, 1, 0}}, /* end caps: across the axis */
         {.centre_mm = {0, 0, -150}, .u = {1, 0, 0}, .v = {0, 1, 0}},
@@ -125,7 +126,7 @@ static void normals_point_inwards(void **state)
     assert_point(scanner->modules[5].normal, 0, 0, -1);
 }
 
-/* If the axis and the origin lie on different sides of a tilted module, the axis decides. */
+/* The axis decides the direction of the normal if axis and origin are on different sides of a tilted module. */
 static void axis_decides_before_origin(void **state)
 {
     const lr_module modules[2] = {tilted_module(100, 0, 200, 0, 60, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
@@ -135,7 +136,7 @@ static void axis_decides_before_origin(void **state)
     assert_true(dot(module->normal, module->centre_mm) > 0.0); /* away from the origin */
 }
 
-/* Axes given to seven digits come out orthonormal to rounding. */
+/* Axes given with seven digits become orthonormal to rounding. */
 static void axes_are_orthonormal(void **state)
 {
     lr_module modules[2] = {tilted_module(80, 60, 0, 33, 17, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
@@ -144,7 +145,7 @@ static void axes_are_orthonormal(void **state)
         modules[0].v[k] = round(modules[0].v[k] * 1e6) / 1e6;
     }
     lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}));
-    assert_true(fabs(dot(modules[0].u, modules[0].v)) > 1e-8); /* there was something to mend */
+    assert_true(fabs(dot(modules[0].u, modules[0].v)) > 1e-8); /* the given axes were not orthogonal */
     const lr_module *m = &scanner->modules[0];
     const double *const axes[3] = {m->u, m->v, m->normal};
     for (int a = 0; a < 3; a++)
@@ -166,7 +167,7 @@ static void detection_plane_lies_behind_the_face(void **state)
 
 /* --- what is refused --- */
 
-/* A valid pair of modules, to be spoilt. */
+/* A valid pair of modules, which the tests make invalid. */
 struct pair {
     lr_module modules[2];
     lr_scanner_params params;
@@ -181,7 +182,7 @@ static void init_pair(struct pair *pair)
         (lr_scanner_params){.name = "pair", .modules = pair->modules, .num_modules = 2, .log = &pair->log.log};
 }
 
-/* The scanner is refused as bad input, in a sentence that contains these words. */
+/* Checks that the scanner is refused as bad input, with a message that contains these words. */
 static void assert_refused(struct pair *pair, const char *words)
 {
     assert_null(lr_scanner_create(&pair->params));
@@ -193,7 +194,7 @@ static void spoilt_pairs_are_refused(void **state)
 {
     struct pair pair;
     init_pair(&pair);
-    keep(lr_scanner_create(&pair.params)); /* not yet */
+    keep(lr_scanner_create(&pair.params)); /* still valid */
     pair.modules[1].crystals[0] = 0;
     assert_refused(&pair, "module 1 has 0 crystals along u");
     pair.modules[0].pitch_mm[1] = -4.0;
@@ -244,7 +245,7 @@ static void spoilt_pairs_are_refused(void **state)
     assert_refused(&pair, "module 1 stands at position 2 around the ring: positions run from 0 to 1");
 }
 
-/* Two modules side by side, 16 mm wide each: 1.2 mm too near, touching, just within tolerance. */
+/* Two modules of 16 mm width side by side: 1.2 mm too close, touching, and just within the tolerance. */
 static void overlap_is_measured(void **state)
 {
     struct pair pair;
@@ -260,8 +261,8 @@ static void overlap_is_measured(void **state)
     }
 }
 
-/* Closed forms: cubes of edge 2, one of them turned by 45 degrees about the common axis z, in the
- * plane; and two crossed edges, which only the axis across both edges separates. */
+/* Closed forms: cubes with edge 2, one of them rotated by 45 degrees about the common axis z, in one plane; and two
+ * crossed edges, which only the axis perpendicular to both edges separates. */
 static void overlap_of_turned_boxes(void **state)
 {
     const double h = sqrt(0.5);
@@ -279,8 +280,8 @@ static void overlap_of_turned_boxes(void **state)
     assert_close(lr_module_overlap_mm(&a, &b), 0.25, 1e-12);
     b.centre_mm[0] = 1.0 + sqrt(2.0) + 0.25;
     assert_true(lr_module_overlap_mm(&a, &b) < 0.0);
-    /* a lies on its edge along x with its ridge at z = sqrt(2), b hangs above with its edge along y
-     * at z = d. Near the ridges' crossing only z = x cross y tells them apart. */
+    /* a lies on its edge along x, with the opposite edge at z = sqrt(2); b is above it, with its edge along y at z = d.
+     * Near the crossing of these edges only the axis z = x cross y separates a and b. */
     lr_module ridge = {.centre_mm = {0, h, h},
                        .u = {1, 0, 0},
                        .v = {0, h, -h},
@@ -301,7 +302,7 @@ static void overlap_of_turned_boxes(void **state)
     assert_true(lr_module_overlap_mm(&ridge, &hanging) < 0.0);
 }
 
-/* Modules in a regular polygon fit as long as their width is at most the side 2 r tan(pi / n). */
+/* Modules in a regular polygon fit if their width is at most the side 2 r tan(pi / n). */
 static void ring_overlap_starts_at_the_polygon_side(void **state)
 {
     const int crystals[2] = {10, 4};
@@ -321,7 +322,7 @@ static void ring_overlap_starts_at_the_polygon_side(void **state)
                                    "the number of modules, or move them apart");
 }
 
-/* The ring is good again afterwards. */
+/* Checks that the ring is refused, and then makes it valid again. */
 static void assert_ring_refused(lr_ring *ring, const lr_ring *good, const char *words)
 {
     struct test_log log = TEST_LOG(log);

@@ -7,7 +7,7 @@
 
 #include "cases.h"
 
-/* A ring of single blocks of crystals[0] x crystals[1]. `crystals` must outlive the ring. */
+/* A ring of single blocks of crystals[0] x crystals[1]. `crystals` must exist as long as the ring. */
 static inline lr_ring plain_ring(double radius_mm, int modules, const int crystals[2], double pitch_mm, double face_mm,
                                  double depth_mm)
 {
@@ -19,8 +19,8 @@ static inline lr_ring plain_ring(double radius_mm, int modules, const int crysta
                      .depth_mm = depth_mm};
 }
 
-/* A module at a place, turned by an angle about z (0: facing along -x at x > 0) and then tilted so
- * that v leans from z towards the module's own normal. */
+/* A module at a place, rotated by an angle about z (0: at x > 0 it faces along -x), and then tilted, so that v leans
+ * from z towards the module's own normal. */
 static inline lr_module tilted_module(double x, double y, double z, double turn_deg, double tilt_deg, int nu, int nv)
 {
     const double degree = acos(-1.0) / 180.0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Selections of LORs against a plain table of flags: checked, counted, walked over, searched. */
+ * Selections of LORs, compared with a plain table of flags: checked, counted, walked over, searched. */
 #include "scanners.h"
 
 #include "model/lors/pair_window.h"
@@ -28,7 +28,7 @@ static void world_init(struct world *world)
     world->chosen = kept(world->lors->count, sizeof(*world->chosen));
 }
 
-/* A random selection of about `share` of all: LORs, or module pairs. Marks what is chosen. */
+/* A random selection of about this share of all LORs or module pairs. Marks the chosen LORs. */
 static lr_selection choose(struct world *world, bool by_pairs, double share, uint64_t *state)
 {
     const lr_lors *lors = world->lors;
@@ -51,7 +51,7 @@ static lr_selection choose(struct world *world, bool by_pairs, double share, uin
     return selection;
 }
 
-/* Every chosen LOR of the window comes once, in order, at its position. */
+/* Each chosen LOR of the window appears once, in order, at its position. */
 static void check_walk(const struct world *world, struct lr_selection_walk walk)
 {
     const int64_t begin = walk.begin, end = walk.end > 0 ? walk.end : world->lors->count;
@@ -145,8 +145,8 @@ static void test_faults_are_named(void **unused)
                      faults[k].words);
 }
 
-/* Windows follow each other without a gap, none could take one pair more, and none is too large but
- * those of a single pair. */
+/* Windows follow each other without gaps; none has room for one more pair; and only windows of a single pair may be too
+ * large. */
 static void check_windows(const lr_lors *lors, const int32_t *pairs, int64_t num_pairs, int64_t most)
 {
     struct lr_pair_window window = lr_pair_window_begin(lors, pairs, num_pairs);
@@ -180,7 +180,7 @@ static void test_windows_cover_their_list(void **state)
         check_windows(world.lors, NULL, 0, most[k]);
         for (int count = 0; count <= 6; count++) check_windows(world.lors, pairs, count, most[k]);
     }
-    /* Pairs have from 4 to 1,764 LORs. */
+    /* pairs have 4 to 1,764 LORs */
     lr_module modules[7];
     memcpy(modules, world.lors->scanner->modules, sizeof(modules));
     for (int m = 0; m < 7; m++) modules[m].crystals[0] = modules[m].crystals[1] = 1 + m * 5 % 7;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows in parts: each row is in one part, and parts of a scanner whose matrix is known take about the
- * same number of elements. */
+ * Rows in parts: each row is in exactly one part, and if the scanner's matrix is known, all parts have about the same
+ * number of elements. */
 #include "cases.h"
 
 #include <lr/forecast.h>
 
 enum { MOST_PARTS = 12, STEP = 4 };
 
-/* Walks over all parts: none is empty, and together they are 0 .. num - 1. */
+/* Checks all parts: none is empty, and together they are 0 .. num - 1. */
 static void check_parts(const struct fixture *f, lr_rows_share share, int64_t num, int64_t parts)
 {
     int64_t range[2], end = 0;
@@ -57,8 +57,8 @@ static lr_status count_elements(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* The matrix itself says what rows cost. A ring sees most at its centre, and nothing far behind its
- * ends: equal numbers of rows would be far off. */
+/* The matrix itself gives the cost of rows. A ring sees most at its centre, and nothing far beyond its ends; parts with
+ * equal numbers of rows would have very different costs. */
 static void test_balance(void **state)
 {
     struct fixture f = kept_fixture(FIXTURE_RING);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs that were compiled when parameters had fewer fields: what they lack is 0, and nothing beyond it is read. */
-#define _DEFAULT_SOURCE /* mmap of no file */
+ * Programs that were compiled when parameter structs had fewer fields: the missing fields are 0, and no memory beyond
+ * the struct is read. */
+#define _DEFAULT_SOURCE /* for anonymous mmap */
 #include "cases.h"
 
 #include "io/files.h"
@@ -10,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A copy that ends where memory ends. */
+/* A copy at the very end of readable memory. */
 struct edge {
     char *pages;
     size_t page_bytes;
@@ -54,7 +55,7 @@ static void older_programs_make_operators(void **state)
     lr_operator_destroy(op);
     free_edge(&edge);
 
-    /* The log is one of the fields that this program does not have. */
+    /* The older program does not have the field log either. */
     params.rays = -1;
     num_messages = 0;
     assert_null(lr_operator_create_sized(bytes, put_at_edge(&edge, &params, bytes)));
@@ -63,7 +64,7 @@ static void older_programs_make_operators(void **state)
     free_edge(&edge);
 }
 
-/* A newer program's further fields are not known here. */
+/* This library does not know the further fields of a newer program. */
 static void newer_programs_make_vectors(void **state)
 {
     struct {
@@ -88,7 +89,7 @@ static bool refuse(void *user, const char *what, double done, double total)
     return false;
 }
 
-/* `progress` came after `log`. */
+/* The field `progress` was added after `log`. */
 static void older_programs_read_events(void **state)
 {
     struct test_folder folder;

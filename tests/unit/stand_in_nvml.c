@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What bench/energy.c calls of the driver's library: four cards, of which each has taken a number of
- * millijoules more whenever it is asked. LR_TEST_NVML_FAILS names a function that fails. */
+ * The functions of the driver's library that bench/energy.c calls. There are four cards; whenever a card is asked, its
+ * energy has grown by a number of millijoules. LR_TEST_NVML_FAILS names a function that fails. */
 #include <stdlib.h>
 #include <string.h>
 

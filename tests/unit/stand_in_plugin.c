@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A plugin that stands in for lr_mpi.so, with a copy of base/ like each plugin: its `eigen` runs a loop on `size`
- * threads, which all have to be there at the same time; a negative size has a loop whose other thread fails. */
+ * A plugin in place of lr_mpi.so, with a copy of base/ like each plugin. Its `eigen` runs a loop on `size` threads,
+ * which must all be there at the same time; with a negative size, another thread of the loop fails. */
 #include "plugin/plugin.h"
 
 #include "base/parallel.h"

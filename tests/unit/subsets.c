@@ -15,7 +15,7 @@ static int crystal_of(const lr_scanner *scanner, int module, int p, int q)
     return scanner->first_crystal[module] + q * scanner->modules[module].crystals[0] + p;
 }
 
-/* Every LOR of every fixture, one by one. */
+/* Checked for every fixture, LOR by LOR. */
 static void fans_are_sums_over_lors(void **unused)
 {
     uint64_t state = test_seed();
@@ -46,7 +46,7 @@ static void fans_are_sums_over_lors(void **unused)
     }
 }
 
-/* Tilted modules within a field of view: their rules do not part into columns and rings. */
+/* Tilted modules in a field of view: their masks are not separable into columns and rings. */
 static void fans_of_masks_that_do_not_part(void **unused)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TILTED);
@@ -70,8 +70,9 @@ static void fans_of_masks_that_do_not_part(void **unused)
 
 /* --- subsets --- */
 
-/* LORs of each subset: all, by distance from the axis, and the sums of exp(2 i m direction), m = 1,
- * 2, 3, in which a bundle of parallel lines is as long as its LORs are many. */
+/* Sums over the LORs of each subset: their number, their numbers by distance from the axis, and sums of exp(2 i m
+ * direction) for m = 1, 2, 3. The last sum of a bundle of parallel lines has the number of its LORs as its absolute
+ * value. */
 struct shares {
     double all, distances[NUM_DISTANCES], waves[NUM_WAVES][2];
 };
@@ -83,7 +84,7 @@ static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct sh
     const double count = (double)lr_pair_num_coincidences(lors, pair);
     const double dx = b[0] - a[0], dy = b[1] - a[1];
     shares->all += count;
-    if (hypot(dx, dy) < 1.0) return; /* along the axis: no direction around it */
+    if (hypot(dx, dy) < 1.0) return; /* along the axis: the direction is not defined */
     for (int m = 1; m <= NUM_WAVES; m++) {
         shares->waves[m - 1][0] += count * cos(2 * m * atan2(dy, dx));
         shares->waves[m - 1][1] += count * sin(2 * m * atan2(dy, dx));
@@ -93,7 +94,7 @@ static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct sh
     shares->distances[far < NUM_DISTANCES ? far : NUM_DISTANCES - 1] += count;
 }
 
-/* Largest relative distance of a subset's share from the mean. */
+/* Largest relative difference of a subset's share from the mean. */
 static double spread(const struct shares *shares, int subsets, size_t offset)
 {
     double mean = 0.0, worst = 0.0;
@@ -105,7 +106,8 @@ static double spread(const struct shares *shares, int subsets, size_t offset)
     return worst;
 }
 
-/* Largest wave of a subset over its LORs. The scanners are symmetric: the mean wave is 0. */
+/* Largest sum of exp(2 i m direction) of a subset, divided by its number of LORs. For symmetric scanners the
+ * mean is 0. */
 static double largest_wave(const struct shares *shares, int subsets)
 {
     double worst = 0.0;
@@ -141,15 +143,16 @@ static struct balance weigh(const lr_lors *lors, int subsets)
     return balance;
 }
 
-/* Lines to deal, of a scanner of so many lines, seen along the axis, and so many where those after half a turn
- * count as one: there are 20 for each subset, or else pairs are dealt one by one. */
+/* Number of lines that are divided among subsets. lines[0]: lines of the scanner, seen along the axis; lines[1]: the
+ * same with lines counted once that half a turn maps to each other. There must be 20 for each subset; otherwise pairs
+ * are divided one by one. */
 static int64_t count_dealt(const lr_lors *lors, const int lines[2], int subsets)
 {
     return lines[1] >= 20 * subsets ? lines[1] : lines[0] >= 20 * subsets ? lines[0] : lors->num_pairs;
 }
 
-/* Lines can be shared out to within one of it. Directions and distances are held to 5 % and
- * four: as many, and more, of a scanner share each direction and distance. */
+/* The numbers of lines in subsets differ by at most one. Shares of directions and distances agree to 5 % and four
+ * lines, since at least as many lines of a scanner share each direction and distance. */
 static void subsets_are_balanced(void **unused)
 {
     static const char *const names[] = {"ge-explore-vista-dr", "siemens-mmr", "safir-dual-ring-prototype",

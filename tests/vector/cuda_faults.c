@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CUDA places on a device that is the machine's memory: every call of CUDA may fail, nothing is left
- * behind, and what is the caller's (stream, current device, memory) stays so. */
+ * CUDA places on a device that is the machine's memory. Every call of CUDA may fail; nothing is left behind, and the
+ * caller's stream, current device and memory stay unchanged. */
 #include "test.h"
 
 #include "base/log.h"
@@ -38,7 +38,7 @@ static int reset(void **state)
     return 0;
 }
 
-/* Cleans up after any test. */
+/* Checks after any test that everything has been given back. */
 static int check_left(void **state)
 {
     assert_int_equal(fake_cuda.held, 0);
@@ -51,7 +51,7 @@ static lr_place *open_cuda(void)
     return lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test.log});
 }
 
-/* --- one after the other --- */
+/* --- each call fails once --- */
 
 static lr_status create(lr_place *place, lr_precision precision, lr_vector *vector)
 {
@@ -59,7 +59,7 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
         &(lr_vector_params){.place = place, .count = COUNT, .precision = precision, .log = &test.log}, vector);
 }
 
-/* A turn that is sent, and one that is not. */
+/* Two delayed results: one is sent before it is waited for, the other is not. */
 static lr_status work_later(const lr_vector *x, lr_vector *y)
 {
     struct lr_later fit = {.slot = 0};
@@ -73,7 +73,7 @@ static lr_status work_later(const lr_vector *x, lr_vector *y)
     return lr_vector_fill(y, 1.0);
 }
 
-/* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
+/* All operations, with vectors at a CUDA place, one of them in double, and with one vector of OpenGL. */
 static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *drawn)
 {
     float numbers[COUNT];
@@ -120,9 +120,9 @@ static lr_status run_all(void)
     return status;
 }
 
-/* Calls by which a vector is destroyed (five are, two of which copies make between precisions) or the
- * place closed may fail without effect on what is done: the way to the device and a wait. What could not
- * be given back then is lost. */
+/* Number of calls that may fail without an effect on the results. Five vectors are destroyed (two of them are made by
+ * copies between precisions), and the place is closed; each time, the calls that select the device and that wait may
+ * fail. What cannot be given back then is lost. */
 enum { ENDS = 3 * (5 + 1) };
 
 static void every_call_may_fail(void **state)
@@ -170,7 +170,7 @@ static void memory_of_another_device(void **state)
     lr_place *place = open_cuda();
     lr_vector vector;
     void *memory;
-    assert_int_equal(cudaMalloc(&memory, 64), cudaSuccess); /* of FAKE_CURRENT */
+    assert_int_equal(cudaMalloc(&memory, 64), cudaSuccess); /* memory of FAKE_CURRENT */
     const lr_vector_params params = {.place = place, .count = 4, .log = &test.log};
     assert_fails(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE, &test, "another device");
     cudaFree(memory);
@@ -204,7 +204,7 @@ static void the_callers_stream(void **state)
     assert_ok(create(place, LR_FLOAT32, &x));
     assert_ok(lr_vector_fill(&x, 3.0));
     float *first = x.storage->block;
-    assert_false(*first == 3.0f); /* nobody has waited */
+    assert_false(*first == 3.0f); /* no call has waited for the stream */
     assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
     assert_true(*first == 3.0f);
     assert_ok(lr_vector_add_up(&x, NULL, &sums));
@@ -215,7 +215,7 @@ static void the_callers_stream(void **state)
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 }
 
-/* Destroying waits for nothing, and what was told is done all the same. */
+/* Destroying a vector does not wait, and passes that were queued before still run. */
 static void wrapped_memory_is_left_alone(void **state)
 {
     void *block;
@@ -237,7 +237,7 @@ static void wrapped_memory_is_left_alone(void **state)
     fake_current = FAKE_CURRENT;
 }
 
-/* A copy between OpenGL and CUDA is lent once, and asks the host for no number. */
+/* A copy between OpenGL and CUDA lends the buffer once, and copies no number through the host. */
 static void a_direct_copy_waits_for_nobody(void **state)
 {
     lr_vector x, drawn;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Relative differences of neighbours at a place, host, gl or cuda: against sums over all pairs of
- * numbers, in double, as the equation has them, and the gradient against differences of the value. And
- * convolutions along an axis against the sum that they are. */
+ * Relative differences of neighbours at a place (host, gl or cuda), compared with sums over all pairs of numbers in
+ * double, as in the equation; the gradient, compared with finite differences of the value; and convolutions along an
+ * axis, compared with sums. */
 #include "vector/place.h"
 
 #include <lr/vector.h>
 
 enum { MOST = 2000 };
 
-/* Numbers on a small grid; the caller's on the host, in double. */
+/* Numbers on a small grid, in double on the host. */
 struct numbers {
-    lr_relative_differences differences; /* but for its vectors */
+    lr_relative_differences differences; /* all fields except the vectors */
     int count;
     bool has_kappa;
     double x[MOST], kappa[MOST], y[MOST];
@@ -42,7 +42,7 @@ static lr_vector put(const double *numbers, int count, lr_precision precision)
     return vector;
 }
 
-/* Results of the place, with y as it was before; numbers are rounded to the precision. */
+/* Results of the place, including the old y; numbers are rounded to the precision. */
 static void find(struct numbers *n, lr_differences what, lr_precision precision, double *found)
 {
     const int mark = num_kept();
@@ -60,7 +60,7 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
 
 /* --- the equations --- */
 
-/* Weight of the pair of numbers j and k times their kappas; 0 where they are not neighbours. */
+/* Weight of the pair of numbers j and k times their kappas; 0 if they are not neighbours. */
 static double pair_weight(const struct numbers *n, int j, int k)
 {
     const int *size = n->differences.size;
@@ -87,8 +87,8 @@ static double expect(const struct numbers *n, lr_differences what, int j)
     return what == LR_DIFFERENCES_GRADIENT ? n->y[j] + n->differences.scale * sum : sum;
 }
 
-/* Single precision rounds x and kappa as well: relative errors of 6e-8 each, in differences of numbers
- * that are not much smaller than they. */
+/* Single precision rounds x and kappa as well, each with a relative error of 6e-8; differences of neighbouring numbers
+ * are not much smaller than the numbers. */
 static void check(struct numbers *n, lr_differences what, lr_precision precision)
 {
     double found[MOST], largest = 0.0;
@@ -101,7 +101,7 @@ static void check(struct numbers *n, lr_differences what, lr_precision precision
     }
 }
 
-/* Grids of one number along an axis, and a row longer than what the host works on at once. */
+/* Grids with one number along an axis, and a row longer than the part that the host processes at once. */
 static const int sizes[][3] = {{6, 5, 4}, {7, 1, 3}, {1, 1, 9}, {600, 1, 2}, {3, 9, 1}};
 enum { NUM_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
@@ -115,8 +115,8 @@ static void as_the_equations_have_them(void **state)
     }
 }
 
-/* Central differences of step 1e-5 have errors of 1e-10 and rounding of 1e-10, the third derivatives
- * being below 10 where numbers are above 0.3. */
+/* Central differences with step 1e-5 have an error of 1e-10 and a rounding error of 1e-10, because third derivatives
+ * are below 10 for numbers above 0.3. */
 static void the_gradient_is_that_of_the_value(void **state)
 {
     static struct numbers n;
@@ -138,7 +138,7 @@ static void the_gradient_is_that_of_the_value(void **state)
     }
 }
 
-/* Both numbers and epsilon are 0. */
+/* Both numbers of a pair and epsilon are 0. */
 static void zeros_have_no_difference(void **state)
 {
     static struct numbers n;
@@ -150,7 +150,7 @@ static void zeros_have_no_difference(void **state)
         find(&n, (lr_differences)what, LR_FLOAT32, found);
         for (int j = 0; j < n.count; j++) assert_true(found[j] == 0.0);
     }
-    n.x[21] = NAN; /* is seen, by its neighbours too */
+    n.x[21] = NAN; /* NaN appears in its own result and in those of its neighbours */
     find(&n, LR_DIFFERENCES_VALUE, LR_FLOAT32, found);
     assert_true(isnan(found[21]) && isnan(found[22]) && found[0] != found[21]);
 }

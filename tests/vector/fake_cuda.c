@@ -16,7 +16,7 @@
 struct fake_cuda fake_cuda = {.renders = -1};
 __thread int fake_current = FAKE_CURRENT;
 
-/* Guards fake_cuda and the blocks held. */
+/* Guards fake_cuda and the list of held blocks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void add_to(int *number, int more)
@@ -40,7 +40,7 @@ void fake_fail_in(int calls)
     fake_cuda.fails_in = calls;
 }
 
-/* Result of calls that have an effect only if they do not fail. */
+/* Result of a call that has no effect if it fails. */
 #define TRY_CALL()                                                                                                     \
     do {                                                                                                               \
         const int fault_ = fake_fault();                                                                               \
@@ -73,7 +73,7 @@ cudaError_t cudaGetDevice(int *device)
     return cudaSuccess;
 }
 
-/* The way back never fails, so that tests can tell that it was taken. */
+/* Setting FAKE_CURRENT again never fails, so that tests can check that callers do it. */
 cudaError_t cudaSetDevice(int device)
 {
     assert_in_range(device, 0, FAKE_CURRENT);
@@ -90,7 +90,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return cudaSuccess;
 }
 
-/* Each process has a device of its own, unless they are to share one, whatever number each has for it. */
+/* Each process has a device of its own, unless processes are to share one; the device's number does not matter. */
 cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int device)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -105,13 +105,13 @@ int lr_cuda_try_vectors(void)
     return fake_fault();
 }
 
-/* --- memory, and all else that is given back --- */
+/* --- memory and other objects that must be given back --- */
 
 enum { MOST_HELD = 256, OF_HOST = -1, PINNED = -2 };
 
 static struct held {
     void *memory; /* NULL = none */
-    int device;   /* OF_HOST: streams and events, too */
+    int device;   /* OF_HOST for pinned memory, streams and events */
 } all_held[MOST_HELD];
 
 /* To be called with the mutex locked. */
@@ -122,7 +122,7 @@ static struct held *find_held(const void *memory)
     return NULL;
 }
 
-/* True if there was room for it, and it was not there. */
+/* True if there was room, and the object was not in the list. */
 static bool add_held(void *memory, int device)
 {
     pthread_mutex_lock(&mutex);
@@ -136,7 +136,7 @@ static bool add_held(void *memory, int device)
     return is_new;
 }
 
-/* True if it was there, of that device. */
+/* True if the object was in the list, on that device. */
 static bool remove_held(void *memory, int device)
 {
     pthread_mutex_lock(&mutex);
@@ -150,7 +150,7 @@ static bool remove_held(void *memory, int device)
     return was_there;
 }
 
-/* Aligned as memory of CUDA is, and no number that was put there. */
+/* Memory aligned as that of CUDA, filled with 0xff bytes, which no test writes. */
 static void *hold(size_t bytes, int device)
 {
     const size_t whole = (bytes + 255) / 256 * 256;
@@ -194,7 +194,7 @@ cudaError_t cudaFreeHost(void *memory)
     return cudaSuccess;
 }
 
-/* Arrays of the host are pinned one time each, and let go. */
+/* An array of the host may be pinned only once, until it is released. */
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
     assert_non_null(memory);
@@ -228,11 +228,11 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 /* --- streams --- */
 
 struct fake_event {
-    struct fake_stream *stream; /* that it was last recorded in; NULL = none */
-    int64_t done;               /* steps of it that come before */
+    struct fake_stream *stream; /* in which it was last recorded; NULL = none */
+    int64_t done;               /* number of the stream's steps before the event */
 };
 
-/* One of: bytes that are copied, set (from is NULL), a kernel, or an event that is waited for. */
+/* One of: bytes that are copied or set (from is NULL), a kernel, a function of the host, or an event to wait for. */
 struct step {
     char *to;
     const char *from;
@@ -247,7 +247,7 @@ struct step {
     lr_cuda_convolve_pass convolution;
     void (*add)(const lr_cuda_terms_pass *pass);
     lr_cuda_terms_pass terms;
-    void (*call)(void *user); /* a function of the host, as libraries have streams do */
+    void (*call)(void *user); /* a function of the host */
     void *user;
     struct fake_event event;
 };
@@ -262,7 +262,7 @@ struct fake_stream {
 enum { MOST_STREAMS = 256 };
 
 static struct fake_stream default_stream;
-static struct fake_stream *streams[MOST_STREAMS] = {&default_stream}; /* those that live; NULL = free */
+static struct fake_stream *streams[MOST_STREAMS] = {&default_stream}; /* existing streams; NULL = free */
 
 static struct fake_stream *stream_of(cudaStream_t stream)
 {
@@ -298,7 +298,7 @@ static void run_until(struct fake_stream *stream, int64_t end)
     while (stream->done < end) run_step(&stream->steps[stream->done++ % MOST_STEPS]);
 }
 
-/* The same, after all that its events wait for: streams may run in that order. */
+/* Runs a stream's steps, after all steps that its events wait for; streams may run in this order. */
 static void run_last(struct fake_stream *stream)
 {
     for (int64_t k = stream->done; k < stream->told; k++) {
@@ -370,7 +370,7 @@ cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t s
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     struct fake_stream *to = stream_of(stream);
-    run_until(to, to->told); /* failing or not: memory may be freed next */
+    run_until(to, to->told); /* also if the call fails, since memory may be freed next */
     TRY_CALL();
     return cudaSuccess;
 }
@@ -405,7 +405,7 @@ static void do_nothing(void *user)
     (void)user;
 }
 
-/* Other streams may still have to wait for events of this one, which have happened. */
+/* Other streams may still have to wait for events of this stream; they find the events done. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     assert_int_equal(stream->told, stream->done);
@@ -455,7 +455,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     TRY_CALL();
-    if (event->stream != NULL) /* else nothing has been recorded that could be waited for */
+    if (event->stream != NULL) /* otherwise there is no record to wait for */
         run_until(event->stream, event->done);
     return cudaSuccess;
 }
@@ -468,7 +468,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
     return cudaSuccess;
 }
 
-/* --- buffers of OpenGL that are lent: copies, which go back when they are given back --- */
+/* --- buffers lent by OpenGL: copies, whose contents go back to OpenGL --- */
 
 static char *lent, *arriving; /* one at a time; NULL = none */
 
@@ -490,7 +490,7 @@ static lr_status read_all(const struct gl_buffer *buffer, struct gl_context *ctx
     return status;
 }
 
-/* It is not read later. */
+/* Fills the copy with 0xff bytes, so that later reads show. */
 static void end_lending(size_t bytes)
 {
     memset(lent, 0xff, bytes);
@@ -499,7 +499,7 @@ static void end_lending(size_t bytes)
     lent = arriving = NULL;
 }
 
-/* The bytes arrive when the default stream comes to them. */
+/* The bytes are copied when the default stream reaches this step. */
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
 {
     const struct gl_buffer *buffer = objects->buffer;
@@ -521,8 +521,8 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
     return LR_OK;
 }
 
-/* OpenGL goes on when the default stream has done what it was told; it does so where giving fails, too,
- * so that the next one can be lent. */
+/* OpenGL continues when the default stream has done all queued steps. The buffer goes back even if the call fails, so
+ * that the next buffer can be lent. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
 {
     struct gl_buffer *buffer = objects->buffer;
@@ -542,7 +542,7 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
     return lr_cuda_check(fake_fault(), "a buffer that is lent", log) == LR_OK ? lent : NULL;
 }
 
-/* Tables of vectors, and of list mode if a test links it: others would need the device. */
+/* Tables of vectors, and of list mode if a test links it; other tables would require a device. */
 const struct lr_cuda_plugin lr_cuda_plugin = {.plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},
                                               .places = &lr_place_cuda_fns,
 #ifdef LR_TEST_FAKE_LISTMODE

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A CUDA runtime whose devices are the machine's memory, and streams that do nothing before somebody
- * waits for them: what is read, freed or handed to OpenGL too early shows. Threads may use it, each its
- * own streams. Link fake_cuda.c and
- * cuda_on_cpu.cpp in place of the runtime, of lend.c and of vectors.cu. */
+ * A CUDA runtime whose devices are the machine's memory. Its streams do nothing before a caller waits for them, so that
+ * data that are read, freed or handed to OpenGL too early give wrong results. Several threads may use it, each with its
+ * own streams. Link fake_cuda.c and cuda_on_cpu.cpp in place of the runtime, of lend.c and of vectors.cu. */
 #ifndef LR_TEST_FAKE_CUDA_DEVICE_H
 #define LR_TEST_FAKE_CUDA_DEVICE_H
 
@@ -14,13 +13,13 @@
 extern "C" {
 #endif
 
-/* The one that the thread works on is counted by nobody. */
+/* FAKE_CURRENT is the current device of the thread; it is not among the counted devices. */
 enum { FAKE_DEVICES = 2, FAKE_CURRENT = 2 };
 
 struct fake_cuda {
-    int renders;    /* device that OpenGL draws on; -1: none */
+    int renders;    /* device on which OpenGL draws; -1: none */
     int held;       /* blocks, streams and events that are not given back */
-    int fails_in;   /* calls until one fails, and no other; 0: none does */
+    int fails_in;   /* number of calls until one fails, only once; 0: none fails */
     int calls;      /* so far */
     int lent;       /* buffers that were lent, so far */
     int launches;   /* of kernels, so far */
@@ -29,16 +28,16 @@ struct fake_cuda {
 };
 extern struct fake_cuda fake_cuda;
 
-/* Device of the thread; FAKE_CURRENT before any call, and after it. */
+/* Current device of the thread: FAKE_CURRENT before any call, and after it. */
 extern __thread int fake_current;
 
-/* Gives back all that is held. */
+/* Gives back all held objects. */
 void fake_forget(void);
 
-/* The fault that it is told to make, where it is this call's turn: 0 = none. */
+/* The error that this call must report; 0 = none. */
 int fake_fault(void);
 
-/* Sets fake_cuda.fails_in, for libraries that know it by name alone. */
+/* Sets fake_cuda.fails_in, for libraries that find this function by its name. */
 void fake_fail_in(int calls);
 
 /* Queues a pass on the stream; the pass is copied. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The place that a program is run for: its argument host, gl or cuda. */
+ * The place to test, from the program's argument: host, gl or cuda. */
 #ifndef LR_TEST_VECTOR_PLACE_H
 #define LR_TEST_VECTOR_PLACE_H
 
@@ -11,7 +11,7 @@ static lr_place_kind wanted = LR_PLACE_HOST;
 static lr_place *place;
 static struct test_log test = TEST_LOG(test);
 
-/* Returns 77 where there is no CUDA device. */
+/* Returns 77 if there is no CUDA device. */
 static inline int place_run(int argc, char **argv, struct CMUnitTest *tests, size_t count)
 {
     const char *name = argc > 1 ? argv[1] : "host";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors at a place, host, gl or cuda, against loops of this file in double. */
+ * Vectors at a place (host, gl or cuda), compared with loops of this file in double. */
 #include "device/kinds.h"
 #include "device/vector.h"
 #include "fixtures.h"
@@ -13,8 +13,8 @@
 
 #include <float.h>
 
-/* Lengths around those that places cut their work into, and one that no storage block of a software
- * renderer (128 MiB) holds. */
+/* Lengths near those at which places divide their work, and one that exceeds a storage block of a software renderer
+ * (128 MiB). */
 static const int64_t lengths[] = {1, 2, 255, 256, 257, 65535, 65536, 65537, 300001};
 enum { NUM_LENGTHS = sizeof(lengths) / sizeof(lengths[0]), BEYOND_A_BLOCK = 34000001 };
 
@@ -38,7 +38,7 @@ static double *list_numbers(int64_t count, int which)
     return numbers;
 }
 
-/* A vector of `which` numbers, rounded to its precision; they begin at an odd place of a longer one. */
+/* A vector of `which` numbers, rounded to its precision, at an odd position in a longer vector. */
 struct placed {
     lr_vector whole, part;
     double *numbers; /* [count], as rounded */
@@ -65,7 +65,7 @@ static double *read_numbers(const lr_vector *vector)
     return numbers;
 }
 
-/* Numbers beside the part are still zero. */
+/* The numbers of the longer vector outside the part are still 0. */
 static void check_outside(const struct placed *placed)
 {
     double *all = read_numbers(&placed->whole);
@@ -82,10 +82,10 @@ static double epsilon_of(lr_precision precision)
 
 enum operation { FILL, MULTIPLY, DIVIDE, ADD, EM, RAMLA, BSREM, NUM_OPERATIONS };
 
-/* Some of the factors are below 0; some of what comes out would be below 0, and some x are below the floor. */
+/* Some factors are below 0, some results would be below 0, and some x are below the floor `lowest`. */
 static const double lambda = 0.4, lowest = 0.5;
 
-/* in_place: y is x of an update, too. */
+/* in_place: y is also the x of an update. */
 static lr_status run(enum operation operation, bool in_place, lr_vector *y, const lr_vector in[3])
 {
     const lr_vector *x = in_place ? y : &in[0];
@@ -127,7 +127,8 @@ static void check_operation(enum operation operation, bool in_place, int64_t cou
     for (int64_t k = 0; k < count; k++) {
         const double values[3] = {in[0].numbers[k], in[1].numbers[k], in[2].numbers[k]};
         const double expected = expect(operation, y.numbers[k], in_place ? y.numbers[k] : values[0], values);
-        /* One rounding of ours, and one of each of the few steps before it. */
+        /* Tolerance: one epsilon of the expected result, and two epsilons of the old value for the roundings of the
+         * steps before. */
         if (!(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k]))))
             fail_msg("operation %d%s: number %lld is %g and not %g", (int)operation, in_place ? " in place" : "",
                      (long long)k, found[k], expected);
@@ -136,7 +137,7 @@ static void check_operation(enum operation operation, bool in_place, int64_t cou
     destroy_kept_since(mark);
 }
 
-/* NaN of a projection is not taken for a factor below 0. */
+/* An update keeps NaN, and does not replace it by 0 as it does factors below 0. */
 static void updates_keep_what_is_not_finite(void **state)
 {
     const double numbers[2] = {NAN, INFINITY};
@@ -160,7 +161,7 @@ static void element_by_element(void **state)
                 check_operation(operation, in_place, lengths[k / 2], (lr_precision)(k % 2));
 }
 
-/* Numbers rounded once, by the same steps, have the same bits. */
+/* The same steps, each rounded once, give the same bits. */
 static void check_bits(enum operation operation, lr_precision precision)
 {
     enum { COUNT = 1000 };
@@ -190,7 +191,7 @@ static void the_same_bits_as_the_hosts(void **state)
 
 /* --- copies --- */
 
-/* Every pair of places and precisions, to the bit where nothing is rounded. */
+/* Copies between all places and precisions; numbers that need no rounding keep their bits. */
 static void check_copy(lr_precision from, lr_precision to, int64_t count)
 {
     struct placed source = place_numbers(count, from, 0), target = place_numbers(count, to, 1);
@@ -211,7 +212,7 @@ static void copies(void **state)
     }
 }
 
-/* Between CUDA places numbers do not come to the host, and what is queued on either side keeps its order. */
+/* A copy between CUDA places does not pass through the host, and keeps the order of queued work on both sides. */
 static void copies_between_places(void **state)
 {
     lr_place *other = keep(lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log}));
@@ -238,13 +239,13 @@ static void traffic_is_counted(void **state)
     const lr_traffic before = lr_place_get_info(place).traffic;
     struct placed numbers = place_numbers(1000, LR_FLOAT32, 0);
     lr_vector other = make(1000, LR_FLOAT32);
-    assert_ok(lr_vector_copy(&numbers.part, &other)); /* stays where it is */
+    assert_ok(lr_vector_copy(&numbers.part, &other)); /* the numbers stay at their place */
     const lr_traffic after = lr_place_get_info(place).traffic;
     assert_int_equal(after.to_device - before.to_device, is_device ? 4000 : 0);
     assert_int_equal(after.to_host - before.to_host, is_device ? 4000 : 0);
 }
 
-/* Numbers that are there already are borrowed; others are copied, and outlive what they were copied from. */
+/* A vector already at the place is borrowed. Other vectors are copied, and the copy outlives the original. */
 static void brought_to_a_place(void **state)
 {
     enum { COUNT = 1000 };
@@ -291,7 +292,7 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
     assert_ok(lr_vector_add_up(&x.part, other, &found));
     assert_ok(lr_vector_add_up(&x.part, other, &again));
     assert_memory_equal(&found, &again, sizeof(found));
-    /* Sums in double whose order differs. */
+    /* sums in double in another order */
     assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
     assert_true(fabs(found.product - expected.product) <= 1e-12 * size[1]);
     assert_true(fabs(found.difference - expected.difference) <= 1e-12 * size[2]);
@@ -307,7 +308,7 @@ static void sums(void **state)
     }
 }
 
-/* Six alone, and others before and after them. */
+/* Numbers that are not finite: six alone, and others before and after them. */
 static void numbers_that_are_not_finite(void **state)
 {
     enum { MOST = 40 };
@@ -380,7 +381,7 @@ static void open_counts(struct counts *counts, int64_t count)
     }
 }
 
-/* Against the definition, LOR by LOR. */
+/* Compared with the definition, LOR by LOR. */
 static void check_counts(int64_t count, bool has_additive)
 {
     struct counts counts;
@@ -418,8 +419,8 @@ static void divided_counts(void **state)
     for (int k = 0; k < 2 * NUM_LENGTHS; k++) check_counts(lengths[k / 2], k % 2);
 }
 
-/* A fit that is waited for later is the one that is waited for at once, whatever sums lie between; and
- * a few numbers cross, however many groups have added up. */
+/* A fit that is fetched later equals one fetched at once, even with sums in between. Only a few numbers go to the host,
+ * for any number of groups. */
 static void a_fit_may_come_later(void **state)
 {
     enum { MANY = 300000 };
@@ -451,7 +452,7 @@ static void a_fit_may_come_later(void **state)
     assert_memory_equal(&now, &later.fit, sizeof(now));
 }
 
-/* Two sums that are waited for later are those that are waited for at once, bit for bit. */
+/* Two sums that are fetched later have the same bits as sums that are fetched at once. */
 static void sums_may_come_later(void **state)
 {
     for (int k = 0; k < NUM_LENGTHS; k++) {
@@ -470,8 +471,8 @@ static void sums_may_come_later(void **state)
     }
 }
 
-/* Turns overlap: a turn's sums are those that it was told, whatever the other one was told since; a slot may be
- * told anew after its turn was sent. */
+/* Two transfers overlap: each brings the sums that were queued for it, even if more sums have been queued for the other
+ * since. A slot may be used again after its transfer was sent. */
 static void turns_may_overlap(void **state)
 {
     enum { TURNS = 9 };
@@ -495,8 +496,8 @@ static void turns_may_overlap(void **state)
     }
 }
 
-/* Terms of ranks are added up in their order, in double, and rounded once, wherever they are; what lies
- * between the pieces is not read. */
+/* Terms of the ranks are added up in order, in double, and rounded once, at any place; numbers between the pieces are
+ * not read. */
 static void check_terms(int64_t count, lr_precision precision, int own)
 {
     enum { NUM = 3 };
@@ -586,7 +587,7 @@ static void a_place_that_is_closed_first(void **state)
     lr_place_close(own);
     assert_ok(lr_vector_fill(&x, 2.0));
     lr_vector_destroy(&x);
-    lr_vector_destroy(&x); /* nothing is left to destroy */
+    lr_vector_destroy(&x); /* the failed call left nothing to destroy */
     lr_vector_destroy(NULL);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Places of devices, what they refuse, memory of the caller's as vectors, and copies between OpenGL and
- * CUDA. What needs a CUDA device says "skipped" without one; with LR_TEST_FAKE_CUDA the device is the
- * machine's memory. */
+ * Places of devices, what they refuse, vectors that wrap memory of the caller, and copies between OpenGL and CUDA.
+ * Tests that require a CUDA device report "skipped" without one; with LR_TEST_FAKE_CUDA the device is the machine's
+ * memory. */
 #include "fixtures.h"
 
 #include "device/place.h"
@@ -20,7 +20,7 @@ enum { COUNT = 70001 };
 static struct test_log test;
 static struct gl_context *caller; /* current */
 static lr_shared_context shared;
-static lr_place *gl, *cuda; /* cuda: NULL where there is none */
+static lr_place *gl, *cuda; /* cuda: NULL if there is none */
 
 static int open_places(void **state)
 {
@@ -74,7 +74,7 @@ static void put(lr_vector *vector)
     assert_ok(lr_vector_copy(&from, vector));
 }
 
-/* The vector holds numbers from `begin` on, times `factor`. */
+/* Checks that the vector holds the numbers from `begin` on, times `factor`. */
 static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 {
     lr_vector to = lr_vector_of_floats(found, vector->count);
@@ -156,7 +156,7 @@ static lr_vector wrap_buffer(GLuint buffer, int64_t count)
     return vector;
 }
 
-/* Numbers of the caller's context are changed in place, and the caller reads it. */
+/* Numbers in a buffer of the caller's context are changed in place, and the caller reads them. */
 static void a_buffer_of_another_context(void **state)
 {
     fill_numbers();
@@ -174,7 +174,7 @@ static void a_buffer_of_another_context(void **state)
     lr_vector_destroy(&vector);
     assert_int_equal(glClientWaitSync(done, 0, UINT64_C(1) << 40) == GL_WAIT_FAILED, 0);
     glDeleteSync(done);
-    assert_true(glIsBuffer(buffer)); /* and still the caller's */
+    assert_true(glIsBuffer(buffer)); /* the buffer still exists */
     glGetNamedBufferSubData(buffer, 0, sizeof(found), found);
     for (int k = 0; k < COUNT; k++) assert_true(found[k] == numbers[k] * (k >= 5 && k < COUNT - 1 ? 2.0f : 1.0f));
     glDeleteBuffers(1, &buffer);
@@ -265,14 +265,15 @@ static void memory_that_is_not_of_the_device(void **state)
 
 /* --- between OpenGL and CUDA --- */
 
-/* True if numbers stay on the device, so that nothing is counted. */
+/* True if numbers stay on the device, so that no bytes are counted. */
 static void check_traffic(const lr_place *place, const lr_traffic *before, int64_t bytes)
 {
     const lr_traffic now = lr_place_get_info(place).traffic;
     assert_int_equal(now.to_host + now.to_device - before->to_host - before->to_device, bytes);
 }
 
-/* There and back, from an odd place on, in every pair of precisions; bytes of the host's of each way. */
+/* Copies there and back, from an odd position, with each pair of precisions; checks the bytes through the host each
+ * way. */
 static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
 {
     const int64_t count = COUNT - 9, bytes = is_direct ? 0 : count;
@@ -292,10 +293,10 @@ static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
     lr_vector_sums sums[2];
     assert_ok(lr_vector_add_up(&first, NULL, &sums[0]));
     assert_ok(lr_vector_add_up(&last, NULL, &sums[1]));
-    assert_true(sums[0].product == 0.0 && sums[1].product == 0.0); /* nothing beside it */
+    assert_true(sums[0].product == 0.0 && sums[1].product == 0.0); /* the numbers around the part are 0 */
 }
 
-/* True if nothing passes through the host. */
+/* True if no bytes pass through the host. */
 static bool is_direct_to(lr_place *place)
 {
     lr_vector from = make(gl, 16, LR_FLOAT32), to = make(place, 16, LR_FLOAT32);
@@ -305,7 +306,7 @@ static bool is_direct_to(lr_place *place)
     return is_direct;
 }
 
-/* OpenGL that draws on a device of that name draws on one of those of CUDA. */
+/* CUDA has the device on which OpenGL draws if the device has this name. */
 static void one_device_of_cuda_is_that_of_opengl(void **state)
 {
     skip_without_cuda();
@@ -336,7 +337,7 @@ static void from_opengl_to_cuda_and_back(void **state)
 #endif
 }
 
-/* More numbers than change their precision at a time. */
+/* More numbers than change their precision in one piece. */
 static void from_opengl_to_cuda_in_pieces(void **state)
 {
     enum { LONG = (1 << 24) + 5 };
@@ -357,7 +358,7 @@ static void from_opengl_to_cuda_in_pieces(void **state)
     assert_true(sums.sum == 2.0 * LONG + 6.0);
 }
 
-/* The caller's buffer of OpenGL, and CUDA. */
+/* A vector that wraps the caller's buffer of OpenGL, and CUDA. */
 static void a_wrapped_buffer_and_cuda(void **state)
 {
     skip_without_cuda();

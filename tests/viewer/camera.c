@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where the camera looks, what the mouse picks, where windows lie in a sheet. */
+ * Tests of the camera, of what the mouse picks, and of the places of windows in a sheet. */
 #include "cases.h"
 
 #include "viewer/frame/camera.h"
@@ -14,7 +14,7 @@ static double between(uint64_t *seed, double low, double high)
     return low + (high - low) * test_random(seed);
 }
 
-/* The view of a camera anywhere, and a point that it may see. */
+/* A view of a random camera, and a random point that the camera may see. */
 static struct camera_view some_view(uint64_t *seed, double aspect, double point[3])
 {
     struct camera camera;
@@ -30,7 +30,7 @@ static struct camera_view some_view(uint64_t *seed, double aspect, double point[
 
 /* --- the camera --- */
 
-/* The line of sight through the place where a point is seen goes through the point. */
+/* A point is projected to a place; the line of sight through this place passes through the point. */
 static void rays_meet_what_is_projected(void **state)
 {
     uint64_t seed = test_seed();
@@ -53,7 +53,7 @@ static void rays_meet_what_is_projected(void **state)
     assert_true(seen > CASES / 2);
 }
 
-/* What the shaders do with the matrix is what camera_project says. */
+/* The matrix for the shaders projects points to the same places as camera_project. */
 static void matrix_agrees(void **state)
 {
     uint64_t seed = test_seed();
@@ -71,7 +71,7 @@ static void matrix_agrees(void **state)
     }
 }
 
-/* A sphere of that radius fits in, and fills most of the shorter side. */
+/* The view shows a whole sphere of this radius, which fills most of the shorter side. */
 static void fit_shows_all(void **state)
 {
     static const double aspects[] = {0.25, 0.77, 1.0, 1.6, 8.0};
@@ -100,7 +100,7 @@ static void axes_are_looked_along(void **state)
     }
 }
 
-/* Whatever is asked for, the camera stays where it can see. */
+/* After extreme zooms, orbits and shifts the camera still has a valid view. */
 static void extremes_are_held(void **state)
 {
     struct camera camera;
@@ -118,8 +118,7 @@ static void extremes_are_held(void **state)
 
 /* --- what the mouse picks --- */
 
-/* Two modules, one behind the other, of 3 x 2 crystals, that look along -x, and one that looks
- * along +x: rays come from -x. */
+/* Two modules of 3 x 2 crystals stand one behind the other and face -x; a third faces +x. Rays come from -x. */
 static void nearest_front_is_picked(void **state)
 {
     static const double x_mm[3] = {50.0, 80.0, 20.0};
@@ -152,7 +151,7 @@ static void nearest_front_is_picked(void **state)
             assert_close(hit.point_mm[0], 50.0, 1e-12);
         }
     }
-    /* from between the two, the second; away from all, none */
+    /* a ray that starts between the two modules hits the second; a ray that points away hits none */
     const struct pick_ray behind = {{60.0, 0.0, 2.5}, {1.0, 0.0, 0.0}}, away = {{60.0, 0.0, 2.5}, {0.0, 0.0, 1.0}};
     assert_int_equal(pick_module(&scanner, &behind).module, 1);
     assert_int_equal(pick_module(&scanner, &away).module, -1);
@@ -200,7 +199,7 @@ static void slices_are_met(void **state)
 
 /* --- sheets --- */
 
-/* The middle of every pixel of every window leads back to it; gaps and what is beyond to nothing. */
+/* The middle of each pixel of a window is traced back to this pixel; gaps and places outside belong to no pixel. */
 static void sheets_lead_back(void **state)
 {
     static const struct sheet sheets[] = {
@@ -230,8 +229,8 @@ static void sheets_lead_back(void **state)
     assert_false(sheet_pixel(&sheets[1], missing, &window, place));
 }
 
-/* Panes: a point's place leads back to it, is where the shaders' matrix puts it, and has the patient's right, or the
- * front in sagittal panes, at the left. */
+/* In a pane, the place of a point gives the point again, and agrees with the shaders' matrix. The patient's right is at
+ * the left; in sagittal panes the front is at the left. */
 static void panes_lead_back(void **state)
 {
     uint64_t seed = test_seed();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Background work: what is seen of it from outside, and that it never holds the caller up. */
+ * Background jobs: what the caller can see of their state, and that no call blocks the caller. */
 #include "cases.h"
 #include "waits.h"
 
@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* Work that goes on until it may end, or is stopped. */
+/* Work that continues until the test lets it end, or until it is stopped. */
 struct work {
     atomic_bool may_end, is_deaf;
     atomic_int steps;
@@ -79,7 +79,7 @@ static void errors_and_warnings_stay(void **state)
     assert_string_equal(report.error, "it went wrong at step 7");
     assert_int_equal(report.num_warnings, JOB_WARNINGS + 3);
     assert_string_equal(report.warnings[JOB_WARNINGS - 1], "warning 7");
-    /* The next start wipes them. */
+    /* The next start clears the error and the warnings. */
     w.result = LR_OK;
     w.num_warnings = 0;
     start(&job, &w);
@@ -90,7 +90,7 @@ static void errors_and_warnings_stay(void **state)
     job_finish(&job);
 }
 
-/* Neither does asking how it goes: this work ends only after the caller has come back from both. */
+/* job_cancel and job_poll return at once: this work ends only after both calls have returned. */
 static void cancelling_does_not_wait(void **state)
 {
     struct job job;
@@ -102,7 +102,7 @@ static void cancelling_does_not_wait(void **state)
     assert_int_equal(job_poll(&job), JOB_RUNNING);
     w.is_deaf = false;
     assert_int_equal(job_wait(&job), JOB_CANCELLED);
-    /* It can be started again, and is not cancelled any more. */
+    /* The job can be started again; the earlier cancellation has no effect on the new work. */
     w.steps = 0;
     start(&job, &w);
     while (w.steps < 3) nap();
@@ -110,7 +110,7 @@ static void cancelling_does_not_wait(void **state)
     job_finish(&job); /* stops it */
 }
 
-/* Work that neither reports nor asks ends as done, cancelled or not. */
+/* Work that neither reports progress nor checks for cancellation ends as done, even if it was cancelled. */
 static lr_status deaf(void *user, const lr_log *log, const lr_progress *progress)
 {
     nap();

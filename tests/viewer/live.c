@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Live reconstruction gives what the library gives, and can be paused, stepped, stopped and thrown
- * away at any moment. */
+ * Live reconstruction gives the same results as the library, and can be paused, stepped, stopped and destroyed at any
+ * moment. */
 #include "live.h"
 
 static const struct live_request usual = {
     .counts = 1e5, .seed = 7, .backend = "cpu", .samples = 1, .mode = LR_MODE_EXACT, .store = LR_STORE_YES};
 
-/* What the library makes of the same data. */
+/* The library's results for the same data. */
 struct library {
     lr_operator *op;
     lr_lor_data *data;
@@ -23,7 +23,7 @@ static lr_status note(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* request: for the iterations, subsets and algorithm. */
+/* request: gives iterations, subsets and algorithm. */
 static void library_run(const struct bench *bench, const struct live_request *request, struct library *library)
 {
     double sum = 0;
@@ -61,7 +61,7 @@ static void library_finish(struct library *library)
     lr_operator_destroy(library->op);
 }
 
-/* The same bits: the cpu backend repeats itself. */
+/* Images are the same bits, because the cpu backend repeats its results exactly. */
 static void it_is_the_librarys_reconstruction(void **state)
 {
     struct library library;
@@ -94,8 +94,8 @@ static void it_is_the_librarys_reconstruction(void **state)
     library_finish(&library);
 }
 
-/* Block RAMLA, whose relaxation falls, with the bits of lr_recon; each setting counts. What OSEM has
- * not is not read. */
+/* Block RAMLA with a falling relaxation gives the same bits as lr_recon, and each setting has an effect. OSEM ignores
+ * the settings of RAMLA. */
 static void ramla_is_the_librarys(void **state)
 {
     struct library library;
@@ -144,7 +144,7 @@ static void steps_are_single_iterations(void **state)
     assert_int_equal(live_start(bench->live, &bench->view, &request, NULL), LR_USAGE);
     live_control(bench->live, LIVE_STOP);
     expect_state(bench, LIVE_DONE);
-    /* What there was can still be seen, and a new start forgets it. */
+    /* The history stays readable after a stop; a new start clears it. */
     assert_true(live_copy_history(bench->live, 0, NULL, 0) >= before + 3);
     request.iterations = 2;
     request.begins_paused = false;
@@ -152,7 +152,7 @@ static void steps_are_single_iterations(void **state)
     assert_int_equal(live_copy_history(bench->live, 0, NULL, 0), 2);
 }
 
-/* Stopped or destroyed at any moment, by chance. A hang is the test's time limit. */
+/* Stops or destroys the reconstruction at random moments. A hang exceeds the test's time limit. */
 static void it_ends_at_any_moment(void **state)
 {
     uint64_t seed = test_seed();
@@ -177,7 +177,7 @@ static void it_ends_at_any_moment(void **state)
     }
 }
 
-/* Data that were measured are taken as they are, and compared with an image if one is given. */
+/* Measured data are used unchanged, and compared with an image if there is one. */
 static void measured_data_come_first(void **state)
 {
     struct library library;
@@ -202,7 +202,7 @@ static void measured_data_come_first(void **state)
     library_finish(&library);
 }
 
-/* Without noise, ML-EM goes towards the truth. */
+/* Without noise, ML-EM approaches the true image. */
 static void expectations_lead_to_the_truth(void **state)
 {
     struct live_iteration history[30];
@@ -231,7 +231,7 @@ static void refusals(void **state)
     request.reference = &other;
     assert_fails(live_start(bench->live, &bench->view, &request, &log.log), LR_USAGE, &log, "grid");
     assert_int_equal(live_poll(bench->live, NULL), LIVE_IDLE);
-    /* More subsets than module pairs: found by the library, in the job. */
+    /* There are more subsets than module pairs: the library reports this error while the job runs. */
     request = usual;
     request.subsets = 1000;
     start(bench, &request);

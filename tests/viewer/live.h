@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Live reconstructions of a study with a spot in it. */
+ * Live reconstructions of a study whose image has a spot. */
 #ifndef LR_TESTS_VIEWER_LIVE_H
 #define LR_TESTS_VIEWER_LIVE_H
 
@@ -31,7 +31,7 @@ static inline void bench_finish(void *self)
     if (has_window) assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
-/* path: of the image, while it is opened; ctx: the window's, or NULL. */
+/* path: the image's file, which exists only while it is opened; ctx: the window's context, or NULL. */
 static inline struct bench *bench_open(const char *path, struct gl_context *ctx)
 {
     struct bench *bench = kept(1, sizeof(*bench));
@@ -76,7 +76,7 @@ static inline void run(struct bench *bench, const struct live_request *request)
     expect_state(bench, LIVE_DONE);
 }
 
-/* A context in place of a window's; NULL, with the reason said, where there is none. The caller releases and
+/* A context that stands for that of a window. NULL, with the reason printed, if there is none. The caller releases and
  * destroys it. */
 static inline struct gl_context *window_context(void)
 {
@@ -89,7 +89,7 @@ static inline struct gl_context *window_context(void)
     return NULL;
 }
 
-/* Differences are over the largest. */
+/* Compares two images; tolerances are relative to the largest value. */
 static inline void assert_near(const float *got, const float *wanted, int count, double rounding)
 {
     const double off = worst_apart(got, wanted, count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Live reconstruction whose image stays on the device: the texture that the window shows is what
- * the host would have computed, whatever the window does meanwhile. */
+ * Live reconstruction whose image stays on the device: the texture in the window equals the image that the host would
+ * compute, whatever the window does meanwhile. */
 #include "live.h"
 
-/* Divisions in single precision, ten updates long. Of the largest voxel. */
+/* Tolerance relative to the largest voxel: ten updates with divisions in single precision. */
 static const double rounding = 2e-5;
 
 static struct gl_context *ctx; /* the window's, in place of one */
@@ -22,7 +22,7 @@ static struct live_request request_of(const struct bench *bench, int iterations)
                                  .handover = bench->handover};
 }
 
-/* What a frame does, until the newest image has come. */
+/* Does what a window does in each frame, until the newest image has arrived. */
 static void take(struct bench *bench)
 {
     while (!handover_take(bench->handover)) nap();
@@ -69,7 +69,7 @@ static void the_window_shows_what_the_host_computes(void **state)
     }
 }
 
-/* While the job writes the next ones, what is shown stays as it is; each image is a whole one. */
+/* While the job writes further images, the image shown does not change; each image shown is complete. */
 static void what_is_shown_is_whole(void **state)
 {
     static float texels[NUM_VOXELS], again[NUM_VOXELS], steps[8][NUM_VOXELS];
@@ -95,7 +95,7 @@ static void what_is_shown_is_whole(void **state)
     while (live_poll(bench->live, NULL) == LIVE_PREPARING || live_poll(bench->live, NULL) == LIVE_RUNNING) {
         if (!handover_take(bench->handover)) continue;
         read_shown(bench, texels, &largest);
-        nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* others are written meanwhile */
+        nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* the job writes further images meanwhile */
         read_shown(bench, again, &largest);
         assert_memory_equal(texels, again, sizeof(texels));
         int which = 0;
@@ -110,7 +110,7 @@ static void what_is_shown_is_whole(void **state)
     print_message("%d of 8 images were seen while it ran\n", seen);
 }
 
-/* Stopped and closed at any moment, with what was written taken or not. */
+/* Stops and closes the reconstruction at random moments, with and without taking the written images. */
 static void it_ends_at_any_moment(void **state)
 {
     uint64_t seed = test_seed();
@@ -131,7 +131,7 @@ static void it_ends_at_any_moment(void **state)
     }
 }
 
-/* With absorption along the lines the image goes by the host, and that is said. */
+/* An image with attenuation along lines passes through the host, and the reason is reported. */
 static void what_the_device_cannot_goes_by_the_host(void **state)
 {
     static float image[NUM_VOXELS];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Live reconstruction of histo-images by the family direct: the image is lr_recon's, on the host and
- * where it stays on the device, where nothing goes to the device once the first iteration is done. */
+ * Live reconstruction of histo-images by the family direct. The image equals that of lr_recon, on the host and on the
+ * device; on the device, nothing is copied to it after the first iteration. */
 #include "live.h"
 
 enum { NX = 16, NY = 15, NZ = 9, NUM_CELLS = NX * NY * NZ, NUM_VIEWS = 6, ITERATIONS = 4 };
 
-/* Sums in another order, a few updates long. Of the largest voxel. */
+/* Tolerance relative to the largest voxel: a few updates with sums in another order. */
 static const double rounding = 1e-5;
 
 static struct gl_context *ctx; /* the window's, in place of one */
@@ -31,7 +31,7 @@ static lr_histo_images *make_histo(void)
     return histo;
 }
 
-/* What the library makes of the same. */
+/* The library's reconstruction of the same data. */
 static void reconstruct(const lr_histo_images *histo, const char *backend, lr_recon_algorithm algorithm, float *image)
 {
     lr_operator *op = keep(lr_direct_create(&(lr_direct_params){
@@ -67,7 +67,7 @@ static void read_shown(struct handover *handover, float *texels)
     assert_ok(gl_texture_read(handover->textures[handover->shown], NULL, texels));
 }
 
-/* On the host, and then in the texture that a window shows. */
+/* Compares the image on the host, and then the image in the texture for a window. */
 static void the_image_is_the_librarys(void **state)
 {
     static float wanted[NUM_CELLS], image[NUM_CELLS], texels[NUM_CELLS];
@@ -106,7 +106,7 @@ static void the_image_is_the_librarys(void **state)
     lr_histo_images_destroy(histo);
 }
 
-/* Without histo-images counts are drawn from the image, by views of a set. */
+/* Counts are simulated from the image, for the views of a set, if there are no histo-images. */
 static void counts_are_drawn_from_the_image(void **state)
 {
     static float values[NUM_CELLS];
@@ -125,7 +125,7 @@ static void counts_are_drawn_from_the_image(void **state)
     assert_true(history[0].measured_counts > 0.9e5 && history[0].measured_counts < 1.1e5);
     assert_true(history[ITERATIONS - 1].difference < history[0].difference);
     assert_true(live_copy_image(live, &serial, values));
-    if (ctx != NULL) { /* asked for on the device, by a backend that has none */
+    if (ctx != NULL) { /* the device is asked for, but the backend cpu has none */
         request.handover = handover_create(ctx, &cells);
         run(&bench, &request);
         assert_false(live_get_where(live).is_on_device);

@@ -8,7 +8,7 @@
 
 static const lr_grid grid = {{9, 8, 5}, {3, 3, 3}, {-12, -10, -7}};
 
-/* In double, by the other backend. */
+/* The expected sums are in double, from another backend. */
 static void sensitivity_is_the_sum_of_all_rows(void **state)
 {
     struct study_view view;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Studies that are open. */
+ * Studies with open files. */
 #ifndef LR_TESTS_VIEWER_OPENED_H
 #define LR_TESTS_VIEWER_OPENED_H
 
@@ -9,7 +9,7 @@
 
 #include "waits.h"
 
-/* Opens a wish and takes what is open then, in place of what the view had. */
+/* Opens the files of a wish, and then gives the view the study's new contents. */
 static inline void study_reopen(struct study *study, struct study_view *view, const struct study_wish *wish)
 {
     struct job_report report;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where boxes of text stand, and the numbers along axes. */
+ * Places of text boxes, and numbers along axes. */
 #include "cases.h"
 
 #include "viewer/frame/ui.h"
@@ -18,7 +18,7 @@ static double between(uint64_t *seed, double low, double high)
 
 /* --- boxes --- */
 
-/* Whatever the sizes, what is told of stays free; what is said to be whole is on the screen. */
+/* A box of any size never covers the object that it describes; a box reported as whole lies on the screen. */
 static void boxes_cover_nothing(void **state)
 {
     uint64_t seed = test_seed();
@@ -45,7 +45,7 @@ static void boxes_cover_nothing(void **state)
     assert_true(whole > CASES / 4 && whole < CASES);
 }
 
-/* A box that has room on one side only finds it. */
+/* A box that has room on one side only is placed there. */
 static void boxes_find_their_side(void **state)
 {
     static const double screen[2] = {1000.0, 800.0}, size[2] = {100.0, 60.0};
@@ -65,7 +65,7 @@ static void boxes_find_their_side(void **state)
 
 /* --- numbers --- */
 
-/* They lie in the range, one step apart, and what is written tells them apart and is the value. */
+/* The numbers lie in the range; their texts differ from each other, and each text gives the number's value. */
 static void check_ticks(const double range[2], int most)
 {
     const struct ticks ticks = ticks_make(range, most, false);
@@ -79,7 +79,7 @@ static void check_ticks(const double range[2], int most)
         assert_string_not_equal(text, before);
         snprintf(before, sizeof(before), "%s", text);
     }
-    /* no fewer than a finer step would leave: steps grow by 2.5 at most */
+    /* at least as many as needed: the next finer step is smaller by a factor of at most 2.5 */
     assert_true(ticks.count >= most / 3);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The program ends when its screen has gone away, also where its main thread asks for nothing more. */
+ * The program ends when its screen is gone, even if its main thread never asks the screen for anything. */
 #include "cases.h"
 
 #include "viewer/frame/window.h"
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A program that has a window on screen[0], says so, and then is busy for ever. */
+/* A program with a window on the connection `screen`: writes a byte to `said`, and then is busy for ever. */
 static void be_busy(int screen, int said, int errors)
 {
     struct screen_watch watch;
@@ -37,7 +37,7 @@ static void a_busy_program_ends_with_its_screen(void **state)
     close(screen[0]);
     close(errors[1]);
     assert_int_equal(read(said[0], text, 1), 1);
-    assert_int_equal(write(screen[1], "an event", 8), 8); /* is no reason to end */
+    assert_int_equal(write(screen[1], "an event", 8), 8); /* an event does not end the program */
     assert_int_equal(waitpid(program, &way, WNOHANG), 0);
     close(screen[1]);
     assert_int_equal(waitpid(program, &way, 0), program);
@@ -50,7 +50,7 @@ static void a_busy_program_ends_with_its_screen(void **state)
     close(said[1]);
 }
 
-/* Closed in order, a connection may end. */
+/* After the watch has been stopped, the connection may be closed. */
 static void stopping_ends_the_watch(void **state)
 {
     int screen[2];

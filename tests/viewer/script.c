@@ -59,7 +59,7 @@ static void no_text(void **state)
     script_destroy(NULL);
 }
 
-/* Any bytes are read or refused, never more. */
+/* Random bytes are either read as a script or refused as bad input. */
 static void noise(void **state)
 {
     uint64_t seed = test_seed();
@@ -77,7 +77,7 @@ static void noise(void **state)
     assert_true(refused > 100);
 }
 
-/* Each step says what follows it, and how many words that are. */
+/* Each of these commands describes its arguments: a text for users, and the least and largest number of arguments. */
 static void steps_are_told(void **state)
 {
     static const char *const names[] = {"open", "wait", "recon", "stay", "print", "expect"};

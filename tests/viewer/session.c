@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sessions come back as they were written, and what is wrong with a file is said with its place. */
+ * Sessions are read back as they were written, and an error in a file is reported with its position. */
 #include "io/sessions/session.h"
 #include "io/files.h"
 #include "io/files/file_kind.h"
@@ -58,7 +58,7 @@ static struct lr_view_session full_session(uint64_t *state)
     return session;
 }
 
-/* Members of a session that are the same bytes. */
+/* Members of a session whose bytes are compared. */
 #define MEMBER(name)                                                                                                   \
     {                                                                                                                  \
 #name, offsetof(struct lr_view_session, name), sizeof(((struct lr_view_session *)0)->name)                     \
@@ -193,7 +193,7 @@ static void what_cannot_be_read_back_is_not_written(void **state)
     }
 }
 
-/* What cannot be written leaves what was there. */
+/* The old file stays if writing fails. */
 static void a_failed_write_leaves_the_old_file(void **state)
 {
     struct test_log log = TEST_LOG(log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What is open stays open until something else has been opened whole. */
+ * A study keeps what is open until something else has been opened completely. */
 #include "opened.h"
 
 #include "io/files.h"
@@ -51,7 +51,7 @@ static void a_failure_changes_nothing(void **state)
     study_reopen(study, &before, &(struct study_wish){.scanner = "two-opposed-modules"});
     assert_int_equal(before.serial, 1);
     fail_to_open(study, &(struct study_wish){.scanner = "siemens-mmmr"}, "siemens-mmr");
-    /* The scanner can be read, and the image cannot: neither is taken. */
+    /* The scanner is readable, but the image is not: neither is opened. */
     fail_to_open(study, &(struct study_wish){.scanner = "ge-explore-vista-dr", .image = "no.nii"}, "no.nii");
     struct study_view after = study_take(study);
     assert_true(after.scanner == before.scanner && after.serial == before.serial);
@@ -75,14 +75,14 @@ static void parts_come_and_go(void **state)
     assert_true(second.image->values[7] == 5);
     assert_close(second.mu->values[7], 0.0096, 1e-6); /* 1/cm */
     assert_string_equal(second.image_path, "study_a.nii");
-    /* What somebody still looks at outlives the study. */
+    /* The contents of a view that is still held outlive the study. */
     study_destroy(study);
     assert_true(second.image->values[7] == 5 && second.scanner->num_modules == 2);
     study_view_release(&first);
     study_view_release(&second);
 }
 
-/* Data number LORs of their scanner. */
+/* LOR data belong to a scanner, since their numbers are those of its LORs. */
 static void data_go_with_their_scanner(void **state)
 {
     struct study *study = study_create(NULL);
@@ -91,7 +91,7 @@ static void data_go_with_their_scanner(void **state)
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     data->values[11] = 3;
     assert_ok(lr_lor_data_write("study_data.h5", lors, data, NULL));
-    /* The file brings its scanner along. */
+    /* The data file contains its scanner. */
     struct study_view view = {0};
     study_reopen(study, &view, &(struct study_wish){.data = "study_data.h5"});
     assert_int_equal(view.lors->count, lors->count);
@@ -104,7 +104,7 @@ static void data_go_with_their_scanner(void **state)
     study_destroy(study);
 }
 
-/* Modules within each other: refused, with findings on the modules. */
+/* A scanner whose modules overlap is refused, with findings for the modules. */
 static void a_wrong_scanner_is_explained(void **state)
 {
     struct study *study = study_create(NULL);
@@ -127,7 +127,7 @@ static void a_wrong_scanner_is_explained(void **state)
     study_destroy(study);
 }
 
-/* However wishes come, what was named last is open in the end. */
+/* However quickly wishes follow each other, in the end the files of the last one are open. */
 static void the_last_wish_is_what_is_open(void **state)
 {
     struct study *study = study_create(NULL);
@@ -151,7 +151,7 @@ static void the_last_wish_is_what_is_open(void **state)
     study_destroy(study); /* while it is being opened */
 }
 
-/* Every voxel centre lies before every face, and inside what the scanner says it sees. */
+/* Every voxel centre lies in front of every face, and inside the field of view that the scanner states. */
 static void default_grids_fit(void **state)
 {
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
@@ -191,7 +191,7 @@ static void kinds_of_files(void **state)
     }
     assert_ok(lr_scanner_write("study_kind.petsird", scanner, NULL));
     assert_int_equal(lr_file_kind_of("study_kind.petsird"), LR_FILE_PETSIRD);
-    /* By content alone. */
+    /* The kind of a file is found from its content alone. */
     assert_int_equal(rename("study_kind.mha", "study_kind.thing"), 0);
     assert_int_equal(lr_file_kind_of("study_kind.thing"), LR_FILE_IMAGE);
     assert_ok(study_open_file(study, "study_kind.thing"));
@@ -206,7 +206,7 @@ static void kinds_of_files(void **state)
     lr_scanner_destroy(scanner);
 }
 
-/* List mode as other programs write it. */
+/* List-mode files as other programs write them. */
 static void real_events(void **state)
 {
     char path[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * However fast tasks come, the newest is run, and few of the others. The tasks end when the test
- * lets them, so that no speed of the machine matters. */
+ * However quickly tasks are requested, the newest is run and most others are skipped. Tasks end when the test allows
+ * it, so that the test does not depend on the machine's speed. */
 #include "cases.h"
 #include "waits.h"
 
@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-/* What the tasks share with the test. */
+/* Variables that the tasks share with the test. */
 static atomic_bool may_end;
 static atomic_int runs, living;
 
@@ -65,7 +65,7 @@ static int current(const struct task_runner *runner)
     return task != NULL ? task->number : -1;
 }
 
-/* A task that is asked to stop and does not hear it holds all others up: of 200 one is left. */
+/* A running task that ignores the request to stop delays the others: of 200 tasks only the last one remains. */
 static void only_the_newest_waits(void **state)
 {
     struct task_runner runner;
@@ -80,11 +80,11 @@ static void only_the_newest_waits(void **state)
     assert_int_equal(task_runner_wait(&runner), JOB_DONE);
     assert_int_equal(current(&runner), 199);
     assert_int_equal(runs, 2);
-    assert_int_equal(runner.serial, 2); /* the first had come to its end */
+    assert_int_equal(runner.serial, 2); /* the first task had run to its end */
     finish(&runner);
 }
 
-/* One that hears it is dropped, and the next begins without being let go. */
+/* A task that obeys the request to stop is dropped, and the next one begins at once. */
 static void what_runs_is_stopped(void **state)
 {
     struct task_runner runner;
@@ -125,7 +125,7 @@ static void cancelling_drops_what_waits(void **state)
     may_end = true;
     (void)task_runner_wait(&runner);
     assert_int_equal(runs, 1);
-    /* Finished while one runs and one waits. */
+    /* The runner is finished while one task runs and another one waits. */
     may_end = false;
     task_runner_ask(&runner, task_of((struct task){.number = 3}));
     task_runner_ask(&runner, task_of((struct task){.number = 4}));

@@ -15,8 +15,8 @@ static void must_be_done(enum job_state state, const struct job_report *report)
     if (state != JOB_DONE) fail_msg("%s", report->error);
 }
 
-/* Both draw the same lines, raster in single precision: elements agree to 1e-4 of the largest, and
- * lines at a crystal's edge may fall to either side. */
+/* Both jobs draw the same lines, raster in single precision: elements agree to 1e-4 of the largest, and a line near a
+ * crystal's edge may hit the crystal on either side. */
 static void compare(const struct voxel_result *a, const struct voxel_result *b)
 {
     const struct voxel_window *first = a->windows, *second = b->windows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tubes of response against rows of the matrix, and what is derived from them. */
+ * Tubes of response and quantities derived from them, compared with rows of the matrix. */
 #include "opened.h"
 
 #include "picture/pixel_lor.h"
@@ -36,7 +36,7 @@ static const struct tube_result *compute(struct bench *bench, const struct tube_
     return bench->tubes.result;
 }
 
-/* Opposite crystals of the Vista, which lie along x, and a grid about their line. */
+/* Opposite crystals of the Vista on a line along x, and a grid around this line. */
 static const struct tube_request opposite = {.crystals = {{0, 6, 6}, {9, 8, 3}}, .samples = 1};
 static const lr_grid about = {{20, 7, 6}, {2.7, 0.9, 1.2}, {-26.2, -2.9, -17.3}};
 
@@ -62,7 +62,7 @@ static lr_status compare(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Voxel by voxel, from rows of the cpu reference. */
+/* Compared voxel by voxel with rows of the cpu reference. */
 static void tubes_are_columns(void **state)
 {
     struct bench *bench = bench_open("ge-explore-vista-dr", &about);
@@ -96,7 +96,7 @@ static double moment(const struct tube_profile *profile, int power)
     return sum;
 }
 
-/* Sum and centre of mass of the profile are those of the image. */
+/* The profile has the same sum and centre of mass as the image. */
 static void profiles_keep_sum_and_centre(void **state)
 {
     struct bench *bench = bench_open("ge-explore-vista-dr", &about);
@@ -114,7 +114,7 @@ static void profiles_keep_sum_and_centre(void **state)
     for (int k = 0; k < 3; k++) length += pow(result->ends_mm[1][k] - result->ends_mm[0][k], 2);
     assert_close(result->length_mm, sqrt(length), 1e-12);
     assert_close(moment(&result->profile, 0), result->sum, 1e-5); /* sums of floats */
-    /* Points are moved to the middles of their planes: by half a step at most, at random. */
+    /* The profile moves each point to the middle of its plane, by at most half a step, to either side. */
     assert_true(fabs(moment(&result->profile, 1) - first) < 0.1 * result->profile.step_mm * result->sum);
 }
 
@@ -133,13 +133,13 @@ static void exchanged_crystals_turn_the_profile_round(void **state)
     assert_true(result->lor == lor);
     assert_int_equal(result->profile.count, count);
     for (int n = 0; n < count; n++) {
-        /* A point on the border of two planes may go to either. */
+        /* A point on the border of two planes may be counted in either. */
         assert_true(fabs(result->profile.weight[n] - before[count - 1 - n]) < 0.02 * result->sum);
     }
 }
 
-/* The kernel's integral is 1, and half its height is reached at half the resolution's width:
- * c/2 * 214 ps = 32.08 mm in all. */
+/* The kernel's integral is 1. Its full width at half maximum is that of the scanner's resolution: c/2 * 214 ps = 32.08
+ * mm. */
 static void the_kernel_has_the_scanners_width(void **state)
 {
     const lr_grid grid = {{40, 40, 3}, {10, 10, 10}, {-195, -195, -10}};
@@ -163,7 +163,7 @@ static void the_kernel_has_the_scanners_width(void **state)
     assert_true(result->sigma_mm == 0 && result->profile.kernel == NULL);
 }
 
-/* A row times an image is the event's value by the cpu reference, whatever the kernel. */
+/* The product of a row and an image is the event's value by the cpu reference, for every kernel. */
 static void events_have_the_elements_of_list_mode(void **state)
 {
     static const lr_listmode_kernel kernels[] = {LR_LISTMODE_TUBE, LR_LISTMODE_LINE, LR_LISTMODE_EXACT};
@@ -174,7 +174,7 @@ static void events_have_the_elements_of_list_mode(void **state)
     struct bench *bench = bench_open("siemens-vision-600", &grid);
     tube_ends(bench->view.scanner, ends, ends_mm);
     grid.origin_mm[2] = ends_mm[0][2] - 24;
-    bench = bench_open("siemens-vision-600", &grid); /* which the line crosses */
+    bench = bench_open("siemens-vision-600", &grid); /* the line crosses this grid */
     lr_image *image = keep(lr_image_create(&grid, NULL));
     const int64_t count = lr_grid_num_voxels(&grid);
     for (int64_t v = 0; v < count; v++) image->values[v] = (float)test_random(&seed);
@@ -219,7 +219,7 @@ static void refuse(const struct study_view *view, const struct tube_crystal *cry
     assert_says(log.error, words);
 }
 
-/* A LOR that the coincidence rules exclude, though its modules have others. */
+/* Finds a LOR that the coincidence rules exclude although other LORs of its two modules are in coincidence. */
 static bool find_excluded(const struct study_view *view, struct tube_crystal crystals[2])
 {
     for (int64_t n = 0; n < view->lors->count; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Voxel mode against the matrix: what a window shows is what the library says of that element. */
+ * Voxel mode against the matrix: the window shows the library's values of the elements. */
 #include "opened.h"
 
 #include "picture/pixel_lor.h"
@@ -44,7 +44,7 @@ static const struct voxel_result *compute(struct bench *bench, const struct voxe
     return voxel_result(bench->voxel, NULL);
 }
 
-/* Operators made so far. */
+/* Number of operators created so far. */
 static int num_operators(const struct bench *bench)
 {
     int count = 0;
@@ -59,7 +59,7 @@ static void random_point(const struct bench *bench, uint64_t *state, double poin
         point_mm[k] = grid->origin_mm[k] + test_random(state) * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
-/* The row as `loraster matrix` computes it: of the point, or of the voxel of the whole grid. */
+/* The row as `loraster matrix` computes it, for the point or for the point's voxel in the whole grid. */
 static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode, bool of_voxel,
                         struct row_copy *copy)
 {
@@ -105,7 +105,7 @@ static void compare_rows(const struct bench *bench, const struct voxel_result *r
     row_copy_finish(&row);
 }
 
-/* Each LOR of the row stands in one window only, and its lines' weights add up to its element. */
+/* Each LOR of the row lies in one window only, and the weights of its lines add up to its element. */
 static void compare_windows(const struct bench *bench, const struct voxel_result *result)
 {
     const struct voxel_row *row = &result->point_sampled;
@@ -160,7 +160,7 @@ static void windows_are_the_matrix(void **state)
     }
 }
 
-/* Everything under one pixel, from the library's numbers. */
+/* Compares all values shown for one pixel with the library's. */
 static void check_pixel(const struct bench *bench, const struct voxel_result *result, const int place[2])
 {
     const struct voxel_window *window = &result->windows[0];
@@ -195,7 +195,7 @@ static void check_pixel(const struct bench *bench, const struct voxel_result *re
     assert_close(pixel.weight * 2 * PI, pixel.solid_angle_sr * pixel.survival, 1e-6);
 }
 
-/* The module that is farthest from a point is the primary of all its LORs. */
+/* The module farthest from a point is the primary of all its LORs. */
 static int farthest_module(const struct bench *bench, const double point_mm[3])
 {
     const lr_scanner *scanner = bench->view.scanner;
@@ -236,8 +236,8 @@ static void the_cursor_shows_the_element(void **state)
     assert_true(counted > 100);
 }
 
-/* Lines of a face cover it: their solid angles add up to that of the rectangle as seen from the
- * point, which has a closed form by the rectangle's corners. */
+/* Lines to a face cover it: their solid angles add up to the solid angle of the rectangle seen from the point, which
+ * has a closed form in the corners. */
 static void solid_angles_add_up(void **state)
 {
     struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules"});
@@ -273,7 +273,7 @@ static void solid_angles_add_up(void **state)
     assert_null(result->windows[0].exact);
 }
 
-/* In an attenuating medium without an edge, survival is that of the whole line. */
+/* In an attenuating medium that fills the space, the survival is that of the whole line. */
 static void absorption_is_exponential(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){400, 400, 400});
@@ -309,8 +309,8 @@ static void absorption_is_exponential(void **state)
     unlink("voxel_mu.nii");
 }
 
-/* Draws one point by each of voxel_backends; windows and rows are the same but for lines onto edges,
- * which this point has none of, and each result says what made it. */
+/* Draws one point with each of voxel_backends. Windows and rows agree except for lines onto edges, which this point
+ * does not have, and each result names its backend. */
 static void pictures_name_their_backend(void **state)
 {
     double sums[3][2];
@@ -362,7 +362,7 @@ static void assert_same_pictures(const struct voxel_result *one, const struct vo
     }
 }
 
-/* What a voxel mode gives that has drawn nothing before. */
+/* The result of a new voxel mode that has drawn nothing before. */
 static void compare_with_new(struct bench *bench, const struct voxel_request *request)
 {
     struct bench other = *bench;
@@ -384,8 +384,8 @@ static void need_raster(struct bench *bench)
     skip();
 }
 
-/* Contexts and shaders are paid for once: until other settings are asked for, the operators of the
- * first picture draw the others, also where some were stopped half way. */
+/* Contexts and shaders are made only once: while the settings stay, the operators of the first picture draw the further
+ * ones, too, even if some of them were stopped halfway. */
 static void operators_stay_open(void **state)
 {
     uint64_t seed = test_seed();
@@ -409,21 +409,21 @@ static void operators_stay_open(void **state)
     compare_with_new(bench, &request);
     request.rays = 3;
     (void)compute(bench, &request);
-    assert_int_equal(num_operators(bench), 3); /* exact elements have no rays */
+    assert_int_equal(num_operators(bench), 3); /* the exact operator stays: it has no rays */
     compare_with_new(bench, &request);
     request.backend = "cpu";
     (void)compute(bench, &request);
     request.backend = NULL;
     const int before = num_operators(bench);
     (void)compute(bench, &request);
-    assert_int_equal(num_operators(bench), before + 2); /* cpu took their places */
+    assert_int_equal(num_operators(bench), before + 2); /* those of cpu had replaced the others */
     study_reopen(bench->study, &bench->view, &(struct study_wish){.scanner = "two-opposed-modules"});
     (void)compute(bench, &request);
     assert_int_equal(num_operators(bench), before + 4);
     compare_with_new(bench, &request);
 }
 
-/* File scope, because an entry point has no other state. */
+/* A variable of the file, because the replaced function has no other state. */
 static atomic_int resets_left;
 
 static GLenum GLAPIENTRY answer_reset(void)
@@ -431,8 +431,8 @@ static GLenum GLAPIENTRY answer_reset(void)
     return atomic_fetch_sub(&resets_left, 1) > 0 ? GL_UNKNOWN_CONTEXT_RESET : GL_NO_ERROR;
 }
 
-/* A driver that resets the context between two pictures costs a new operator, not the picture. No
- * software renderer loses a context, so that the driver's answer is replaced, once. */
+/* A new operator draws the picture if the driver resets the context between two pictures. No software renderer loses a
+ * context; therefore the driver's answer is replaced, once. */
 static void a_lost_context_is_made_again(void **state)
 {
     struct job_report report;
@@ -456,7 +456,7 @@ static void a_lost_context_is_made_again(void **state)
     compare_with_new(bench, &request);
 }
 
-/* However fast points come, the last is computed; task_runner.c counts the others. */
+/* However quickly points are requested, the last one is computed; task_runner.c counts the others. */
 static void the_newest_request_wins(void **state)
 {
     uint64_t seed = test_seed();
@@ -474,12 +474,12 @@ static void the_newest_request_wins(void **state)
     assert_memory_equal(result->request.point_mm, request.point_mm, sizeof(request.point_mm));
     assert_int_equal(result->request.rays, request.rays);
     assert_true(serial >= 1);
-    /* Destroyed while one runs and one waits. */
+    /* The mode is destroyed while one request runs and another one waits. */
     assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
     assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
 }
 
-/* Windows do not wait for the voxel's mean, and are there while it is computed. */
+/* Windows are shown before the voxel's mean is computed. */
 static void windows_come_before_means(void **state)
 {
     struct voxel_pixel pixel;
@@ -496,7 +496,7 @@ static void windows_come_before_means(void **state)
     const int place[2] = {n % window->size[0], n / window->size[0]};
     assert_ok(voxel_at(bench->voxel, request.primary, place, &pixel));
     assert_true(pixel.point_exact > 0 && isnan(pixel.voxel_exact));
-    /* What is computed for a request that is no longer the newest is dropped. */
+    /* The result of a request that is no longer the newest is dropped. */
     request.samples = 2;
     assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
     assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
@@ -506,7 +506,7 @@ static void windows_come_before_means(void **state)
     assert_true(pixel.voxel_exact >= 0);
 }
 
-/* A result keeps what it belongs to. */
+/* A result keeps the scanner and other objects that it refers to. */
 static void results_outlive_the_study(void **state)
 {
     struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules"});
@@ -535,7 +535,7 @@ static void refusals(void **state)
     assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_USAGE);
     assert_int_equal(voxel_poll(bench->voxel, NULL), JOB_IDLE);
     assert_null(voxel_result(bench->voxel, NULL));
-    /* What fails in the job leaves the result before it. */
+    /* The earlier result stays if a job fails. */
     request.point_mm[1] = 0;
     (void)compute(bench, &request);
     request.rays = 1000;
@@ -544,7 +544,7 @@ static void refusals(void **state)
     assert_int_equal(voxel_wait(bench->voxel, &report), JOB_FAILED);
     assert_says(report.error, "smaller R");
     assert_int_equal(voxel_result(bench->voxel, NULL)->request.rays, 4);
-    /* A point outside the grid has a voxel of its own. */
+    /* A point outside the grid gets a voxel around it, which has no row of the grid. */
     request = (struct voxel_request){0};
     request.point_mm[1] = bench->view.grid.origin_mm[1] - bench->view.grid.voxel_mm[1];
     assert_int_equal(compute(bench, &request)->voxel_row, -1);
