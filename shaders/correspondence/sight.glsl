@@ -44,9 +44,9 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
 }
 
 #ifdef HIDING
-// The Sight of a module that may face away from the point. `draw` is the secondary with its flags. A line meets the
-// module's plane if the denominator is positive. For a module before the primary, t is negative, because the line meets
-// it between the point and the primary's plane.
+// The Sight of a module whose face may point away from the point. `draw` is the secondary with its flags. The sign of
+// the denominator is chosen so that it is positive for lines that meet the module's plane. For a module between the
+// point and the primary, t is negative.
 Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)
 {
     Sight sight = make_sight(primary, centre, secondary, other);

@@ -62,9 +62,9 @@ static void test_eight_samples(void **unused)
     }
 }
 
-/* Opposed modules equally far from the voxels: a line from y ends at 2 w - y. With R = 2 the lines start a quarter of a
- * face beside the crystal centres, so that voxels an eighth of a face apart send some of these lines exactly onto an
- * edge. */
+/* The two modules are equally far from the voxels, so a line that starts at y and passes through the sample point w ends
+ * at 2 w - y. With R = 2 lines start a quarter of a face away from the crystals' centres. Voxels are an eighth of a face
+ * apart, so some lines end exactly on the edge of a crystal. */
 static void test_lines_onto_edges(void **unused)
 {
     const struct scanner_case *opposed = scanner_case_named("opposed");

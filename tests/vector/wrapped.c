@@ -272,8 +272,8 @@ static void check_traffic(const lr_place *place, const lr_traffic *before, int64
     assert_int_equal(now.to_host + now.to_device - before->to_host - before->to_device, bytes);
 }
 
-/* Copies there and back, from an odd position, with each pair of precisions; checks the bytes through the host each
- * way. */
+/* Copies part of an OpenGL vector to CUDA, doubles it there and copies it back. Checks the numbers, and how many bytes
+ * went through the host: none if is_direct. */
 static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
 {
     const int64_t count = COUNT - 9, bytes = is_direct ? 0 : count;

@@ -158,7 +158,7 @@ typedef struct lr_cuda_bands {
     int32_t low_slice, slices; /* slices of a slab; the first is the block's first slice + low_slice */
     int32_t width;             /* octets of a slab */
     int32_t height;            /* products above each other */
-    int32_t sides;             /* warps of a block, next to each other along the rows */
+    int32_t sides;             /* number of warps side by side along a row */
     int32_t is_crowded;        /* a multiprocessor holds many small blocks */
     int32_t num_spans, span_pitch;
     int32_t kernel_pitch, num_kernel_rows;

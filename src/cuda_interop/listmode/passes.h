@@ -39,7 +39,7 @@ typedef struct lr_cuda_list_points {
 typedef struct lr_cuda_list_frame {
     int32_t axis, across[2];
     int32_t slices, size[2]; /* voxels along `axis`, and along across[0], across[1] */
-    int32_t window[2];       /* most voxels that the shares of a slice span */
+    int32_t window[2];       /* largest number of voxels of a slice that a line reaches */
     int32_t reach[2];        /* number of positions that the first voxel of a window can have */
     int32_t pitch, plane;    /* numbers in a row along v, and in a slice */
     int32_t tail;            /* numbers after the last slice's plane */

@@ -40,7 +40,7 @@ struct lr_cuda_list_batch {
 struct lr_cuda_list_plan {
     lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
     lr_cuda_list_tube tube; /* tube without its table */
-    int64_t num_numbers;    /* numbers of all frames */
+    int64_t num_numbers;    /* how many floats all frames hold together */
     int64_t shared_bytes;   /* bytes that a block takes */
     int64_t most_partial;
     lr_cuda_list_chunk *chunks; /* owned, as are the three members below */

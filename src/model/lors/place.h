@@ -52,7 +52,7 @@ static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 /* True if all numbers of the span are LORs of this list. */
 bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 
-/* Places of a module's crystals. A place is the number of a position around the axis. Places run along u, or along v if
+/* Places of a module's crystals. A place is the index of a position around the axis. Places run along u, or along v if
  * v runs around the axis. */
 struct lr_module_places {
     int32_t first; /* place of the crystals with p = 0, or with q = 0 if is_v */

@@ -57,7 +57,8 @@ struct flat_view {
     double size[2]; /* pixels */
 };
 
-extern const int flat_axes[3][2]; /* for each axis of flat_view: the axes that grow to the left and upwards */
+/* Axes that increase to the left and upwards in a pane, for each value of flat_view.axis. */
+extern const int flat_axes[3][2];
 
 /* Sets the view's matrix for the shaders. The other fields are set to zero. */
 void flat_camera(const struct flat_view *flat, struct camera_view *view);
