@@ -207,7 +207,7 @@ static void check_operator(const char *name, lr_operator *op)
     const char *made = lr_operator_get_info(op)->backend;
     if (strcmp(made, test_backend) == 0) {
         num_checked++;
-        /* Devices add some hundred floats in any order (2e-6), a stored matrix has floats (2e-7), the rest is double. */
+        /* Devices add floats in any order (2e-6); a stored matrix has floats (2e-7); the rest is double. */
         const bool is_stored = lr_operator_get_info(op)->stored;
         const struct law_subject subject = {name, op, !test_backend_is("cpu") ? 2e-6 : is_stored ? 2e-7 : 1e-12};
         check_places(&subject);

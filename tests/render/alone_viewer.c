@@ -505,7 +505,7 @@ static void test_crystals_frag(void **context)
         for (int k = 0; k < WIDTH * HEIGHT; k++) {
             const double u = (k % WIDTH + 0.5) / WIDTH * count[0], v = (k / WIDTH + 0.5) / HEIGHT * count[1];
             const int p = (int)u, q = (int)v;
-            const double off_u = fabs(u - p - 0.5) * 2, off_v = fabs(v - q - 0.5) * 2.5; /* mm from the middle of the crystal */
+            const double off_u = fabs(u - p - 0.5) * 2, off_v = fabs(v - q - 0.5) * 2.5; /* mm from its middle */
             double wanted[4] = {0};
             if (fabs(off_u - 0.5) < 1e-4 || fabs(off_v - 0.75) < 1e-4) continue; /* on an edge */
             if (off_u < 0.5 && off_v < 0.75) {

@@ -62,9 +62,9 @@ static void test_eight_samples(void **unused)
     }
 }
 
-/* The two modules are equally far from the voxels, so a line that starts at y and passes through the sample point w ends
- * at 2 w - y. With R = 2 lines start a quarter of a face away from the crystals' centres. Voxels are an eighth of a face
- * apart, so some lines end exactly on the edge of a crystal. */
+/* The two modules are equally far from the voxels, so a line that starts at y and passes through the sample point w
+ * ends at 2 w - y. With R = 2 lines start a quarter of a face away from the crystals' centres. Voxels are an eighth of
+ * a face apart, so some lines end exactly on the edge of a crystal. */
 static void test_lines_onto_edges(void **unused)
 {
     const struct scanner_case *opposed = scanner_case_named("opposed");
