@@ -152,8 +152,8 @@ struct gl_texture *__wrap_gl_texture_create(struct gl_context *ctx, const struct
     }
     array->texture = (struct gl_texture){.size = {params->width, params->height, params->depth}};
     array->texel_bytes = params->format == GL_R16UI ? 2 : params->format == GL_RGBA32I ? 16 : 4;
-    array->texels = calloc((size_t)params->width * (size_t)params->height * (size_t)params->depth,
-                           (size_t)array->texel_bytes);
+    array->texels =
+        calloc((size_t)params->width * (size_t)params->height * (size_t)params->depth, (size_t)array->texel_bytes);
     device.textures++;
     return &array->texture;
 }
@@ -465,8 +465,9 @@ static void nothing_is_half_made(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(next_views_come_along), cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
-        cmocka_unit_test(groups_are_cut_to_the_room), cmocka_unit_test(views_share_textures), cmocka_unit_test(nothing_is_half_made)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(next_views_come_along),
+                                       cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
+                                       cmocka_unit_test(groups_are_cut_to_the_room),
+                                       cmocka_unit_test(views_share_textures), cmocka_unit_test(nothing_is_half_made)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

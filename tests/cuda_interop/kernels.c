@@ -298,6 +298,6 @@ static void products_are_complex_ones(void **state)
     assert_memory_equal(values + 2 * PAIRS, before + 2 * PAIRS, 6 * sizeof(float));
 }
 
-test_main("kernels", CASE(gathers_are_those_of_the_reference), CASE(tables_in_textures_are_read), CASE(long_columns_are_cut_into_steps),
-          CASE(images_are_high_and_low), CASE(kernels_are_wide), CASE(kernels_end_in_nothing),
-          CASE(products_are_complex_ones))
+test_main("kernels", CASE(gathers_are_those_of_the_reference), CASE(tables_in_textures_are_read),
+          CASE(long_columns_are_cut_into_steps), CASE(images_are_high_and_low), CASE(kernels_are_wide),
+          CASE(kernels_end_in_nothing), CASE(products_are_complex_ones))

@@ -69,8 +69,8 @@ struct stand_in_texture {
     char *texels;
     int size[3], texel_bytes;
 };
-using cudaTextureObject_t = uint64_t;
-using cudaSurfaceObject_t = uint64_t;
+using cudaTextureObject_t = unsigned long long;
+using cudaSurfaceObject_t = unsigned long long;
 
 /* Places beyond the texture get the texel at its edge. */
 template <class T> static inline T tex3D(cudaTextureObject_t texture, float x, float y, float z)

@@ -40,8 +40,7 @@ cudaError_t start_gather(lr_cuda_gather_kind kind, bool forward, const lr_cuda_g
 }
 
 template <class Images>
-cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, const Images &images,
-                        void *stream)
+cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, const Images &images, void *stream)
 {
     const lr_cuda_layout &layout = pass.layout;
     const auto kernel = shared ? (forward ? tiles<true, Images> : tiles<false, Images>)

@@ -333,7 +333,8 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
         const float4 *texel =
             shared + q + up + pass.reach[2] + quads * (p + along + pass.reach[0] + places * (l + list + pass.reach[1]));
         const int row = Forward ? images.tables.row_at(pass, at[0] + d.x, at[1] + d.y) : own_row;
-        add(sum, value_of<Forward>(pass, images.tables, i, d.w, row), shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
+        add(sum, value_of<Forward>(pass, images.tables, i, d.w, row),
+            shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
     }
     images.store(quad, at[0], at[1], within_grid(pass.layout, sum, quad));
 }

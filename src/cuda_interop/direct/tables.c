@@ -133,8 +133,7 @@ static void list_tables(const struct lr_cuda_tables *view, struct table tables[L
 {
     const lr_cuda_layout *layout = &view->gather.layout;
     const lr_cuda_cloud *cloud = &view->cloud;
-    tables[LR_CUDA_MAP] =
-        (struct table){view->map, (int64_t)layout->extent[1] * layout->extent[2], layout->extent[1]};
+    tables[LR_CUDA_MAP] = (struct table){view->map, (int64_t)layout->extent[1] * layout->extent[2], layout->extent[1]};
     tables[LR_CUDA_POINTS] = (struct table){cloud->points, cloud->num_points, LR_CUDA_LIST_WIDTH};
     tables[LR_CUDA_FACTORS] = (struct table){cloud->factors, cloud->num_points, LR_CUDA_LIST_WIDTH};
     tables[LR_CUDA_PROFILES] =

@@ -39,6 +39,7 @@ void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const char *what
 
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
 {
+    if (memory->texture != 0) cudaDestroyTextureObject(memory->texture);
     for (int k = 0; k < memory->count; k++) cudaFree(memory->blocks[k]);
     *memory = (struct lr_cuda_list_memory){.stream = memory->stream, .log = memory->log};
 }
@@ -89,6 +90,16 @@ lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_list
         if (table != NULL) {
             const int64_t bytes = (tube->table_count + 1) * (int64_t)sizeof(*table);
             pass->tube.table = lr_cuda_list_allocate(memory, what, table, bytes);
+            if (params->variant != LR_LISTMODE_FASTEST && !memory->failed) {
+                const struct cudaTextureDesc texels = {.readMode = cudaReadModeElementType};
+                struct cudaResourceDesc resource = {.resType = cudaResourceTypeLinear};
+                resource.res.linear.devPtr = (void *)(uintptr_t)pass->tube.table;
+                resource.res.linear.desc = (struct cudaChannelFormatDesc){32, 0, 0, 0, cudaChannelFormatKindFloat};
+                resource.res.linear.sizeInBytes = (size_t)bytes;
+                const cudaError_t error = cudaCreateTextureObject(&memory->texture, &resource, &texels, NULL);
+                memory->failed = lr_cuda_check((int)error, "the function of a tube", params->log) != LR_OK;
+                pass->tube.texture = memory->texture;
+            }
         }
     }
 

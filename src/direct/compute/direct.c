@@ -376,8 +376,8 @@ static lr_status project(void *self, bool is_forward, const lr_selection *part, 
     (void)read_laps(compute); /* discards the time of earlier projections */
     compute->device_seconds = 0;
     const lr_status status = part != NULL && part->lors != NULL ? lr_vector_work_at(&on_host, in, out)
-                             : is_forward                        ? forward_views(compute, part, in, out)
-                                                                 : back_views(compute, part, in, out);
+                             : is_forward                       ? forward_views(compute, part, in, out)
+                                                                : back_views(compute, part, in, out);
     return gl_context_leave(compute->ctx, status);
 }
 

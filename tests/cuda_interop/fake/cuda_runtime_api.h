@@ -62,6 +62,33 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
                                                           size_t shared_bytes);
 
+/* Names that list-mode tables need. */
+typedef unsigned long long cudaTextureObject_t;
+enum cudaTextureReadMode { cudaReadModeElementType };
+enum cudaResourceType { cudaResourceTypeLinear = 2 };
+enum cudaChannelFormatKind { cudaChannelFormatKindFloat = 2 };
+struct cudaChannelFormatDesc {
+    int x, y, z, w;
+    enum cudaChannelFormatKind f;
+};
+struct cudaTextureDesc {
+    enum cudaTextureReadMode readMode;
+};
+struct cudaResourceDesc {
+    enum cudaResourceType resType;
+    struct {
+        struct {
+            void *devPtr;
+            struct cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+    } res;
+};
+struct cudaResourceViewDesc;
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const struct cudaResourceDesc *resource,
+                                    const struct cudaTextureDesc *texels, const struct cudaResourceViewDesc *view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
+
 /* Names that vectors need. */
 typedef struct fake_event *cudaEvent_t;
 enum { cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2 };
