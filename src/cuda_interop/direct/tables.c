@@ -20,18 +20,6 @@ void lr_cuda_block_free(struct lr_cuda_block *block)
     *block = (struct lr_cuda_block){0};
 }
 
-/* Waits for all launched work, which may still read the block. An empty block may be returned. */
-static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
-{
-    if (block->memory != NULL) cudaDeviceSynchronize();
-    if (block->bytes > blocks->spare.bytes) {
-        const struct lr_cuda_block former = blocks->spare;
-        blocks->spare = *block;
-        *block = former;
-    }
-    lr_cuda_block_free(block);
-}
-
 /* --- tables --- */
 
 enum { MOST_VIEWS = 256 /* largest number of views of a group */ };
@@ -234,11 +222,19 @@ static lr_status fill_textures(const struct assembly *assembly, struct lr_cuda_g
     return LR_OK;
 }
 
-/* Frees a group without views, after all launched work. */
+/* Frees a group without views. Waits for all launched work, which may still read its tables. The larger one of its block
+ * and the spare block stays as the spare block. */
 static void group_free(struct lr_cuda_table_set *set, struct lr_cuda_group *group)
 {
     struct gl_context *ctx = set->compute->ctx;
-    blocks_return(&set->blocks, &group->block);
+    struct lr_cuda_block *block = &group->block, *spare = &set->blocks.spare;
+    if (block->memory != NULL) cudaDeviceSynchronize();
+    if (block->bytes > spare->bytes) {
+        const struct lr_cuda_block former = *spare;
+        *spare = *block;
+        *block = former;
+    }
+    lr_cuda_block_free(block);
     if (group->textures[LR_CUDA_MAP] != NULL && gl_context_make_current_to_free(ctx)) {
         for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++) gl_texture_destroy(group->textures[n]);
         gl_context_release(ctx);

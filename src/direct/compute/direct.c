@@ -67,12 +67,6 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
     return image->texture != NULL || image->buffer != NULL;
 }
 
-/* If the functions have the image, gives it back to OpenGL. */
-static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
-{
-    return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
-}
-
 /* --- passes --- */
 
 /* Bind an image to a pass. A source is read. A target is read and written. */
@@ -265,7 +259,8 @@ static lr_status exchange(struct lr_direct_compute *compute, const struct copy *
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .barriers = image_barriers};
-    LR_TRY(pass.program != NULL ? reclaim(compute, copy->image) : LR_FAILED);
+    LR_TRY(pass.program != NULL ? LR_OK : LR_FAILED);
+    if (compute->functions != NULL) LR_TRY(compute->functions->give_back(compute->self, copy->image));
     const int *grid = uniforms.grid;
     set_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
