@@ -193,7 +193,8 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
  * vectors at this place do not pass through the host, except for parts that list single voxels. lr_recon keeps all its
  * vectors there. Without a fit, the backend does whole updates itself (lr_recon_params.without_fit). */
 
-/* Storage that backends compute and cuda use for images on the device. Results do not depend on it. */
+/* Storage that backends compute and cuda use for images on the device, and cuda for the look-up tables that the papers
+ * keep in textures (docs/method/direct.md). Results do not depend on it. */
 typedef enum lr_direct_storage {
     LR_DIRECT_BUFFERS = 0, /* storage buffers */
     LR_DIRECT_TEXTURES     /* 3-D textures: slower to read than buffers, but can be larger */

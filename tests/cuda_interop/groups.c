@@ -192,7 +192,8 @@ lr_status __wrap_gl_context_status(const struct gl_context *ctx, lr_status statu
 
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
 {
-    assert_true(ctx == NULL && count > 0 && objects[count - 1].texture != NULL);
+    assert_true(ctx == NULL && count > 0);
+    for (int k = 0; k < count; k++) assert_true(objects[k].texture != NULL && objects[k].buffer == NULL);
     return LR_OK;
 }
 

@@ -200,7 +200,7 @@ static lr_status fill_textures(const struct assembly *assembly, struct lr_cuda_g
                                                                                 .depth = sizes[n][2],
                                                                                 .is_unset = true});
         LR_TRY(group->textures[n] != NULL ? LR_OK : LR_FAILED);
-        objects[count++].texture = group->textures[n];
+        objects[count++] = (struct lr_cuda_object){.texture = group->textures[n]};
     }
     LR_TRY(lr_cuda_take(objects, count, ctx));
 
