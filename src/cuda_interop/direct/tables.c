@@ -197,8 +197,7 @@ static lr_status fill_textures(const struct assembly *assembly, struct lr_cuda_g
                                                                                 .format = forms[n].format,
                                                                                 .width = sizes[n][0],
                                                                                 .height = sizes[n][1],
-                                                                                .depth = sizes[n][2],
-                                                                                .is_unset = true});
+                                                                                .depth = sizes[n][2]});
         LR_TRY(group->textures[n] != NULL ? LR_OK : LR_FAILED);
         objects[count++] = (struct lr_cuda_object){.texture = group->textures[n]};
     }
