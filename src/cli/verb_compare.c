@@ -23,10 +23,8 @@ struct design {
     const char *path;
     lr_scanner *scanner;
     lr_lors *lors;
-    double coverage, stopped, centre, mean; /* solid angle at the centre; fraction of photons that are stopped;
-                                             * sensitivity in the centre and its mean */
-    double volume_mm3, inner_mm, axial_mm;  /* volume of the crystals; smallest distance of crystals from the axis;
-                                             * axial length */
+    lr_scanner_figures figures;
+    double coverage, centre, mean; /* solid angle at the centre; sensitivity in the centre and its mean */
     double fwhm_mm[NUM_RADII][3];
     lr_image *map; /* sensitivity on the common grid */
     double *axial, *radial;
@@ -50,25 +48,8 @@ static lr_status open_design(struct comparison *all, struct design *design)
     design->scanner = lr_scanner_read(design->path, log);
     if (design->scanner != NULL) design->lors = lr_lors_create_watched(design->scanner, &all->report->progress, log);
     if (design->lors == NULL) return report_reason(all->report);
-    const lr_scanner *scanner = design->scanner;
-    double low = INFINITY, high = -INFINITY, lost = 0, crystals = 0;
-    design->inner_mm = INFINITY;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-        const double mu = module->mu_per_mm > 0 ? module->mu_per_mm : scanner->crystal_mu_per_mm;
-        const double own = (double)module->crystals[0] * module->crystals[1];
-        design->inner_mm = fmin(design->inner_mm, hypot(module->centre_mm[0], module->centre_mm[1]));
-        low = fmin(low, module->centre_mm[2] - half);
-        high = fmax(high, module->centre_mm[2] + half);
-        lost += own * (mu > 0 ? exp(-mu * module->depth_mm) : NAN);
-        crystals += own;
-    }
-    design->axial_mm = high - low;
-    design->stopped = 1 - lost / crystals;
-    design->coverage = lr_scanner_coverage(scanner, (const double[3]){0, 0, 0});
-    design->volume_mm3 = lr_scanner_crystal_volume(scanner);
+    design->figures = lr_scanner_measure(design->scanner);
+    design->coverage = lr_scanner_coverage(design->scanner, (const double[3]){0, 0, 0});
     return LR_OK;
 }
 
@@ -79,9 +60,9 @@ static void choose_grid(struct comparison *all)
     double across_mm = INFINITY, axial_mm = 0;
     for (int k = 0; k < all->count; k++) {
         const double view_mm = all->designs[k].scanner->coincidence.field_of_view_mm;
-        across_mm =
-            fmin(across_mm, view_mm > 0 ? fmin(view_mm, 2 * all->designs[k].inner_mm) : 1.6 * all->designs[k].inner_mm);
-        axial_mm = fmax(axial_mm, all->designs[k].axial_mm);
+        across_mm = fmin(across_mm, view_mm > 0 ? fmin(view_mm, 2 * all->designs[k].figures.inner_radius_mm)
+                                                : 1.6 * all->designs[k].figures.inner_radius_mm);
+        axial_mm = fmax(axial_mm, all->designs[k].figures.axial_mm);
     }
     const int size[3] = {USUAL_SIDE, USUAL_SIDE, USUAL_SIDE};
     const double voxel_mm[3] = {across_mm / USUAL_SIDE, across_mm / USUAL_SIDE, axial_mm / USUAL_SIDE};
@@ -121,7 +102,7 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     params.lors = design->lors;
     params.grid = &all->grid;
     params.rays = 2; /* the source moves, too */
-    params.penetration = isfinite(design->stopped) && design->stopped > 0;
+    params.penetration = isfinite(design->figures.stopped) && design->figures.stopped > 0;
     lr_operator *op = lr_operator_create(&params);
     lr_status status = op != NULL ? LR_OK : report_reason(all->report);
     for (int n = 0; n < NUM_RADII && status == LR_OK; n++) {
@@ -162,14 +143,14 @@ static void print_table(const struct comparison *all)
         const double values[] = {design->scanner->num_modules,
                                  design->scanner->num_crystals,
                                  (double)design->lors->count,
-                                 1e-3 * design->volume_mm3,
-                                 design->inner_mm,
-                                 design->axial_mm,
-                                 100 * design->stopped,
+                                 1e-3 * design->figures.crystal_volume_mm3,
+                                 design->figures.inner_radius_mm,
+                                 design->figures.axial_mm,
+                                 100 * design->figures.stopped,
                                  100 * design->coverage,
                                  100 * design->centre,
                                  100 * design->mean,
-                                 1e3 * 100 * design->centre / (1e-3 * design->volume_mm3)};
+                                 1e3 * 100 * design->centre / (1e-3 * design->figures.crystal_volume_mm3)};
         for (int row = 0; row < 11; row++) rows[row][k] = values[row];
     }
     static const char *const names[] = {"modules",
@@ -209,10 +190,10 @@ static void print_json(const struct comparison *all, const char *output)
         json_int(&json, "num_modules", design->scanner->num_modules);
         json_int(&json, "num_crystals", design->scanner->num_crystals);
         json_int(&json, "num_lors", design->lors->count);
-        json_number(&json, "crystal_volume_mm3", design->volume_mm3);
-        json_number(&json, "inner_radius_mm", design->inner_mm);
-        json_number(&json, "axial_mm", design->axial_mm);
-        json_number(&json, "stopped", design->stopped);
+        json_number(&json, "crystal_volume_mm3", design->figures.crystal_volume_mm3);
+        json_number(&json, "inner_radius_mm", design->figures.inner_radius_mm);
+        json_number(&json, "axial_mm", design->figures.axial_mm);
+        json_number(&json, "stopped", design->figures.stopped);
         json_number(&json, "coverage", design->coverage);
         json_number(&json, "centre_sensitivity", design->centre);
         json_number(&json, "mean_sensitivity", design->mean);

@@ -17,8 +17,18 @@ extern "C" {
  * that hide each other count as if they did not. */
 LR_API double lr_scanner_coverage(const lr_scanner *scanner, const double point_mm[3]);
 
-/* Volume of all crystals in mm^3: face times depth. */
-LR_API double lr_scanner_crystal_volume(const lr_scanner *scanner);
+/* What a scanner has of crystals. */
+typedef struct lr_scanner_figures {
+    int num_layers;            /* most layers of a block; 1 = none has layers */
+    double inner_radius_mm;    /* distance from the z axis to the nearest point of a front face */
+    double axial_mm;           /* length along z of all front faces together */
+    double crystal_volume_mm3; /* faces times depths */
+    /* share of the photons that meet the front of a crystal, go straight through all layers there, and are stopped;
+     * NaN if the attenuation of a crystal is not known */
+    double stopped;
+} lr_scanner_figures;
+
+LR_API lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner);
 
 /* Means of an image of sensitivities over voxels at equal distance: profile[z], of the voxels within one and a half
  * voxels of the scanner's axis (x = y = 0); profile[n], of the slice nearest to z = 0, between n and n + 1 voxel edges
