@@ -69,7 +69,7 @@ static void choose_grid(struct comparison *all)
     all->grid = lr_grid_centred(size, voxel_mm);
 }
 
-/* Sensitivity on the common grid, in exact mode, and its profiles. */
+/* Sensitivity on the common grid, and its profiles. It is exact, or sampled with penetration for all designs alike. */
 static lr_status measure_sensitivity(struct comparison *all, struct design *design)
 {
     const lr_log *log = &all->report->log;
@@ -102,7 +102,7 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     params.lors = design->lors;
     params.grid = &all->grid;
     params.rays = 2; /* the source moves, too */
-    params.penetration = isfinite(design->figures.stopped) && design->figures.stopped > 0;
+    params.penetration = all->params.penetration || isfinite(design->figures.stopped);
     lr_operator *op = lr_operator_create(&params);
     lr_status status = op != NULL ? LR_OK : report_reason(all->report);
     for (int n = 0; n < NUM_RADII && status == LR_OK; n++) {
@@ -181,6 +181,7 @@ static void print_json(const struct comparison *all, const char *output)
     struct json json = common_json_begin(stdout, "scanner compare");
     common_json_grid(&json, "grid", &all->grid);
     json_text(&json, "picture", output);
+    json_bool(&json, "penetration", all->params.penetration);
     json_numbers(&json, "radii_mm", all->radii_mm, NUM_RADII);
     json_open(&json, "designs", '[');
     for (int k = 0; k < all->count; k++) {
@@ -274,9 +275,9 @@ static lr_status draw(const struct comparison *all, const char *output)
     struct picture_sheet sheet = {.report = all->report, .note = note};
     const lr_grid *grid = &all->grid;
     snprintf(note, sizeof(note),
-             "Sensitivity is the share of emissions whose photons both meet crystals; voxels of "
-             "%.3g x %.3g x %.3g mm",
-             grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
+             "Sensitivity is the share of emissions whose photons %s; voxels of %.3g x %.3g x %.3g mm",
+             all->params.penetration ? "crystals both stop" : "both meet crystals", grid->voxel_mm[0],
+             grid->voxel_mm[1], grid->voxel_mm[2]);
     double high = 0, longest_mm = 0;
     for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
     for (int k = 0; k < all->count; k++) {
@@ -334,8 +335,13 @@ static lr_status run(struct cli_args *args)
     for (int k = 0; k < all->count && status == LR_OK; k++) {
         all->designs[k].path = args->positional[k];
         status = open_design(all, &all->designs[k]);
+        all->params.penetration = all->params.penetration || all->designs[k].figures.num_layers > 1;
     }
     if (status != LR_OK) goto finish;
+    if (all->params.penetration) {
+        report_info(args->report, "a design has layers: sensitivities of all are of photons that crystals stop (LYSO, "
+                                  "where the material is not known)");
+    }
     if (has_grid)
         all->grid = setup.grid;
     else
