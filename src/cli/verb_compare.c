@@ -330,8 +330,8 @@ static lr_status run(struct cli_args *args)
         .progress = &args->report->progress,
     };
     const bool has_radii = args_triple(args, "--radii-mm", false, all->radii_mm);
-    if (has_grid && args->status == LR_OK) (void)setup_grid(&setup, args, NULL);
-    lr_status status = args->status != LR_OK ? args->status : has_grid && setup.params.grid == NULL ? LR_USAGE : LR_OK;
+    lr_status status = args->status;
+    if (status == LR_OK && has_grid) status = setup_grid(&setup, args, NULL);
     for (int k = 0; k < all->count && status == LR_OK; k++) {
         all->designs[k].path = args->positional[k];
         status = open_design(all, &all->designs[k]);
