@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     MOST_DESIGNS = 16,
@@ -211,7 +210,7 @@ static void print_json(const struct comparison *all, const char *output)
 
 /* --- the picture --- */
 
-/* Adds a chart of one curve, or of one bar in each group, for each design. values: [count][points] in percent or mm */
+/* Adds a chart of one curve, or of one bar in each group, for each design. curves: [all->count] */
 static lr_status add_chart(const struct comparison *all, struct picture_sheet *sheet, lr_chart_params chart,
                            const lr_curve *curves, const char *caption)
 {
@@ -229,7 +228,7 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
     const int length = all->grid.size[2], most = length > all->num_radial ? length : all->num_radial;
     const lr_grid *grid = &all->grid;
     lr_curve curves[4][MOST_DESIGNS];
-    double *room = calloc((size_t)(2 + 2 * all->count) * (size_t)most + 10 * MOST_DESIGNS, sizeof(*room));
+    double *room = calloc((size_t)(2 + 2 * all->count) * (size_t)most + MOST_DESIGNS, sizeof(*room));
     if (room == NULL) return report_error(all->report, LR_FAILED, "no memory for charts");
     double *z_mm = room, *r_mm = room + most, *rest = room + 2 * most;
     for (int n = 0; n < length; n++) z_mm[n] = grid->origin_mm[2] + n * grid->voxel_mm[2];
@@ -247,11 +246,9 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
         for (int n = 0; n < all->num_radial; n++) rest[n] = 100 * design->radial[n];
         curves[1][k] = (lr_curve){name, r_mm, rest, all->num_radial};
         rest += most;
-        rest[0] = 100 * design->coverage;
-        curves[2][k] = (lr_curve){name, NULL, rest, 1};
-        memcpy(rest + 1, design->fwhm_mm, sizeof(design->fwhm_mm));
-        curves[3][k] = (lr_curve){name, NULL, rest + 1, NUM_RADII * 3};
-        rest += 10;
+        *rest = 100 * design->coverage;
+        curves[2][k] = (lr_curve){name, NULL, rest++, 1};
+        curves[3][k] = (lr_curve){name, NULL, design->fwhm_mm[0], NUM_RADII * 3};
     }
     lr_status status = add_chart(all, sheet, (lr_chart_params){.across = "z (mm)", .up = "sensitivity (%)"}, curves[0],
                                  "Sensitivity along the axis");
