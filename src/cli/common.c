@@ -667,7 +667,7 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
                                                             .num_written = extra != NULL ? 1 : num_written,
                                                             .log = &args->report->log});
     free(read);
-    for (int k = 0; k < num_written; k++) stop_expect_output(written[k]);
+    if (extra == NULL) stop_expect_outputs(written, num_written);
     return status;
 }
 

@@ -21,9 +21,9 @@ static volatile sig_atomic_t is_asked, has_timer, is_terminal, num_ticks;
 static timer_t timer;
 static struct output {
     const char *path;
-    struct stat at_start;   /* st_ino 0 = there was no file */
+    ino_t inode_at_start;   /* 0 = there was no file */
 } outputs[CLI_MAX_OUTPUTS]; /* outputs on the command line */
-static int num_outputs;
+static volatile sig_atomic_t num_outputs;
 
 /* --- signal handlers, and functions that they may call --- */
 
@@ -34,16 +34,19 @@ static void set_timer(long interval_ns)
     if (has_timer) timer_settime(timer, 0, &when, NULL);
 }
 
+/* 0 = there is no file. */
+static ino_t inode_of(const char *path)
+{
+    struct stat now;
+    return stat(path, &now) == 0 ? now.st_ino : 0;
+}
+
 /* Returns true if all outputs are in place. The work is then done, and the program says so even if its last steps take
  * long. */
 static bool are_outputs_new(void)
 {
-    for (int k = 0; k < num_outputs; k++) {
-        const struct stat *before = &outputs[k].at_start;
-        struct stat now;
-        if (stat(outputs[k].path, &now) != 0) now.st_ino = 0;
-        if (now.st_ino == before->st_ino) return false;
-    }
+    for (int k = 0; k < num_outputs; k++)
+        if (inode_of(outputs[k].path) == outputs[k].inode_at_start) return false;
     return num_outputs > 0;
 }
 
@@ -109,13 +112,11 @@ void stop_catch_signals(void)
     stop_hold_signals(false);
 }
 
-void stop_expect_output(const char *path)
+void stop_expect_outputs(const char *const *paths, int count)
 {
-    struct output *output = &outputs[num_outputs];
-    if (num_outputs == CLI_MAX_OUTPUTS) return;
-    output->path = path;
-    if (stat(path, &output->at_start) != 0) output->at_start.st_ino = 0;
-    num_outputs++;
+    num_outputs = 0; /* a tick meanwhile finds no list */
+    for (int k = 0; k < count; k++) outputs[k] = (struct output){paths[k], inode_of(paths[k])};
+    num_outputs = count;
 }
 
 bool stop_is_asked(void)

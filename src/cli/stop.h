@@ -16,9 +16,10 @@ void stop_catch_signals(void);
  * between. */
 void stop_hold_signals(bool holds);
 
-/* Names an output, before the work begins. Once all outputs are in place the countdown has no effect, so that a complete
- * result is never called stopped. path: kept, at most CLI_MAX_OUTPUTS. */
-void stop_expect_output(const char *path);
+/* Names all outputs, before the work begins. Once all of them are in place the countdown has no effect, so that a
+ * complete result is never called stopped. paths: [count], at most CLI_MAX_OUTPUTS; the names must stay valid until the
+ * next call. */
+void stop_expect_outputs(const char *const *paths, int count);
 
 /* True if a signal came. */
 bool stop_is_asked(void);

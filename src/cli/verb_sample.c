@@ -4,6 +4,7 @@
  * sample list, sample get. A sample is a scanner and the commands that make its files. They run in this process, in
  * the sample's folder, with fixed seeds. README.txt in that folder names them, so that anyone can run them again. */
 #include "common.h"
+#include "stop.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -135,7 +136,9 @@ static lr_status run_step(struct report *report, const char *step)
     char *word = strtok_r(text, " ", &rest);
     for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
     report_info(report, "running: %s", step);
-    return program_run(report, words);
+    const lr_status status = program_run(report, words);
+    stop_expect_outputs(NULL, 0); /* their names are in `text` */
+    return status;
 }
 
 /* Writes README.txt about the files in the current folder. */
