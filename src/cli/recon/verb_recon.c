@@ -208,9 +208,10 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         run->iterations_before = measured->iterations_before;
         checkpoint_forget(&run->checkpoint);
     }
-    if (recon->request.frames_in_one && (status == LR_OK || status == LR_CANCELLED)) {
+    if (recon->request.frames_in_one) {
+        if (status == LR_CANCELLED) stop_wait_for_results();
         const lr_status written = write_frames(recon);
-        status = written != LR_OK ? written : status;
+        if (status == LR_OK || (status == LR_CANCELLED && written != LR_OK)) status = written;
     }
     if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
         measured->setup.op = measured->first_op; /* the JSON output describes this operator */
