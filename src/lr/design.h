@@ -55,7 +55,7 @@ typedef struct lr_point_image_params {
  * NEMA NU 2 and NU 4, profiles are sums within a FWHM on either side, the maximum is that of a parabola, and half of
  * it is found by linear interpolation. Voxels are a quarter of the smallest pitch, larger where the image is wider
  * than the grid of 33 voxels. fwhm_mm: NaN along an axis where it is wider still, and if no LOR sees the source.
- * errors: LR_FAILED; LR_CANCELLED. */
+ * errors: LR_USAGE for another family; LR_FAILED; LR_CANCELLED. */
 LR_SIZED(lr_point_image_params, lr_status, lr_point_image_fwhm,
          (const lr_point_image_params *params, double fwhm_mm[3]), (params, fwhm_mm));
 

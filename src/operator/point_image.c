@@ -170,6 +170,10 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
 {
     LR_TAKE(lr_point_image_params, params, given, given_bytes);
     const lr_lors *lors = lr_operator_get_info(params->op)->lors;
+    if (lors == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "the image of a source needs an operator of family correspondence: this one has no scanner");
+    }
     struct measured measured = {.lors = lors, .log = params->log};
     const lr_row_sink sink = {take_row, &measured};
     const int num_points = params->source_fwhm_mm > 0.0 ? POINTS : FEW_POINTS;
