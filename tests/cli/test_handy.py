@@ -4,6 +4,8 @@
 counts seen, frames in one file."""
 import gzip
 import math
+import os
+import re
 import struct
 from pathlib import Path
 
@@ -96,6 +98,22 @@ class Lists(ProgramTest):
         self.good("events merge 1.petsird 1.petsird -o twice.petsird")
         for one, two in zip(once, self.image_of("--events twice.petsird")):
             self.assertAlmostEqual(two, 2 * one, delta=1e-4 * max(once))
+
+    def test_durations_that_headers_state_are_summed(self):
+        """Also where lists end before they do."""
+        self.good("events convert 1.petsird 1.Cdh")
+        header = Path("1.Cdh").read_text()
+        Path("2.Cdh").write_text(re.sub("(?m)^Duration.*$", "Duration (s): 25", header))
+        Path("1.Cdh").write_text(re.sub("(?m)^Duration.*$", "Duration (s): 30", header))
+        found = self.json(f"events merge 1.Cdh 2.Cdh --scanner {self.scanner} -o both.Cdh")
+        self.assertAlmostEqual(found["duration_s"], 55, delta=1e-6)
+        shown = self.json(f"events show both.Cdh --scanner {self.scanner}")
+        self.assertAlmostEqual(shown["duration_s"], 55, delta=1e-6)
+
+    def test_lists_that_are_too_long_together(self):
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 99 --duration 4000000 -o long.petsird")
+        self.refuse(3, "longer than 49 days", "events merge long.petsird long.petsird -o b.petsird")
+        self.assertFalse(os.path.exists("b.petsird"))
 
     def test_refusals(self):
         self.refuse(2, "two lists or more", "events merge 1.petsird -o both.petsird")
