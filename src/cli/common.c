@@ -514,17 +514,6 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     return LR_OK;
 }
 
-bool setup_same_grid(const lr_grid *a, const lr_grid *b)
-{
-    bool same = true;
-    for (int k = 0; k < 3; k++) {
-        const double slack = 1e-3 * a->voxel_mm[k];
-        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack &&
-               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack;
-    }
-    return same;
-}
-
 static void split_samples(struct setup *setup)
 {
     int *samples = setup->params.samples;
@@ -542,7 +531,7 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     if (like != NULL) CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
     if (!given && like == NULL) {
         setup->grid = *image;
-    } else if (image != NULL && !setup_same_grid(&setup->grid, image)) {
+    } else if (image != NULL && !lr_grid_same(&setup->grid, image)) {
         return report_error(setup->report, LR_USAGE,
                             "the image's grid is not the one asked for: leave out --grid and "
                             "--like to use the image's");

@@ -97,9 +97,6 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
  * reported. */
 lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
 
-/* True if two grids have the same voxels, to within a thousandth of a voxel edge. */
-bool setup_same_grid(const lr_grid *a, const lr_grid *b);
-
 /* Makes a grid for verbs that need only points: one voxel in the middle of the modules. */
 void setup_point_grid(struct setup *setup);
 

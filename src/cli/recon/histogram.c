@@ -425,11 +425,6 @@ finish:
     return status;
 }
 
-static void say_nothing(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    (void)user, (void)level, (void)status, (void)sentence;
-}
-
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
@@ -440,9 +435,8 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
 
     /* Only few pairs of modules may be too few for the usual number of subsets. */
     if (!request->has_subsets && lors->num_pairs < measured->subsets) {
-        const lr_log silent = {say_nothing, NULL};
         int most = measured->subsets, interleave;
-        while (most > 1 && lr_osem_interleave(lors, most, &interleave, &silent) == LR_USAGE) most--;
+        while (most > 1 && lr_osem_interleave(lors, most, &interleave, NULL) == LR_USAGE) most--;
         measurement_limit_subsets(measured, most);
     }
 

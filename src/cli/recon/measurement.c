@@ -242,7 +242,7 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     if (path == NULL) return LR_OK;
     *image = lr_image_read_on(path, &setup->grid, &setup->report->log);
     if (*image == NULL) return report_reason(setup->report);
-    if (!setup_same_grid(&setup->grid, &(*image)->grid)) {
+    if (!lr_grid_same(&setup->grid, &(*image)->grid)) {
         return report_error(setup->report, LR_BAD_INPUT,
                             "%s: its grid is not the one to reconstruct on: take its grid with --like, or resample it",
                             path);
@@ -266,7 +266,7 @@ lr_status measurement_read_images(struct measurement *measured)
         lr_status status = LR_OK;
         lr_checkpoint checkpoint;
         CLI_TRY(lr_checkpoint_read(initial, NULL, &checkpoint, &report->log));
-        if (!setup_same_grid(grid, &checkpoint.grid)) {
+        if (!lr_grid_same(grid, &checkpoint.grid)) {
             status = report_error(report, LR_BAD_INPUT,
                                   "%s: its grid is not the one to reconstruct on: give the same --grid and --voxel-mm",
                                   initial);
