@@ -21,8 +21,8 @@
 #   raster_ranks the same by raster, 32^3 voxels, four iterations                           300
 #   scanners     five scanners: OSEM of counts by 14 subsets, and of list mode with water, against native  300
 #   pairs        five ranks, each with one of five opposite pairs of the paper, composed    120
-# What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
-# then 1; one that takes longer than its step may is ended, and fails.
+# The output of each goes to OUT_FOLDER/STEP.txt, too. A command that fails is reported, and the exit code
+# is then 1. A command that exceeds its step's time is ended, and fails.
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
@@ -150,7 +150,7 @@ simulate_list() {
         --voxel-mm 4 --counts "$2" --tof-ps 375 -o "$1"
 }
 
-# Whether images of one iteration are those of the processor, of a tenth of the events.
+# Compares images of one iteration with the processor's, for a tenth of the events.
 compare_backends() {
     local backend list="$work/tenth.petsird"
     simulate_list "$list" 5e6

@@ -176,9 +176,6 @@
  * column. */
 #define LR_DIRECT_FRESH 0x10000
 
-/* A column pass holds at most this many strips of a pair of modules at once. */
-#define LR_MAX_STRIPS 256
-
 /* The number that stands for a pair of modules, or for a LOR, that does not exist. */
 #define LR_NONE 0xffffffffu
 

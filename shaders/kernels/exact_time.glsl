@@ -2,10 +2,11 @@
 // Copyright The LORaster authors
 //
 // The time-of-flight weights of an event's exact elements: the mean of the Gaussian over a voxel's extent along the
-// line, per mm. Lengths are in standard deviations. Needs normal_around and normal_from_0 before it.
+// line, per mm. Lengths are in standard deviations.
 #ifndef LR_KERNELS_EXACT_TIME
 #define LR_KERNELS_EXACT_TIME
 #include "kernels/numbers.glsl"
+#include "kernels/times.glsl"
 
 // `place` is the distance from the centre of time of flight to the extent's middle, in the first plane, for a point in
 // the middle of its voxel; `step` is its increase from plane to plane, and `gain` its increase along p, u and v.
@@ -38,7 +39,7 @@ LR_KERNEL exact_time with_series(exact_time given)
 LR_KERNEL float weight_of_whole(exact_time time, float middle)
 {
     float y = middle * middle;
-    return power_of_two(y * -0.72134752f) * (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
+    return gaussian_of(y) * (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
 }
 
 // The weight of a voxel that is long, or that lies across the end of the Gaussian; the event has no bin.

@@ -16,9 +16,6 @@
 #define fabs abs
 #define fmin min
 #define fmax max
-#define floorf floor
-#define ceilf ceil
-#define sqrtf sqrt
 #define power_of_two exp2
 #else
 #ifdef __CUDACC__

@@ -8,7 +8,6 @@
 #include "kernels/language.glsl"
 
 #ifdef GL_core_profile
-#define power_of_two exp2
 #define per_number(x) (1.0 / (x))
 #define quotient_of(a, b) ((a) / (b))
 #define between_0_and_1(x) clamp(x, 0.0, 1.0)

@@ -122,7 +122,7 @@ exact_time time_of(Line line, uint k)
     time.place = place.x;
     time.step = place.y;
     time.half_extent = place.z;
-    time.per_mm = place.w * float(1.0 / HELD);
+    time.per_mm = place.w * float(1.0 / LR_TIMES_HELD);
     time.gain[0] = gain.x;
     time.gain[1] = gain.y;
     time.gain[2] = gain.z;
@@ -143,7 +143,7 @@ float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, exact_time time)
         time.place + float(walk.plane) * time.step + dot(to_middle, vec3(time.gain[0], time.gain[1], time.gain[2]));
     if (abs(middle) <= time.whole) return weight_of_whole(time, middle);
 #ifdef BINS
-    return float(HELD) * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
+    return float(LR_TIMES_HELD) * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
 #else
     return weight_of_part(time, middle);
 #endif

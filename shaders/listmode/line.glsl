@@ -16,8 +16,6 @@ struct Line {
 #endif
 };
 
-#define HELD LR_TIMES_HELD
-
 Line line_of(uint k)
 {
     uint all = uint(size.w);
@@ -46,20 +44,6 @@ Line no_line()
     return line;
 }
 
-// The integral of the normal distribution from centre - half_width to centre + half_width, for half_width <= 0.5: the
-// Gaussian's series around the centre, with Hermite polynomials as terms. Its relative error is 3e-8; a difference of
-// two integrals would have a larger error.
-float normal_around(float centre, float half_width)
-{
-    float y = centre * centre, q = half_width * half_width;
-    float of_8 = (((y - 28.0) * y + 210.0) * y - 420.0) * y + 105.0;
-    float of_6 = ((y - 15.0) * y + 45.0) * y - 15.0;
-    float of_4 = (y - 6.0) * y + 3.0;
-    float sum = of_6 * (1.0 / 5040.0) + q * of_8 * (1.0 / 362880.0);
-    sum = 1.0 + q * ((y - 1.0) * (1.0 / 6.0) + q * (of_4 * (1.0 / 120.0) + q * sum));
-    return 0.79788456 * half_width * exp(-0.5 * y) * sum;
-}
-
 #ifdef TOF
 // The TOF factor of slice j. The first slice is cut at its lower end, the last one at its upper
 // end.
@@ -81,7 +65,7 @@ float tof_factor(Line line, int j, int last)
 #else
     float share = half_width < 0.5 ? normal_around(centre, half_width)
                                    : normal_from_0(centre + half_width) - normal_from_0(centre - half_width);
-    return share * float(1.0 / HELD);
+    return share * float(1.0 / LR_TIMES_HELD);
 #endif
 #endif
 }

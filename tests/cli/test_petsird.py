@@ -278,7 +278,7 @@ class Types(Texts):
         self.assertIn("first module 2 of type 1 with module 1 of type 0", done.stderr)
 
 
-# What PETSIRD's own package says of a file: {events: [[time, place a, place b, tof in mm or null]],
+# Prints how PETSIRD's own package reads a file: {events: [[time, place a, place b, tof in mm or null]],
 # schema: its length}. Rows that repeat are left out.
 ASK = """
 import json, sys

@@ -8,6 +8,7 @@
 #ifndef LR_CUDA_LISTMODE_EXACT_CUH
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
+#include "common/bindings.h"
 #include "cuda_interop/listmode/project.cuh"
 
 #define MAX_CORNERS 8 /* 4, and one more for each cut */
@@ -15,18 +16,6 @@
 
 using path_points = lr_cuda_list_points;
 #include "kernels/exact_path.glsl"
-
-/* The integral of the normal distribution over an interval around a centre, with half_width < 0.5. It is a series
- * around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
-__host__ __device__ inline float normal_around(float centre, float half_width)
-{
-    const float y = centre * centre, q = half_width * half_width;
-    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
-    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f, of_4 = (y - 6.0f) * y + 3.0f;
-    float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
-    sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
-    return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
-}
 #include "kernels/exact_time.glsl"
 
 /* --- the path of an event's line (lr_cuda_list_path) --- */
@@ -107,11 +96,6 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* exact_half: limit for half of a face's edge, divided by the distance of a point that is nearer to the other face. A
- * face with a larger ratio is divided into pieces. exact_pieces: largest number of pieces along each axis. */
-constexpr float exact_half = 0.04f;
-constexpr int exact_pieces = 64;
-
 /* Returns a face of this module in the frame. */
 __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
@@ -126,7 +110,7 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
         seen.normal[c] = (float)(module.normal[axis] * step_mm);
         seen.half_mm[c] = (float)(c == 0 ? module.across[3] : module.along[3]);
         const float pieces = ceilf(seen.half_mm[c] * per_piece);
-        seen.pieces[c] = (int)fminf(fmaxf(pieces, 1.0f), (float)exact_pieces);
+        seen.pieces[c] = (int)fminf(fmaxf(pieces, 1.0f), (float)LR_EVENTS_EXACT_PIECES);
         seen.piece_mm[c] = seen.half_mm[c] / (float)seen.pieces[c];
     }
 #pragma unroll
@@ -273,7 +257,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         if (walk.first >= walk.last) return;
         const lr_cuda_list_module &low = pass.exact.modules[known.modules[0]];
         const lr_cuda_list_module &high = pass.exact.modules[known.modules[1]];
-        const float per_piece = quotient_of(2.0f / exact_half, known.length_mm);
+        const float per_piece = quotient_of((float)(2.0 / LR_EVENTS_EXACT_HALF), known.length_mm);
         view.near_face = face_seen(low, frame, known.low_lean, per_piece);
         view.far_face = face_seen(high, frame, known.high_lean, per_piece);
         view.length_mm = known.length_mm;
@@ -292,7 +276,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             time.step = known.place_step;
             time.half_extent = known.half;
             time.half_bin = Times == TIMES_IN_BINS ? known.half_bin : 0.0f;
-            time.per_mm = (float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half);
+            time.per_mm = (float)(0.5 / LR_TIMES_HELD) * quotient_of(known.place_step, known.way_step_mm * known.half);
             for (int c = 0; c < 3; c++) time.gain[c] = known.gain[c];
             time = with_series(time);
         }
@@ -354,7 +338,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     {
         if (fabsf(middle) <= time.whole) return weight_of_whole(time, middle);
         if (Times == TIMES_IN_BINS && time.half_bin > 0.0f)
-            return (float)list_held * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
+            return (float)LR_TIMES_HELD * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
         return weight_of_part(time, middle);
     }
 

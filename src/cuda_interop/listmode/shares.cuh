@@ -272,7 +272,7 @@ template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_li
     if (InBins && line.peak > 0.0f) return held_of_bin(off, 0.5f * width, line.peak);
     const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
     const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-    return (float)(list_density / list_held) * width * power_of_two(y * -0.72134752f) * even;
+    return (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) * width * gaussian_of(y) * even;
 }
 
 /* Shares the slices limits[0] .. limits[1] - 1 of a stored line. */

@@ -139,10 +139,6 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
     return !has_tof ? NO_TIMES : events.bin_mm == nullptr ? TIMES : TIMES_IN_BINS;
 }
 
-/* The probability within three standard deviations, and the normal distribution's density at 0. */
-constexpr double list_held = LR_TIMES_HELD;
-constexpr double list_density = LR_TIMES_DENSITY;
-
 /* Factors of a walk's slices: T of lr/listmode.h. A whole slice that is short compared with a standard deviation uses
  * derivatives of the Gaussian's integral at its middle, to 1e-6. Without time of flight this gives the chord. If events
  * have bins, no slice counts as whole. */
@@ -163,7 +159,7 @@ template <bool InBins> struct slice_factors {
         step = (float)(walk.chord * walk.per_sigma);
         if (pass.as_paper || !(step < 0.5f) || number < 0 || (InBins && walk.half_bin > 0.0f)) number = 0;
         const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
-        peak = has_tof ? step * (float)(list_density / list_held) : (float)walk.chord;
+        peak = has_tof ? step * (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) : (float)walk.chord;
         even[0] = 1.0f - second + 3.0f * fourth;
         even[1] = second - 6.0f * fourth;
         even[2] = fourth;
@@ -184,7 +180,7 @@ template <bool InBins> struct slice_factors {
         if (pass.as_paper) return of_paper(walk, slice);
         if (walk.per_sigma > 0 && (step < 0.5f || (InBins && walk.half_bin > 0.0f)))
             return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
-        const double held = walk.per_sigma > 0 ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
+        const double held = walk.per_sigma > 0 ? (normal(walk, slice + 1) - normal(walk, slice)) / LR_TIMES_HELD
                                                : bound(walk, slice + 1) - bound(walk, slice);
         return fmaxf((float)held, 0.0f);
     }
@@ -200,7 +196,8 @@ template <bool InBins> struct slice_factors {
         if (InBins && walk.half_bin > 0.0f) return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-        return width > 0.0f ? (float)(list_density / list_held) * width * Math::power(y * -0.72134752f) * even : 0.0f;
+        return width > 0.0f ? (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) * width * Math::power(y * -0.72134752f) * even
+                            : 0.0f;
     }
 
     __host__ __device__ static double bound(const line_walk &walk, int slice)
@@ -221,7 +218,7 @@ template <bool InBins> struct slice_factors {
         if (InBins && is_there && walk.half_bin > 0.0f) {
             const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
                                normal_from_0(within_cut((float)off - walk.half_bin));
-            return (float)(0.5 / list_density) * held / walk.half_bin;
+            return (float)(0.5 / LR_TIMES_DENSITY) * held / walk.half_bin;
         }
         return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }

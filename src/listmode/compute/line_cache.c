@@ -193,7 +193,6 @@ lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
     struct lr_listmode_line_cache *cache = &compute->cache;
-    cache->are_sums_clear = true;
     for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
@@ -399,12 +398,10 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
         return lr_listmode_each_range(p, forward_range);
     }
 
-    if (!cache->are_sums_clear) gl_buffer_clear(compute->sums, 0);
     memset(cache->are_taken, 0, (size_t)ranges * sizeof(*cache->are_taken));
     LR_TRY(lr_listmode_find_usual(p, values));
     LR_TRY(lr_listmode_each_range(p, bring_values));
     LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
-    cache->are_sums_clear = false;
 
     /* Back-projects lines with usual values. No barrier is needed between passes, because all of them add to the
      * same sums by atomic operations. */
@@ -418,7 +415,5 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
             LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_BACK, side), &jobs->first[2 * r + side], &pass));
 
     LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));
-    LR_TRY(lr_listmode_reorder(p, image, true, false));
-    cache->are_sums_clear = true;
-    return LR_OK;
+    return lr_listmode_reorder(p, image, true, false);
 }

@@ -104,7 +104,6 @@ struct lr_listmode_line_cache {
     int64_t num_untimed; /* events without time of flight */
     bool *are_taken;     /* owned [ranges]: the range takes part in the current back-projection */
     bool are_found;      /* the lines are found */
-    bool are_sums_clear; /* sums are zero; false after a call that failed */
 };
 
 struct lr_listmode_compute {
@@ -120,6 +119,7 @@ struct lr_listmode_compute {
     int64_t most_lines;      /* capacity of `lines` */
     struct lr_listmode_exact exact;
     struct gl_buffer *slices, *sums, *scale, *table; /* if lines are cached, slices and sums cover all axes */
+    bool has_sums;                                   /* sums may not be zero, since a back-projection failed */
     bool caches_lines;
     struct lr_listmode_line_cache cache;
     double largest_elements[LR_LISTMODE_GROUPS]; /* [group]; 0: no events in the group, or the exact kernel */

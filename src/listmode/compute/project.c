@@ -115,20 +115,32 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
     return LR_OK;
 }
 
-/* image, values: at the place; values NULL = all are 1. */
-static lr_status project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
+/* Back-projects, and computes the lines anew. */
+static lr_status back_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
 {
-    struct lr_listmode_compute *compute = p->compute;
-    p->values = values;
-    if (compute->caches_lines) return lr_listmode_cached_project(p, image, values);
-    if (p->forward) return take_axes(p, image);
-    gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
     /* The scale follows from the size of usual values and from the largest term of larger values. */
     LR_TRY(lr_listmode_find_usual(p, values));
     p->only_large = true;
     LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
     p->only_large = false;
     return take_axes(p, image);
+}
+
+/* image, values: at the place; values NULL = all are 1. The sums of a back-projection are cleared when they have been
+ * added to the image. */
+static lr_status project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
+{
+    struct lr_listmode_compute *compute = p->compute;
+    p->values = values;
+    if (!p->forward) {
+        if (compute->has_sums) gl_buffer_clear(compute->sums, 0);
+        compute->has_sums = true;
+    }
+    const lr_status status = compute->caches_lines ? lr_listmode_cached_project(p, image, values)
+                             : p->forward          ? take_axes(p, image)
+                                                   : back_project(p, image, values);
+    if (!p->forward) compute->has_sums = status != LR_OK;
+    return status;
 }
 
 lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
