@@ -228,15 +228,17 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 
 #define FORECAST_DRY_RUN "--dry-run", NULL, "only say what it would take: memory and disk", NULL
 
-/* Projections, and the file that receives their results. */
+/* Projections, and the files that receive their results. */
 struct forecast_projections {
     double projections;  /* number of projections of all LORs, forward or back */
     double array_bytes;  /* bytes of the verb's images and LOR data */
     const char *output;  /* the file; NULL = none */
     double output_bytes; /* size of the file */
+    const char *also;    /* a second file; NULL = none */
+    double also_bytes;
 };
 
-/* Refuses work with LR_FAILED if its file does not fit on the disk. Reports the forecast with --verbose, with
+/* Refuses work with LR_FAILED if its files do not fit on the disk. Reports the forecast with --verbose, with
  * --dry-run, and for a large file. Progress bars show times, so no times are forecast. *goes_on: false with
  * --dry-run. */
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);

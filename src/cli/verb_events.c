@@ -302,6 +302,7 @@ finish:
 struct merge {
     struct report *report;
     lr_event_sink to;
+    const char *path;          /* the list that is read now */
     uint64_t from_ms, last_ms; /* end of the previous lists, and latest time so far */
 };
 
@@ -318,7 +319,9 @@ static lr_status take_later(void *user, const lr_event *events, int64_t count)
             const uint64_t time_ms = merge->from_ms + later[k].time_ms;
             if (time_ms > UINT32_MAX) {
                 return report_error(merge->report, LR_BAD_INPUT,
-                                    "the lists are longer than 49 days together: merge fewer");
+                                    "%s has an event that would come %.1f days after the start of the first list, and "
+                                    "lists hold times up to 49.7 days: merge fewer lists into one file",
+                                    merge->path, (double)time_ms / 86400e3);
             }
             merge->last_ms = time_ms > merge->last_ms ? time_ms : merge->last_ms;
             later[k].time_ms = (uint32_t)time_ms;
@@ -401,6 +404,7 @@ static lr_status run_merge(struct cli_args *args)
     for (int k = 0; status == LR_OK && k < count; k++) {
         const lr_event_sink sink = {.take = take_later, .user = &merge};
         lr_events_info own;
+        merge.path = paths[k];
         opened.source = source_of(args, paths[k]);
         opened.source.scanner = opened.scanner;
         status = lr_events_read(&opened.source, &sink, &own);

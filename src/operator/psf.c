@@ -29,7 +29,7 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
             return lr_error(log, LR_USAGE,
                             "a resolution of %g mm along %c is wider than the image, which is %g mm there: is it in "
                             "mm?",
-                            fwhm_mm[axis], "xyz"[axis], size * grid -> voxel_mm[axis]);
+                            fwhm_mm[axis], "xyz"[axis], grid -> voxel_mm[axis] * size);
         }
         if (reach >= LR_CONVOLUTION_REACH - 1) {
             return lr_error(log, LR_USAGE,
@@ -53,7 +53,6 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
                 sum += k > 0 ? 2.0 * weights[k] : weights[k];
             }
             for (int k = 0; k <= reach; k++) weights[k] /= sum;
-
             psf->is_on = true;
         }
     }

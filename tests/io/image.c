@@ -334,6 +334,6 @@ static void test_damage(void **state)
     assert_true(num_refused > (int)count * 9 / 10);
 }
 
-group_main("io image", NULL, NULL, FILES_CASE(test_header), FILES_CASE(test_frames_written), FILES_CASE(test_orientations),
-           FILES_CASE(test_number_types), FILES_CASE(test_refusals), FILES_CASE(test_bad_values),
-           FILES_CASE(test_frames), FILES_CASE(test_damage))
+group_main("io image", NULL, NULL, FILES_CASE(test_header), FILES_CASE(test_frames_written),
+           FILES_CASE(test_orientations), FILES_CASE(test_number_types), FILES_CASE(test_refusals),
+           FILES_CASE(test_bad_values), FILES_CASE(test_frames), FILES_CASE(test_damage))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Figures of a scanner's crystals (solid angle, size, volume, stopped photons), and profiles of its sensitivity. */
+ * Figures of a scanner's crystals (solid angle, size, volume, stopped photons), and mean profiles of an image along the
+ * scanner's axis and away from it. */
 #include "model/scanner/scanner.h"
 
 #include "base/units.h"
