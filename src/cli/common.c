@@ -21,6 +21,7 @@ const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv", ".hdr", ".
 const char *const common_picture_endings[] = {".png", NULL};
 const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
 const char *const common_data_endings[] = {".h5", ".hdf5", ".hs", NULL};
+const char *const common_event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
 const char *const common_json_endings[] = {".json", "", NULL};
 
 const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",
@@ -89,7 +90,7 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
 {
     void *block;
     if (needed <= *room) return true;
-    memcpy(&block, array, sizeof(block)); /* the pointer may have any type, which an assignment could not read */
+    memcpy(&block, array, sizeof(block)); /* an assignment would need the type of the items */
     const int64_t larger = 2 * needed + 16;
     block = realloc(block, (size_t)larger * size);
     if (block != NULL) {
@@ -103,6 +104,12 @@ bool common_ends_with(const char *text, const char *ending)
 {
     const size_t length = strlen(text), tail = strlen(ending);
     return length > tail && strcasecmp(text + length - tail, ending) == 0;
+}
+
+bool common_ends_with_one(const char *text, const char *const *endings)
+{
+    while (*endings != NULL && !common_ends_with(text, *endings)) endings++;
+    return *endings != NULL;
 }
 
 void common_folder_of(const char *path, char folder[PATH_MAX])
@@ -137,7 +144,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
                             path);
     }
     if (common_is_device(path)) { /* a device is not created in its folder */
-        return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
+        return !common_ends_with_one(path, common_hdf5_endings)
                    ? LR_OK
                    : report_error(report, LR_USAGE,
                                   "HDF5 cannot be written to %s: it is a device or a pipe: give the name of a file",

@@ -85,7 +85,7 @@ struct setup {
 };
 
 /* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs. store: default of
- * --store. fallback: the scanner to use if --scanner is not given, which the setup owns from now on; NULL = --scanner
+ * --store. fallback: the scanner to use if --scanner is not given; the setup owns it from now on; NULL = --scanner
  * is required. Errors in values that were read from args earlier are also reported here. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
@@ -117,7 +117,7 @@ extern const char *const common_mu_units[];
     "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
         common_mu_units
 
-/* Indexed by lr_listmode_variant less 1, because LR_LISTMODE_FASTEST is the default; NULL at the end. */
+/* Names of list mode's variants 1 and up; the default, variant 0, has no name. NULL at the end. */
 extern const char *const common_listmode_variants[];
 
 /* A text that is first collected in memory, and is written to its file when the text is complete. stream is NULL if
@@ -146,7 +146,8 @@ lr_status common_check_output(struct report *report, const char *path, const cha
 extern const char *const common_image_endings[]; /* formats of lr_image_write */
 extern const char *const common_picture_endings[];
 extern const char *const common_hdf5_endings[];
-extern const char *const common_data_endings[]; /* formats of LOR data */
+extern const char *const common_data_endings[];  /* formats of LOR data */
+extern const char *const common_event_endings[]; /* formats of list mode that are written */
 extern const char *const common_json_endings[];
 
 /* True for a device or a pipe. */
@@ -164,6 +165,9 @@ bool common_is_standard_output(const char *path);
 bool common_grow(void *array, int64_t *room, int64_t needed, size_t size);
 
 bool common_ends_with(const char *text, const char *ending);
+
+/* True if the name ends with one of the endings, of which NULL is the last. */
+bool common_ends_with_one(const char *text, const char *const *endings);
 
 /* Allocates an array of floats; NULL on failure, reported. Free it with free(). */
 float *common_floats(struct report *report, int64_t count, const char *what);
@@ -220,8 +224,8 @@ lr_status outputs_check(const struct cli_args *args);
  * always allowed. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Checks the names (common_numbered_path) of iterations' images. They are written for every `every`-th iteration
- * (0 = none) after range[0] and up to range[1]. */
+/* Checks the names (common_numbered_path) of the images that --save-every writes: the image of every `every`-th
+ * iteration (0 = none) after range[0] and up to range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 /* --- forecasts of the memory and disk that work takes (forecast.c) --- */

@@ -94,17 +94,16 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
         const double bytes = shares ? total.disk_bytes : k == 0 ? work->output_bytes : work->also_bytes;
         const double free_bytes = k == 0 ? total.free_bytes : forecast_free_bytes(path);
         if (bytes <= free_bytes) continue;
-        const bool is_image =
-            !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5") && !common_ends_with(path, ".hs");
         return report_error(setup->report, LR_FAILED,
                             "%s%s%s would take %s, and %s are free there: free some space, choose another place, or "
                             "%s%s; nothing has been computed",
                             path, shares ? " and " : "", shares ? work->also : "", size_in_words(needed, bytes),
                             size_in_words(there, free_bytes),
                             shares || k == 1 ? "leave out "
-                            : is_image       ? "take fewer voxels"
-                                             : "take list mode, which has no number for each LOR (simulate --tof-ps, "
-                                               "recon --operator listmode)",
+                            : common_ends_with_one(path, common_data_endings)
+                                ? "take list mode, which has no number for each LOR (simulate --tof-ps, recon "
+                                  "--operator listmode)"
+                                : "take fewer voxels",
                             shares || k == 1 ? work->also : "");
     }
     if (!is_announced(setup, &total)) return LR_OK;

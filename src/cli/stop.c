@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After a signal, work has 25 ticks of 50 ms to stop. A tick that is missed, because the program waits for a processor,
- * does not count. */
+/* Work has 25 ticks of 50 ms to stop after a signal. Ticks are not counted while the program waits for a processor.
+ */
 enum { TICK_NS = 50 * 1000 * 1000, MOST_TICKS = 25 };
 
 /* The state of the signal handlers. They can use only static variables. */
@@ -41,15 +41,6 @@ static ino_t inode_of(const char *path)
     return stat(path, &now) == 0 ? now.st_ino : 0;
 }
 
-/* Returns true if all outputs are in place. The work is then done, and the program says so even if its last steps take
- * long. */
-static bool are_outputs_new(void)
-{
-    for (int k = 0; k < num_outputs; k++)
-        if (inode_of(outputs[k].path) == outputs[k].inode_at_start) return false;
-    return num_outputs > 0;
-}
-
 static void on_tick(int number)
 {
     static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals, the progress line is cleared first */
@@ -57,7 +48,10 @@ static void on_tick(int number)
     const int interrupted = errno; /* the code that was interrupted may still need errno */
     (void)number;
     num_ticks++;
-    if (num_ticks >= MOST_TICKS && !are_outputs_new()) {
+    /* Once all outputs are in place the work is done, even if its last steps take long. */
+    bool is_done = num_outputs > 0;
+    for (int k = 0; k < num_outputs; k++) is_done = is_done && inode_of(outputs[k].path) != outputs[k].inode_at_start;
+    if (num_ticks >= MOST_TICKS && !is_done) {
         const ssize_t written = write(STDERR_FILENO, words + skipped, sizeof(words) - 1 - (size_t)skipped);
         (void)written;
         _exit(CLI_FAILED);

@@ -12,8 +12,8 @@
 /* The first signal asks the work to stop; a second signal of the same kind ends the program at once. */
 void stop_catch_signals(void);
 
-/* Blocks the signals, or lets them through again. A program that replaces this one (execv) gets those that came in
- * between. */
+/* Blocks the signals, or lets them through again. Signals that come while they are blocked reach a program that
+ * replaces this one (execv). */
 void stop_hold_signals(bool holds);
 
 /* Names all outputs, before the work begins. Once all of them are in place the countdown has no effect, so that a
@@ -27,7 +27,7 @@ bool stop_is_asked(void);
 /* Stops the countdown that would end the program, so that it can write the results that it has. */
 void stop_wait_for_results(void);
 
-/* Ends the reaction to signals: from now on, they and a countdown that has begun have no effect. */
+/* Ends the reaction to signals. From now on signals have no effect, and a countdown that has begun has none. */
 void stop_end(void);
 
 #endif

@@ -41,17 +41,6 @@ struct comparison {
     int num_radial; /* length of radial profiles */
 };
 
-static lr_status open_design(struct comparison *all, struct design *design)
-{
-    const lr_log *log = &all->report->log;
-    design->scanner = lr_scanner_read(design->path, log);
-    if (design->scanner != NULL) design->lors = lr_lors_create_watched(design->scanner, &all->report->progress, log);
-    if (design->lors == NULL) return report_reason(all->report);
-    design->figures = lr_scanner_measure(design->scanner);
-    design->coverage = lr_scanner_coverage(design->scanner, (const double[3]){0, 0, 0});
-    return LR_OK;
-}
-
 /* Chooses the common grid if none is given. Its width is the smallest field of view of all designs, and its length is
  * that of the longest design. */
 static void choose_grid(struct comparison *all)
@@ -68,7 +57,8 @@ static void choose_grid(struct comparison *all)
     all->grid = lr_grid_centred(size, voxel_mm);
 }
 
-/* Sensitivity on the common grid, and its profiles. It is exact, or sampled with penetration for all designs alike. */
+/* Computes the sensitivity on the common grid, and its profiles. Elements are exact or, if any design has layers,
+ * sampled with penetration for all designs. */
 static lr_status measure_sensitivity(struct comparison *all, struct design *design)
 {
     const lr_log *log = &all->report->log;
@@ -100,7 +90,7 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     lr_operator_params params = all->params;
     params.lors = design->lors;
     params.grid = &all->grid;
-    params.rays = 2; /* the source moves, too */
+    params.rays = 2; /* few, because the source also moves */
     params.penetration = all->params.penetration || isfinite(design->figures.stopped);
     lr_operator *op = lr_operator_create(&params);
     lr_status status = op != NULL ? LR_OK : report_reason(all->report);
@@ -307,6 +297,7 @@ static lr_status run(struct cli_args *args)
 {
     struct comparison *all = calloc(1, sizeof(*all));
     struct setup setup = {.report = args->report}; /* only for the grid */
+    const lr_log *log = &args->report->log;
     const char *output = args_text(args, "-o");
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") || args_has(args, "--voxel-mm") ||
                           args_has(args, "--origin-mm");
@@ -330,9 +321,18 @@ static lr_status run(struct cli_args *args)
     lr_status status = args->status;
     if (status == LR_OK && has_grid) status = setup_grid(&setup, args, NULL);
     for (int k = 0; k < all->count && status == LR_OK; k++) {
-        all->designs[k].path = args->positional[k];
-        status = open_design(all, &all->designs[k]);
-        all->params.penetration = all->params.penetration || all->designs[k].figures.num_layers > 1;
+        struct design *design = &all->designs[k];
+        design->path = args->positional[k];
+        design->scanner = lr_scanner_read(design->path, log);
+        if (design->scanner != NULL)
+            design->lors = lr_lors_create_watched(design->scanner, &args->report->progress, log);
+        if (design->lors != NULL) {
+            design->figures = lr_scanner_measure(design->scanner);
+            design->coverage = lr_scanner_coverage(design->scanner, (const double[3]){0, 0, 0});
+            all->params.penetration = all->params.penetration || design->figures.num_layers > 1;
+        } else {
+            status = report_reason(args->report);
+        }
     }
     if (status != LR_OK) goto finish;
     if (all->params.penetration) {

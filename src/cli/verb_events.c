@@ -44,7 +44,7 @@ static lr_events_source source_of(struct cli_args *args, const char *path)
     return source;
 }
 
-/* Opens the scanner, without which crystals have no places, and numbers its LORs. */
+/* Opens the scanner, which gives crystals their places, and numbers its LORs. */
 static lr_status open_lors(struct opened *opened, struct cli_args *args)
 {
     const lr_events_source *source = &opened->source;
@@ -226,9 +226,7 @@ static lr_status run_convert(struct cli_args *args)
     const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
     const int version = args_word(args, "--petsird-version", NULL, 0);
     const bool histogram = args_has(args, "--histogram");
-    bool counts_lors = histogram;
-    for (int k = 0; output != NULL && common_data_endings[k] != NULL; k++)
-        counts_lors = counts_lors || common_ends_with(output, common_data_endings[k]);
+    const bool counts_lors = histogram || (output != NULL && common_ends_with_one(output, common_data_endings));
     lr_events_info before = {0};
     if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
         args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
@@ -373,7 +371,7 @@ static lr_status run_merge(struct cli_args *args)
     lr_events_writer *writer = NULL;
     struct merge merge = {.report = args->report};
     int64_t prompts = 0, delayeds = 0;
-    double stated_s = 0, duration_s = 0; /* sums of what headers and whole lists say; NaN = one does not say it */
+    double stated_s = 0, duration_s = 0; /* sums of durations, of headers and of whole lists; NaN = unknown */
     if (count < 2) args_complain(args, "events merge needs two lists or more");
     struct opened opened = {.report = args->report};
     if (args->status == LR_OK) opened.source = source_of(args, paths[0]);
@@ -471,7 +469,6 @@ const struct cli_verb verb_events_show = {
     .run = run_show,
 };
 
-static const char *const event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
 static const char *const converted_endings[] = {".petsird", ".Cdh", ".tsv", ".h5", ".hdf5", ".hs", NULL};
 
 const struct cli_verb verb_events_convert = {
@@ -495,7 +492,7 @@ const struct cli_verb verb_events_merge = {
     .most_positionals = CLI_MAX_POSITIONAL,
     .summary = "Writes lists of one scanner one after the other into one list, whose times go on.",
     .example = "loraster events merge first.petsird second.petsird -o both.petsird",
-    .outputs = {{"-o", event_endings}},
+    .outputs = {{"-o", common_event_endings}},
     .groups = {{"input and output", merge_options}},
     .run = run_merge,
 };

@@ -139,8 +139,7 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
     /* List mode is requested by the output's ending. */
-    request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
-                      common_ends_with(request.output, ".tsv");
+    request.is_list = common_ends_with_one(request.output, common_event_endings);
     request.duration_s = (double)args_int(args, "--duration", 60, (const int64_t[]){1, 4000000});
     if (request.is_list && request.expected)
         args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);
@@ -241,7 +240,7 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
-/* What is simulated. */
+/* The activity, and the counts that it causes. */
 struct simulation {
     lr_image *activity;
     lr_lor_data *data;

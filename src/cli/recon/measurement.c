@@ -254,8 +254,7 @@ lr_status measurement_read_images(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
     const char *initial = request->initial;
-    const bool is_checkpoint = initial != NULL && (common_ends_with(initial, common_hdf5_endings[0]) ||
-                                                   common_ends_with(initial, common_hdf5_endings[1]));
+    const bool is_checkpoint = initial != NULL && common_ends_with_one(initial, common_hdf5_endings);
     measured->iterations_before = request->iterations_before;
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));
