@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "common.h"
+#include "args.h"
+#include "base/path.h"
 
 #include <ctype.h>
 #include <lr/io.h>
@@ -112,8 +113,8 @@ static const char *describe(const char *taker, const char *path)
     size_t row = 0;
     while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;
     if (row == NUM_TAKERS || (takers[row].kinds & 1U << kind) != 0) return "";
-    if (kind == LR_FILE_DATA && common_ends_with(path, ".hs")) return ""; /* these files also describe scanners */
-    return kind == LR_FILE_IMAGE && common_ends_with(path, ".npy") ? array : words[kind];
+    if (kind == LR_FILE_DATA && lr_path_ends(path, ".hs")) return ""; /* these files also describe scanners */
+    return kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy") ? array : words[kind];
 }
 
 const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES])

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "common.h"
 
+#include "base/path.h"
+
 #include "stop.h"
 
 #include <dirent.h>
@@ -100,18 +102,6 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
     return block != NULL;
 }
 
-bool common_ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcasecmp(text + length - tail, ending) == 0;
-}
-
-bool common_ends_with_one(const char *text, const char *const *endings)
-{
-    while (*endings != NULL && !common_ends_with(text, *endings)) endings++;
-    return *endings != NULL;
-}
-
 void common_folder_of(const char *path, char folder[PATH_MAX])
 {
     snprintf(folder, PATH_MAX, "%s", path);
@@ -134,7 +124,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
         if (endings[k][0] == '\0') { /* a name without an ending */
             has_ending = has_ending || strchr(slash != NULL ? slash : path, '.') == NULL;
         } else {
-            has_ending = has_ending || common_ends_with(path, endings[k]);
+            has_ending = has_ending || lr_path_ends(path, endings[k]);
             snprintf(list + used, sizeof(list) - used, "%s%s", k == 0 ? "" : is_last ? " or " : ", ", endings[k]);
         }
     }
@@ -144,7 +134,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
                             path);
     }
     if (common_is_device(path)) { /* a device is not created in its folder */
-        return !common_ends_with_one(path, common_hdf5_endings)
+        return !lr_path_ends_in(path, common_hdf5_endings)
                    ? LR_OK
                    : report_error(report, LR_USAGE,
                                   "HDF5 cannot be written to %s: it is a device or a pipe: give the name of a file",
@@ -241,7 +231,7 @@ void common_numbered_path(char path[PATH_MAX], const char *output, const char *m
 {
     static const char deflated[] = ".nii.gz";
     const char *ending =
-        common_ends_with(output, deflated) ? output + strlen(output) - strlen(deflated) : strrchr(output, '.');
+        lr_path_ends(output, deflated) ? output + strlen(output) - strlen(deflated) : strrchr(output, '.');
     snprintf(path, PATH_MAX, "%.*s%s%d%s", (int)(ending - output), output, mark, number, ending);
 }
 
@@ -442,7 +432,7 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
     const lr_log *log = &setup->report->log;
     const char *like = args_text(args, "--like");
     lr_grid grid = {0};
-    if (!common_ends_with(path, ".npy")) return lr_image_read(path, log);
+    if (!lr_path_ends(path, ".npy")) return lr_image_read(path, log);
     if (like != NULL) return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
     const bool given = read_explicit_grid(args, &grid);
     return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;

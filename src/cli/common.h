@@ -164,11 +164,6 @@ bool common_is_standard_output(const char *path);
  * the items. room: the number of items that fit. Returns false if memory runs out; the array is unchanged then. */
 bool common_grow(void *array, int64_t *room, int64_t needed, size_t size);
 
-bool common_ends_with(const char *text, const char *ending);
-
-/* True if the name ends with one of the endings, of which NULL is the last. */
-bool common_ends_with_one(const char *text, const char *const *endings);
-
 /* Allocates an array of floats; NULL on failure, reported. Free it with free(). */
 float *common_floats(struct report *report, int64_t count, const char *what);
 

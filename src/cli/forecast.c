@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/path.h"
 #include "common.h"
 
 #include <limits.h>
@@ -100,7 +101,7 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
                             path, shares ? " and " : "", shares ? work->also : "", size_in_words(needed, bytes),
                             size_in_words(there, free_bytes),
                             shares || k == 1 ? "leave out "
-                            : common_ends_with_one(path, common_data_endings)
+                            : lr_path_ends_in(path, common_data_endings)
                                 ? "take list mode, which has no number for each LOR (simulate --tof-ps, recon "
                                   "--operator listmode)"
                                 : "take fewer voxels",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/path.h"
 #include "common.h"
 #include "verbs.h"
 
@@ -226,11 +227,11 @@ static lr_status run_convert(struct cli_args *args)
     const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
     const int version = args_word(args, "--petsird-version", NULL, 0);
     const bool histogram = args_has(args, "--histogram");
-    const bool counts_lors = histogram || (output != NULL && common_ends_with_one(output, common_data_endings));
+    const bool counts_lors = histogram || (output != NULL && lr_path_ends_in(output, common_data_endings));
     lr_events_info before = {0};
-    if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
+    if (histogram && output != NULL && !lr_path_ends(output, ".Cdh"))
         args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
-    if (args_has(args, "--petsird-version") && output != NULL && !common_ends_with(output, ".petsird"))
+    if (args_has(args, "--petsird-version") && output != NULL && !lr_path_ends(output, ".petsird"))
         args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
     lr_status status = args->status;
     if (status == LR_OK) status = open_lors(&opened, args);

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * phantom, simulate. */
+#include "base/path.h"
 #include "common.h"
 #include "verbs.h"
 
@@ -139,7 +140,7 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
     /* List mode is requested by the output's ending. */
-    request.is_list = common_ends_with_one(request.output, common_event_endings);
+    request.is_list = lr_path_ends_in(request.output, common_event_endings);
     request.duration_s = (double)args_int(args, "--duration", 60, (const int64_t[]){1, 4000000});
     if (request.is_list && request.expected)
         args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "cli/recon/measurement.h"
 
+#include "base/path.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,7 +256,7 @@ lr_status measurement_read_images(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
     const char *initial = request->initial;
-    const bool is_checkpoint = initial != NULL && common_ends_with_one(initial, common_hdf5_endings);
+    const bool is_checkpoint = initial != NULL && lr_path_ends_in(initial, common_hdf5_endings);
     measured->iterations_before = request->iterations_before;
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));

@@ -4,6 +4,8 @@
  * The options of the verb recon, and the rules for combining them. */
 #include "cli/recon/request.h"
 
+#include "base/path.h"
+
 #include "cli/cluster.h"
 #include "cli/direct.h"
 
@@ -308,8 +310,7 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
     if (request->family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
     if (request->picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
     request->frames_in_one = args_has(args, "--frames-in-one");
-    if (request->frames_in_one && !common_ends_with(request->output, ".nii") &&
-        !common_ends_with(request->output, ".nii.gz"))
+    if (request->frames_in_one && !lr_path_ends(request->output, ".nii") && !lr_path_ends(request->output, ".nii.gz"))
         args_complain(args, "--frames-in-one writes NIfTI: end the name of -o in .nii or .nii.gz");
     static const char *const of_files[] = {"--part", "--checkpoint", "--save-every", NULL};
     for (int k = 0; request->frames_in_one && of_files[k] != NULL; k++)

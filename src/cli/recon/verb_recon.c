@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The verb recon: one reconstruction, or one for each frame. */
+#include "base/path.h"
 #include "cli/recon/run.h"
 #include "cli/report.h"
 #include "cli/stop.h"
@@ -67,7 +68,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         CLI_TRY(setup_operator(setup));
         const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
         const double array_bytes = bytes * (voxels * (2 + measured->subsets) + (double)measured->data->count);
-        const bool is_deflated = common_ends_with(run->output, ".gz");
+        const bool is_deflated = lr_path_ends(run->output, ".gz");
         CLI_TRY(forecast_projections(setup,
                                      &(struct forecast_projections){.projections = setup->params.projections,
                                                                     .array_bytes = array_bytes,
