@@ -15,7 +15,7 @@
 enum {
     DIRECT_NUM_WORKS = 3,
     DIRECT_NUM_CASES = 16,
-    DIRECT_NUM_VARIANTS = 16,
+    DIRECT_NUM_VARIANTS = 15,
     DIRECT_MOST_PEERS = 4,
     DIRECT_MOST_REPEATS = 101
 };
@@ -93,7 +93,7 @@ struct direct_bench {
     }
 #define ON_BOTH(name_, backend_, way_) ON_BUFFERS(name_, backend_, way_), ON_TEXTURES(name_, backend_, way_)
 
-static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
+static const struct direct_variant variants[] = {
     ON_BOTH("auto", NULL, LR_DIRECT_FASTEST),
     ON_BOTH("compute", "compute", LR_DIRECT_FASTEST),
     ON_BUFFERS("cuda, bands", "cuda", LR_DIRECT_BANDS),
@@ -104,6 +104,7 @@ static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     ON_BOTH("cuda, texture cache", "cuda", LR_DIRECT_TEXTURE_CACHE),
     {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
 };
+_Static_assert(sizeof variants / sizeof variants[0] == DIRECT_NUM_VARIANTS, "one outcome of each variant");
 
 enum { BOTH = 2 /* both storages */ };
 

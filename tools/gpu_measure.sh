@@ -9,7 +9,7 @@
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
 #   tables       the list-mode paper's tables I, III, IV and V, and one thread of the processor  300
-#   body         the experiment at the paper's size, cuda against compute; draws what peers and tables left  300
+#   body         the experiment at the paper's size, cuda against compute; draws what peers and tables left  400
 #   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
@@ -128,7 +128,7 @@ measure_script() {
 }
 
 measure_body() {
-    limited 300 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute --times no \
+    limited 400 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute --times no \
         "${figures[@]}" --program "$program" --out "$out/body"
 }
 
