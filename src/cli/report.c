@@ -211,7 +211,7 @@ int report_exit_code(struct report *report, lr_status status)
         return codes[status];
     }
     if (status == LR_FAILED && report->status == LR_OK)
-        fputs("loraster: error: this has failed without a reason: --verbose tells what came before it\n", stderr);
+        fputs("loraster: error: this has failed without a reason: --verbose shows what came before it\n", stderr);
     if (status == LR_CANCELLED && stop_is_asked()) fputs("loraster: stopped\n", stderr);
     return codes[status];
 }

@@ -16,7 +16,7 @@ enum { WIDE = 300, HIGH = 240, SPACE = 6, SWATCH = 22 };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* Colours that the colour-blind tell apart, from dark to light (after Okabe and Ito, Color universal design, 2008). */
+/* Colours that colour-blind people can distinguish, from dark to light (after Okabe and Ito, Color universal design, 2008). */
 static lr_colour curve_colour(int k)
 {
     static const lr_colour colours[] = {{0, 90, 160},    {204, 85, 0},  {0, 140, 105}, {150, 60, 140},

@@ -42,12 +42,13 @@ static lr_status add_all(struct bins *bins)
             const bool is_listed = data->index != NULL && sparse < data->count && data->index[sparse] == first + k;
             const double value = data->index == NULL ? data->values[first + k] : is_listed ? data->values[sparse] : 0.0;
             sparse += is_listed;
+            if (!lr_lors_in_coincidence(lors, first + k)) continue;
             double(*const ends)[3] = ends_mm[k];
             const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1], length = hypot(dx, dy);
             const double off_mm = fabs(0.5 * (ends[0][2] + ends[1][2]) - params->z_mm);
             const bool is_in_slice = !(params->thickness_mm > 0.0) || off_mm <= 0.5 * params->thickness_mm;
-            if (!lr_lors_in_coincidence(lors, first + k) || !(length > 0.0) || !is_in_slice) continue;
-            /* The normal's angle is in half a turn; the distance changes its sign with the normal. */
+            if (!(length > 0.0) || !is_in_slice) continue;
+            /* The normal points to angles from 0 to 180 degrees, and the distance is measured along the normal. */
             const double sign = dx > 0.0 || (dx == 0.0 && dy < 0.0) ? 1.0 : -1.0;
             const double normal[2] = {-sign * dy / length, sign * dx / length};
             const double distance_mm = normal[0] * ends[0][0] + normal[1] * ends[0][1];
@@ -105,7 +106,7 @@ lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_para
         lr_error(params->log, LR_USAGE, "a sinogram needs the LORs of a scanner, and a value for each");
         return NULL;
     }
-    /* Bins are as wide as a crystal, and as many angles cross half a turn of the ring. */
+    /* A bin is as wide as a crystal. There are as many angles as crystals on half of the circle. */
     const lr_scanner *scanner = params->lors->scanner;
     struct bins bins = {.params = params};
     double pitch_mm = INFINITY;
