@@ -237,13 +237,17 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
 
 /* --- handles for kernels --- */
 
+void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
+{
+    cudaArray_t array = NULL;
+    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
+    return lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
+}
+
 static struct cudaResourceDesc describe(const struct lr_cuda_object *object, const lr_log *log)
 {
     struct cudaResourceDesc resource = {.resType = cudaResourceTypeArray};
-    cudaArray_t array = NULL;
-    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
-    resource.res.array.array = lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
-
+    resource.res.array.array = lr_cuda_array(object, log);
     return resource;
 }
 

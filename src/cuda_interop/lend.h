@@ -33,11 +33,13 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
 /* Gives back the objects that are lent. Work queued on the default stream ends before OpenGL continues. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* The handle that kernels use for a lent object, valid until the object is given back: a cudaTextureObject_t of
- * plain texels, a cudaSurfaceObject_t, or a buffer's address. errors: NULL or 0, logged. */
+/* The handle of a lent object, valid until the object is given back. For kernels: a cudaTextureObject_t of plain
+ * texels, a cudaSurfaceObject_t, or a buffer's address. For copies: a texture's cudaArray_t. errors: NULL or 0,
+ * logged. */
 uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
+void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log);
 
 /* The number of an object's current loan, unique in the object's context; 0 if the object is not lent. A copy of the
  * object's content stays valid until CUDA writes to the object, or until the object is given back or destroyed. */

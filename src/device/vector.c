@@ -192,6 +192,22 @@ lr_status lr_vector_bring_sized(size_t given_bytes, const lr_vector *from, const
     return status;
 }
 
+lr_status lr_vector_work_at(const struct lr_vector_work *work, const lr_vector *in, lr_vector *out)
+{
+    const lr_vector wanted = {.place = work->at.place, .precision = work->at.precision};
+    const bool is_there = is_same_place(out, &wanted) && out->precision == wanted.precision;
+    lr_vector_params like = work->at;
+    like.count = out->count;
+    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
+    LR_TRY(is_there ? LR_OK : lr_vector_create(&like, &to));
+    lr_status status = in != NULL ? lr_vector_bring(in, &like, &from) : LR_OK;
+    if (status == LR_OK) status = work->run(work->self, in != NULL ? &from : NULL, &to);
+    if (status == LR_OK && !is_there) status = lr_vector_copy(&to, out);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
+    return status;
+}
+
 /* --- element by element --- */
 
 static lr_status apply(const struct lr_vector_task *task)

@@ -74,6 +74,19 @@ static inline bool lr_vector_is_on_host(const lr_vector *vector)
     return vector->values != NULL;
 }
 
+/* --- work at another place --- */
+
+/* Work from one vector to another, for instance a projection. in: may be NULL. */
+struct lr_vector_work {
+    lr_vector_params at; /* place and precision of the vectors that `run` gets; count is not read */
+    lr_status (*run)(void *self, const lr_vector *in, lr_vector *out);
+    void *self;
+};
+
+/* Does the work with `in` and `out`, or with copies of them if they have another place or precision. errors: those of
+ * lr_vector_bring and of the work. */
+lr_status lr_vector_work_at(const struct lr_vector_work *work, const lr_vector *in, lr_vector *out);
+
 /* --- numbers of vectors on the host, in either precision --- */
 
 static inline double lr_number_get(const lr_vector *vector, int64_t at)

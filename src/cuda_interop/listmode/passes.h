@@ -68,6 +68,7 @@ typedef struct lr_cuda_list_tube {
     float half;         /* the square of half the width, beyond which the value is constant */
     float rim, fall;    /* shares fall as rim - fall * square, between 1 and 0 */
     const float *table; /* [last + 2] over the distance; NULL = Gaussian */
+    uint64_t texture;   /* cudaTextureObject_t of the table, for the paper's steps; 0 = none */
     float entries;      /* table entries per unit of distance */
     int32_t last;
 } lr_cuda_list_tube;

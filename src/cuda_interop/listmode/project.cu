@@ -37,7 +37,7 @@ enum sharer { GAUSSIAN, TABLE, LINE, NUM_SHARERS };
 template <enum sharer Kind, class Taker>
 using sharer_for =
     std::conditional_t<Kind == GAUSSIAN, tube_sharer<gaussian_share, Taker>,
-                       std::conditional_t<Kind == TABLE, tube_sharer<table_share, Taker>, line_sharer<Taker>>>;
+                       std::conditional_t<Kind == TABLE, tube_sharer<table_share<false>, Taker>, line_sharer<Taker>>>;
 
 /* --- forward --- */
 

@@ -28,13 +28,22 @@ struct gaussian_share {
     }
 };
 
-struct table_share {
+/* The table lies in a texture or in linear memory. A texture's own interpolation is not used, because it rounds the
+ * weights of the two entries to 8 bits. */
+template <bool InTexture> struct table_share {
+    __host__ __device__ static float entry(const lr_cuda_list_tube &tube, int k)
+    {
+#ifdef __CUDA_ARCH__
+        if (InTexture) return tex1Dfetch<float>(tube.texture, k);
+#endif
+        return tube.table[k];
+    }
     __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
     {
-        const float entry = fminf(sqrtf(fmaxf(square, 0.0f)) * tube.entries, (float)tube.last);
-        const int k = (int)entry;
-        const float low = tube.table[k], high = tube.table[k + 1];
-        return (low + (entry - (float)k) * (high - low)) * between_0_and_1(tube.rim - tube.fall * square);
+        const float at = fminf(sqrtf(fmaxf(square, 0.0f)) * tube.entries, (float)tube.last);
+        const int k = (int)at;
+        const float low = entry(tube, k), high = entry(tube, k + 1);
+        return (low + (at - (float)k) * (high - low)) * between_0_and_1(tube.rim - tube.fall * square);
     }
 };
 

@@ -128,7 +128,7 @@ template <class Plain, class Fast> kernel kernel_of(const lr_cuda_list_step &ste
 
 int lr_cuda_launch_list_step(const lr_cuda_list_step *step, bool is_back)
 {
-    using table = tube_footprint<table_share>;
+    using table = tube_footprint<table_share<true>>;
     const unsigned blocks = (unsigned)(((int64_t)step->count + step_threads - 1) / step_threads);
     const kernel of =
         step->pass.is_line ? kernel_of<line_footprint, line_footprint>(*step)

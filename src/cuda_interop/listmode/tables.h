@@ -18,8 +18,9 @@ struct lr_cuda_list_memory {
     const lr_log *log;
     void *blocks[LR_CUDA_LIST_BLOCKS]; /* owned */
     int count;
-    int64_t bytes; /* bytes of all blocks */
-    bool failed;   /* a block could not be allocated, so that no further blocks are allocated */
+    cudaTextureObject_t texture; /* owned: of one of the blocks; 0 = none */
+    int64_t bytes;               /* bytes of all blocks */
+    bool failed;                 /* a block could not be allocated, so that no further blocks are allocated */
 };
 
 /* The address of a new block; NULL if device memory runs out or CUDA reports an error, logged, here or for an earlier

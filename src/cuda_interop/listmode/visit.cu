@@ -65,7 +65,7 @@ void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], co
     else if (pass->is_line)
         share_walk<line_sharer<visiting>, true>(*pass, frame, walk, 0, taker);
     else if (pass->tube.table != nullptr)
-        share_walk<tube_sharer<table_share, visiting>, true>(*pass, frame, walk, 0, taker);
+        share_walk<tube_sharer<table_share<false>, visiting>, true>(*pass, frame, walk, 0, taker);
     else
         share_walk<tube_sharer<gaussian_share, visiting>, true>(*pass, frame, walk, 0, taker);
 }

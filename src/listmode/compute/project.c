@@ -126,11 +126,13 @@ static lr_status back_project(struct lr_listmode_projection *p, const lr_vector 
     return take_axes(p, image);
 }
 
-/* image, values: at the place; values NULL = all are 1. The sums of a back-projection are cleared when they have been
- * added to the image. */
-static lr_status project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
+/* in, out: at the place; values NULL = all are 1. The sums of a back-projection are cleared when they have been added
+ * to the image. */
+static lr_status project(void *self, const lr_vector *in, lr_vector *out)
 {
+    struct lr_listmode_projection *p = self;
     struct lr_listmode_compute *compute = p->compute;
+    const lr_vector *image = p->forward ? in : out, *values = p->forward ? out : in;
     p->values = values;
     if (!p->forward) {
         if (compute->has_sums) gl_buffer_clear(compute->sums, 0);
@@ -151,18 +153,9 @@ lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forwa
                                        .what = is_forward ? "projecting" : "back-projecting",
                                        .forward = is_forward,
                                        .total = (double)lr_selection_count(&compute->params.events->layout, part)};
-    /* Vectors of the host are copied to the place, and back. */
-    const lr_vector_params there = {
-        .place = compute->place, .count = out->count, .name = "numbers of the host", .log = compute->params.log};
-    const bool is_host = out->values != NULL;
-    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
-    LR_TRY(is_host ? lr_vector_create(&there, &to) : LR_OK);
-    lr_status status = in != NULL ? lr_vector_bring(in, &there, &from) : LR_OK;
-    const lr_vector *given = in != NULL ? &from : NULL;
-    if (status == LR_OK) status = is_forward ? project(&p, given, &to) : project(&p, &to, given);
-    if (status == LR_OK && is_host) status = lr_vector_copy(&to, out);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
+    const struct lr_vector_work work = {
+        {.place = compute->place, .name = "numbers of the host", .log = compute->params.log}, project, &p};
+    const lr_status status = lr_vector_work_at(&work, in, out);
     gl_buffer_destroy(p.map);
     lr_listmode_places_finish(&p.places);
     return status == LR_OK ? gl_context_check(compute->ctx, p.what) : status;
