@@ -190,7 +190,7 @@ static lr_status compute_rows(struct bench_sample *sample, const struct bench_dr
 lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw, const lr_grid *grid,
                             struct report *report)
 {
-    if (sample->num_voxels > 0 && setup_same_grid(&sample->grid, grid)) return LR_OK;
+    if (sample->num_voxels > 0 && lr_grid_same(&sample->grid, grid)) return LR_OK;
     bench_sample_finish(sample);
     sample->grid = *grid;
     lr_status status = draw_points(sample, draw, report);
@@ -514,7 +514,7 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     const struct bench_wish *wish = attempt->wish;
     struct bench_result *result = attempt->result;
     const struct bench_draw draw = {subject->lors, 0, wish->seed, wish->threads};
-    const bool whole = setup_same_grid(&subject->whole.grid, &result->grid);
+    const bool whole = lr_grid_same(&subject->whole.grid, &result->grid);
     struct bench_sample *sample = whole ? &subject->whole : &subject->part;
     CLI_TRY(bench_sample_take(sample, &draw, &result->grid, &attempt->report));
     /* The operator may have another grid, so its rows are computed for the voxels' points. */

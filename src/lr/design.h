@@ -17,8 +17,18 @@ extern "C" {
  * that hide each other count as if they did not. */
 LR_API double lr_scanner_coverage(const lr_scanner *scanner, const double point_mm[3]);
 
-/* Volume of all crystals in mm^3: face times depth. */
-LR_API double lr_scanner_crystal_volume(const lr_scanner *scanner);
+/* What a scanner has of crystals. */
+typedef struct lr_scanner_figures {
+    int num_layers;            /* most layers of a block; 1 = none has layers */
+    double inner_radius_mm;    /* distance from the z axis to the nearest point of a front face */
+    double axial_mm;           /* length along z of all front faces together */
+    double crystal_volume_mm3; /* faces times depths */
+    /* share of the photons that meet the front of a crystal, go straight through all layers there, and are stopped;
+     * NaN if the attenuation of a crystal is not known */
+    double stopped;
+} lr_scanner_figures;
+
+LR_API lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner);
 
 /* Means of an image of sensitivities over voxels at equal distance: profile[z], of the voxels within one and a half
  * voxels of the scanner's axis (x = y = 0); profile[n], of the slice nearest to z = 0, between n and n + 1 voxel edges
@@ -45,7 +55,7 @@ typedef struct lr_point_image_params {
  * NEMA NU 2 and NU 4, profiles are sums within a FWHM on either side, the maximum is that of a parabola, and half of
  * it is found by linear interpolation. Voxels are a quarter of the smallest pitch, larger where the image is wider
  * than the grid of 33 voxels. fwhm_mm: NaN along an axis where it is wider still, and if no LOR sees the source.
- * errors: LR_FAILED; LR_CANCELLED. */
+ * errors: LR_USAGE for another family; LR_FAILED; LR_CANCELLED. */
 LR_SIZED(lr_point_image_params, lr_status, lr_point_image_fwhm,
          (const lr_point_image_params *params, double fwhm_mm[3]), (params, fwhm_mm));
 

@@ -123,7 +123,7 @@ typedef struct lr_image_frames {
 } lr_image_frames;
 
 /* Writes frames as the volumes of one NIfTI file (.nii, .nii.gz), which lr_image_read_frame reads. errors: as
- * lr_image_write; LR_USAGE for other endings and for images of different sizes. */
+ * lr_image_write; LR_USAGE for other endings, for no images, and for images on different grids. */
 LR_API lr_status lr_image_write_frames(const char *path, const lr_image_frames *frames, const lr_log *log);
 
 /* --- text --- */

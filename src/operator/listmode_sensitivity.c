@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode. The events' kernel projects back a sample of the LORs in coincidence, or all of them.
- * Where few LORs cross the image, the sample is denser (docs/method/listmode.md, "Sensitivity"). */
+ * The sensitivity of list mode: the back projection of all LORs in coincidence, or of a sample of them, with the kernel
+ * that the events use. Samples are denser where fewer LORs cross the image (docs/method/listmode.md, "Sensitivity").
+ */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The LOR of a pixel in a correspondence image. A pixel has two indices, an element of a row four (p, q, r, s). On the
- * face of one crystal, the lines of different LORs are next to each other. */
+ * The LOR of a pixel in a correspondence image. A pixel has two indices; an element of a row has four (p, q, r, s).
+ * The lines of different LORs are next to each other on the face of one crystal. */
 #ifndef LR_PICTURE_PIXEL_LOR_H
 #define LR_PICTURE_PIXEL_LOR_H
 

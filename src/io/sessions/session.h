@@ -23,7 +23,7 @@ enum lr_session_mode {
 /* Names in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
 
-/* What the middle of the window shows, and how two images are combined; NULL at the end. */
+/* Names of the panes in the middle of the window, and names of the ways to combine two images; NULL at the end. */
 extern const char *const lr_session_panes[], *const lr_session_mixes[];
 
 /* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, then the kernels of list mode. */

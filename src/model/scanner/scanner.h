@@ -83,6 +83,9 @@ int lr_module_index_meet(struct lr_module_index *index, int module);
  * LYSO. */
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module);
 
+/* True if the scanner states the attenuation of all crystals. */
+bool lr_scanner_knows_mu(const lr_scanner *scanner);
+
 /* Checks that the mode is not exact, because exact mode has no crystal penetration. errors: LR_USAGE, logged. */
 lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr_log *log);
 

@@ -178,12 +178,12 @@ static void mark_pane(struct app *app, int axis)
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + letter + 6.0}, letter_colour, upwards[1]);
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + size[1] - letter - 5.0}, letter_colour, upwards[0]);
 
-    const double slice = floor((slices->at_mm[axis] - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
+    const double at_mm = slices->at_mm[axis];
+    const double slice = floor((at_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
     if (slices->is_projected)
         snprintf(text, sizeof(text), "%s, maximum", pane_names[axis]);
     else
-        snprintf(text, sizeof(text), "%s %.0f: %c = %.2f mm", pane_names[axis], slice, "xyz"[axis],
-                 slices -> at_mm[axis]);
+        snprintf(text, sizeof(text), "%s %.0f: %c = %.2f mm", pane_names[axis], slice, "xyz"[axis], at_mm);
     ui_label((double[2]){at[0] + 6.0, at[1] + 3.0}, draw_axis_colours[axis], text);
 
     /* A scale of 1, 2 or 5 times a power of ten, at most a third of the pane. */
