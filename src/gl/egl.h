@@ -2,7 +2,10 @@
  * Copyright The LORaster authors
  *
  * The EGL side of contexts: finding the ways to OpenGL, opening one of them, and the current context. These functions
- * do not call OpenGL and do not log. Errors are reported as short texts without a full stop. */
+ * do not call OpenGL and do not log. Errors are reported as short texts without a full stop.
+ *
+ * All users of a device in a process share one display. The display is terminated only if EGL counts its users
+ * (EGL_KHR_display_reference). Otherwise it stays open until the process ends. */
 #ifndef LR_GL_EGL_H
 #define LR_GL_EGL_H
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Passes. Only this part of the program binds objects, draws and dispatches. */
+ * Passes. Only this part of the program binds objects, draws and dispatches.
+ *
+ * Between passes, the state of OpenGL is the baseline: no program, vertex array, framebuffer, texture, image or buffer
+ * is bound; blending, depth test and clip distances are off; culling, scissor, stencil, multisampling, dithering and
+ * sRGB are off; all colour channels and depth can be written; points have one pixel; z is -1 .. 1 in clip space, with
+ * the origin at the lower left. */
 #ifndef LR_GL_PASS_H
 #define LR_GL_PASS_H
 

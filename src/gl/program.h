@@ -2,7 +2,14 @@
  * Copyright The LORaster authors
  *
  * Programs and the text of shaders. The text comes from a table in the library. If LORASTER_SHADER_DIR is set, the text
- * comes from this folder instead, and files are read again each time. */
+ * comes from this folder instead, and files are read again each time.
+ *
+ * The text of a shader is flattened. tools/embed_shaders.py does the same at build time:
+ * - A line `#include "common/x.glsl"` becomes the text of this file when it first occurs in a shader, and nothing when
+ *   it occurs again. The path is relative to the shader folder.
+ * - Before and after each included text, a line `#line N F` preserves line numbers. F is the index of the file in
+ *   gl_shader_source.files. The shader itself is file 0.
+ * - The shader has its #version line before any #include. Included files have none. */
 #ifndef LR_GL_PROGRAM_H
 #define LR_GL_PROGRAM_H
 

@@ -2,7 +2,10 @@
  * Copyright The LORaster authors
  *
  * The scanner in the coordinates of the native backend: one coordinate along the columns of sample points, two across
- * the columns (docs/method/correspondence.md, "Columns in native"). Coordinates are in mm, double. */
+ * the columns (docs/method/correspondence.md, "Columns in native"). Coordinates are in mm, double.
+ *
+ * The time-critical loops are compiled for several instruction sets, and all give the same bits: no multiplication is
+ * fused with an addition, and sums always have eight lanes. */
 #ifndef LR_CORRESPONDENCE_NATIVE_KERNELS_H
 #define LR_CORRESPONDENCE_NATIVE_KERNELS_H
 
