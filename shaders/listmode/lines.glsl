@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lines through slices, as written by listmode/prepare.comp. Crossings are in fixed point with 2^32
-// units for a voxel, so they are exact at any distance. Define LINES_ACCESS before it.
+// Lines through slices, as written by listmode/prepare.comp. Crossings are in fixed point with 2^32 units per voxel, so
+// they are exact at any distance. The including file defines LINES_ACCESS.
 #include "common/bindings.h"
 
 // The buffer holds part 0 of all lines, then part 1 of all lines, and so on:

@@ -340,7 +340,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
 
 /* --- back --- */
 
-/* Copies the values of a range to the order of its lines, and lists the lines with an unusually large value
+/* Copies the values of a range to the order of its lines, and lists the lines with unusually large or small values
  * (shaders/listmode/scale.glsl). */
 static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
 {
@@ -361,8 +361,8 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
                                    sizeof(uniforms), &pass);
 }
 
-/* Runs a pass over the listed lines, whose values are unusually large. The pass either adds these lines to the sums, or
- * finds a bound of their terms. */
+/* Runs a pass over the listed lines, whose values are unusually large or small. The pass either adds these lines to the
+ * sums, or finds a bound of their terms. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
     const int64_t untimed = p->compute->cache.num_untimed;
