@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Where a line from a point of the primary, through the sample point, hits the secondary's plane
+// The position where a line from a point of the primary, through the sample point, hits the secondary's plane
 // (docs/method/correspondence.md, "First hit"). Needs correspondence/scene.glsl before it.
 
 // A line begins at position (a, b) on the primary, relative to its centre, and goes through the sample point. It hits

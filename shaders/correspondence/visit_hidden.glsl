@@ -56,8 +56,8 @@ vec3 shadow_line(Shadow shadow, int line)
     return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
 }
 
-// For each edge, the value of its function up to which a point counts as on the edge. The point is then at most 1e-6 of
-// the face's diagonal away from it.
+// The value of each edge's function up to which a point counts as on the edge. Such a point is at most 1e-6 of the
+// face's diagonal away from the edge.
 vec4 edges_noise(View view, Shadow shadow)
 {
     return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);

@@ -100,7 +100,7 @@ void add_to_cell(int cell, bool is_held, int whole)
     if (is_held && whole != 0) carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
 }
 
-// With ADD_ZEROS, terms are added without branches. Terms of rows outside the slab are added to spare words. Terms of
+// ADD_ZEROS: terms are added without branches. Terms of rows outside the slab are added to spare words. Terms of
 // columns outside the image are 0, so any word can take them.
 #ifdef ADD_ZEROS
 int add_to_row(int cell, bool is_row, int whole)

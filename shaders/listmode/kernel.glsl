@@ -165,7 +165,7 @@ bool is_within(int at, int count)
     return uint(at) < uint(count);
 }
 
-// For each of a row's first four voxels, true if it is in the grid.
+// Four flags for a row's first four voxels: true if the voxel is in the grid.
 bvec4 columns_of(Box box)
 {
     return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));

@@ -15,17 +15,17 @@
 // Uniforms for kept lines (docs/method/listmode.md, "Backend compute"). One pass has the uniforms
 // of all axes.
 struct Frame {
-    ivec4 size;    // as in the block below; w: number of all lines, not only of the current ones
-    ivec4 strides; // as in the block below
+    ivec4 size;    // see the block below; but w: number of all lines, not only of the current ones
+    ivec4 strides; // see the block below
     ivec4 slab;    // number of slices that a group can hold; unused; unused; 1 if there are lines
-    vec4 voxel_mm; // as in the block below
-    vec4 unit;     // as in the block below
+    vec4 voxel_mm; // see the block below
+    vec4 unit;     // see the block below
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     Frame frames[3]; // one for each axis; the image of frame f begins at index f * (number of the grid's voxels)
-    vec4 tube;       // as in the block below
+    vec4 tube;       // see the block below
     ivec4 range;     // first job or line, and one after the last; 1 if there is TOF; index of the first line with TOF
                      // among the lines with values of unusual size
     ivec4 part;      // as in listmode/events.glsl: number of the first selected event; how many are selected; 1 if

@@ -68,7 +68,7 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
     return side;
 }
 
-// Where lines through the column hit the primary (coordinate u) and the secondary (coordinate w).
+// The lines through the column: where they hit the primary (coordinate u) and the secondary (coordinate w).
 struct Crossing {
     Side primary, secondary;
     vec2 tau;          // tau at u = 0, and its slope

@@ -51,7 +51,7 @@ int image_place(StackPair pair, ivec2 qs)
     return pair.image_swapped != 0u ? qs.y * pair.count_a + qs.x : qs.x * pair.count_b + qs.y;
 }
 
-// Where a module pair is in its pair of stacks.
+// The position of a module pair in its pair of stacks.
 struct StackMember {
     uint pair;    // number of the pair of stacks
     uint place_a; // places of the pair's modules in stacks a and b

@@ -127,7 +127,7 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
 }
 #endif
 
-// Where the point is on the lines of the strip, at both ends of the strip: 0 on the primary's face, 1 on the
+// The relative position of the point on the two lines through the ends of the strip: 0 on the primary's face, 1 on the
 // secondary's face.
 vec2 strip_shares(Strip strip)
 {

@@ -258,7 +258,7 @@ static lr_status forward(struct lr_native *native, const lr_selection *part, con
 /* The largest number of voxel columns of a job. */
 enum { JOB_VOXELS = 32 };
 
-/* Where the values of a pair are, block by block. */
+/* The place of a pair's values, block by block. */
 struct source {
     const float *blocks; /* NULL = all values are 1 */
     int64_t step;        /* step from one block to the next; 0 = all blocks of the pair are equal */

@@ -183,7 +183,7 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
     const int size = lr_listmode_all_slices(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
 
-    /* With exact elements, loops run over points, over rows of points, and over the pieces of a face. With other
+    /* The loops of exact elements run over points, over rows of points, and over the pieces of a face. For other
      * elements, loops over shares and over rows of shares run twice, with half of the allowed rounds. Loops over slabs
      * have the other half. */
     const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;

@@ -235,8 +235,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
-        /* With penetration, several threads find the same LOR. Elements of a LOR are sorted by thread, so that they are
-         * always added up in the same order. */
+        /* Several threads find the same LOR if there is penetration. Elements of a LOR are sorted by thread, so that
+         * they are always added up in the same order. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
