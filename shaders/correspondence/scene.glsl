@@ -5,7 +5,7 @@
 #include "common/bindings.h"
 
 struct Module {
-    vec4 centre_pitch_u; // detection-plane centre, pitch along u
+    vec4 centre_pitch_u; // centre of the detection plane, pitch along u
     vec4 rest_pitch_v;   // rounding error of the centre, pitch along v
     vec4 u_face_u;
     vec4 v_face_v;

@@ -96,8 +96,8 @@ bool gl_context_make_current_to_free(struct gl_context *ctx);
 /* Undoes one gl_context_make_current. After the last release, the previous context is current again. */
 void gl_context_release(struct gl_context *ctx);
 
-/* Makes the driver do large clears, instead of a compute shader, which is faster. Backends without compute shaders call
- * this function. */
+/* Makes the driver do large clears from now on. Otherwise, a compute shader does them, which is faster. Backends
+ * without compute shaders call this function. */
 void gl_context_clear_by_driver(struct gl_context *ctx);
 
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);

@@ -20,7 +20,7 @@ layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules
 
 struct ModulePair {
     uint i, j;  // i < j
-    uint first; // first LOR, in the window
+    uint first; // number of the pair's first LOR, in the window
     uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
 };
 layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs

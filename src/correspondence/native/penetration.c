@@ -645,7 +645,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-/* Projects all points to the LORs of one part. values: of these LORs, in the order of the selection. */
+/* Projects all points to the LORs of one part. values: the values of these LORs, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {

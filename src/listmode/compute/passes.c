@@ -281,8 +281,8 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 
 /* --- scale of sums --- */
 
-/* Finds the unit of sums, in which the sum of a term of every event fits. The unit depends on the largest element, with
- * a margin of at least a quarter: 2^element_exponent is larger than that. */
+/* Finds the unit of the sums. A sum must have room for a term of every event. 2^element_exponent exceeds the largest
+ * element by at least a quarter. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {
     int events_exponent, element_exponent = p->compute->exact.exponent;
