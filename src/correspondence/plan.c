@@ -34,7 +34,7 @@ struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
     struct view *views; /* [num_modules] */
-    uint64_t *hiders;   /* [num_modules][num_words]: bit set of the modules that may hide a module */
+    uint64_t *hiders;   /* [num_modules][num_words]: for each module, a bit set of the modules that may hide it */
     /* [num_modules][num_words]: for each module, a bit set of the modules of which at least a part is beyond this
      * module's plane. Only those can be hidden by the module from a point that it faces. */
     uint64_t *candidates;

@@ -20,7 +20,8 @@ layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List
 
 void take(int voxel, float weight);
 
-// The list entry that the thread works on. thread_of_entry: the thread's index among the threads of this entry.
+// Returns the index of the list entry that the thread works on. thread_of_entry: index of the thread among the threads
+// of this entry.
 int entry_at()
 {
     int group = COLUMN_GROUP / LR_LIST_SHARE;

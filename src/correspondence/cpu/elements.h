@@ -68,7 +68,7 @@ struct lr_cpu_view {
     int num_opposite, num_before;
 };
 
-/* errors: LR_FAILED, logged, if memory runs out; finish is not needed then. */
+/* Prepares the scanner's modules. errors: LR_FAILED, logged, if memory runs out; finish is not needed then. */
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params);
 void lr_cpu_scene_finish(struct lr_cpu_scene *scene);
 

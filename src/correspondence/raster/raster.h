@@ -77,7 +77,7 @@ struct lr_scatter {
     int64_t rays; /* upper bound of the number of terms in the LOR image */
 };
 
-/* num_voxels: number of rows of later requests. After an error *scatter is empty. */
+/* Prepares forward projections. num_voxels: number of rows of later requests. After an error *scatter is empty. */
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
                           int64_t num_voxels);
 void lr_scatter_finish(struct lr_scatter *scatter);
@@ -113,7 +113,7 @@ struct lr_gather {
     struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
 };
 
-/* num_voxels: number of rows of later requests. After an error *gather is empty. */
+/* Prepares back-projections. num_voxels: number of rows of later requests. After an error *gather is empty. */
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);

@@ -81,7 +81,7 @@ struct lr_columns {
                                        key */
     int next_ended;                 /* entry of ended_well where the next key is stored */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop too early; NULL if it never does so */
-    int64_t most_rounds;            /* largest number of loop rounds of a thread; INT64_MAX on devices that never end
+    int64_t most_rounds;            /* nonzero once the device has ended a loop too early; NULL if the device never ends
                                        loops early */
     int element_rounds;             /* approximate number of loop rounds for one element */
     struct gl_stopwatch *watch;     /* not owned; times each pass alone, so that waiting for the host does not count */
