@@ -3,7 +3,7 @@
  *
  * Uploads that happen in order with other commands. Data are written to a mapped ring buffer, and the device copies
  * them from there. Fences protect data that have not been copied yet. Direct updates of a buffer are not always in
- * order: with NVIDIA's driver 580, glNamedBufferSubData can overtake queued clears and draws. */
+ * order: with NVIDIA's driver 580, glNamedBufferSubData overtakes queued clears and draws. */
 #ifndef LR_GL_TRANSFER_H
 #define LR_GL_TRANSFER_H
 

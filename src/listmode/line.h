@@ -104,10 +104,9 @@ static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int s
 
 /* --- tubes of response, and the sizes of elements (model.c) --- */
 
-/* The width, as a fraction, of the rim in which the shares of a tube fall to 0. The rim begins at the square d^2 of
- * half the tube's width, and shares are 0 from d^2 (1 + LR_LISTMODE_RIM) on; in between they are linear in the squared
- * distance. Because of the rim, rounding hardly changes the shares of voxels whose centres are on the tube's
- * surface. */
+/* Let d be half of the tube's width. If the squared distance is d^2 (1 + LR_LISTMODE_RIM) or more, shares are 0.
+ * Between d^2 and this limit, shares fall to 0, as a linear function of the squared distance. Because of this rim,
+ * rounding hardly changes the shares of voxels whose centres are on the tube's surface. */
 #define LR_LISTMODE_RIM 1e-3
 
 /* Returns the square of the largest distance at which there are shares. */

@@ -298,7 +298,8 @@ bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 
 // The density of the solid angle over a crystal's face, relative to the density at the face's middle. The face's
 // coordinates are 0 and 1 at its corners. The density is a polynomial of second order, with the terms 1, x, y, x^2, xy
-// and y^2. Its integral along y has these terms multiplied by y, whose coefficients are the members of the struct.
+// and y^2. Its integral along y has these terms, each multiplied by y. The members of the struct are the coefficients
+// of the integral.
 struct Density {
     float middle;
     vec3 x;     // coefficients of y, xy, x^2 y

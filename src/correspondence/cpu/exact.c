@@ -154,9 +154,10 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the visible part of a piece. place[0]: the first blocker that is still to be tested. place[1]: number of this
- * blocker's edges of which the piece is known to be on the left. The outside of a convex blocker is divided into one
- * part for each edge: the part on the right of this edge and on the left of all earlier edges. */
+/* Adds the visible part of a piece. place[0]: the first blocker that is still to be tested. place[1]: a number of
+ * edges; the piece is known to be on the left of the first so many edges of this blocker. The outside of a convex
+ * blocker is divided into one part for each edge: the part on the right of this edge and on the left of all earlier
+ * edges. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {

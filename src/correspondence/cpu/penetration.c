@@ -269,8 +269,8 @@ struct stratum {
 
 /* Finds the position of a line in its stratum, as fractions of the widths along both edges. Positions are fractional
  * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable
- * effectiveness of quasirandom sequences, 2018). Each module has its own sequence. Without this shift, all lines would
- * be in the middle of their strata, equally far from gaps. */
+ * effectiveness of quasirandom sequences, 2018). Each module has its own sequence. If all lines were in the middle of
+ * their strata instead, all would be equally far from gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
