@@ -310,7 +310,6 @@ void add_slice(Kernel kernel, Slice slice, Slab held, int window, bool to_cells)
         add_any(kernel, slice, held, to_cells);
 }
 
-// The value of line k.
 float value_of(uint k, uvec4 way)
 {
 #ifdef KEPT

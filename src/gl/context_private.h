@@ -31,7 +31,6 @@ struct gl_pool {
     int64_t most_bytes; /* limit of `bytes`; above it, the oldest buffers are deleted */
 };
 
-/* Deletes all buffers of a pool. */
 void gl_pool_empty(struct gl_pool *pool);
 
 /* The layout in memory of the texels of an internal format. */

@@ -3,9 +3,9 @@
  *
  * Input of the backends of the family `listmode`. A backend provides the table of functions of operator/backend.h.
  *
- * Instead of the scanner's lr_lors, the backend gets a layout of the same type. There, each range of events stands as a
- * pair of modules, and each event as a LOR, in the caller's order. Values, parts and rows refer to this layout.
- * Selections by `pairs` are sets of ranges, such as the subsets of a frame. */
+ * Instead of the scanner's lr_lors, the backend gets a layout of the same type. In this layout, a range of events takes
+ * the place of a pair of modules, and an event takes the place of a LOR. Events are in the caller's order. Values,
+ * parts and rows refer to this layout. Selections by `pairs` are sets of ranges, such as the subsets of a frame. */
 #ifndef LR_LISTMODE_BACKEND_H
 #define LR_LISTMODE_BACKEND_H
 

@@ -230,7 +230,6 @@ Strip make_strip(Crossing crossing, float u0, float u1)
 
 #define strip_pieces(n) int(strip_places[n].y >> 1)
 
-// Piece k of a strip.
 Strip strip_piece(Strip strip, int k)
 {
     if (strip.pieces == 1) return strip;

@@ -53,7 +53,6 @@ void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct 
 /* The smallest rectangle around a polygon; empty (low > high) if the polygon has no vertices. */
 struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);
 
-/* Reverses the order of the vertices. */
 void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
 
 /* Computes the centre of gravity. The area must not be 0. */

@@ -169,7 +169,6 @@ static inline bool lr_listmode_has_bins(const struct lr_listmode_compute *comput
     return compute->params.events->bin_mm != NULL;
 }
 
-/* Returns the bytes of a line. */
 static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *compute)
 {
     return lr_listmode_is_exact(compute)   ? LR_LISTMODE_EXACT_LINE_BYTES

@@ -93,7 +93,6 @@ enum { GAUSSIAN_ENTRIES = 4096 };
  * a thread takes at once in forward projection. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
-/* A chunk of the arranged events of one group. */
 struct chunk {
     const struct lr_native_listmode *native;
     const struct lr_native_listmode_job *job;

@@ -93,7 +93,6 @@ void lr_window_close(struct lr_window *window)
     window->lor_order = (struct gl_range){0};
 }
 
-/* Returns the values of pair k of the list. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
     return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));

@@ -355,7 +355,6 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
  * receiver converts them on its own threads. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
-/* Elements to be converted. */
 struct conversion {
     const struct lr_packed_element *from;
     struct lr_owned_row *to;
