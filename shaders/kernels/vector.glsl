@@ -52,8 +52,8 @@ LR_KERNEL double vector_result(int op, double y, double x, double by, double sen
     }
 }
 
-// --- the relative-differences prior (lr_relative_differences in lr/vector.h): Nuyts, Beque, Dupont and Mortelmans, IEEE
-// Trans. Nucl. Sci. 49 (2002), equations 5 to 7 ---
+// --- the relative-differences prior (lr_relative_differences in lr/vector.h): Nuyts, Beque, Dupont and Mortelmans,
+// IEEE Trans. Nucl. Sci. 49 (2002), equations 5 to 7 ---
 
 #ifdef GL_core_profile // lr_differences of lr/vector.h
 #define LR_DIFFERENCES_VALUE 0
