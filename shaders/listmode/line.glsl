@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A line through slices, and the factors of slices (docs/method/listmode.md, "Factor of a slice").
-// Variants: TOF, AS_PAPER; BINS, if TOF is given in bins.
+// A line through slices, and the factors of slices (docs/method/listmode.md, "Factor of a slice"). Variants: TOF;
+// AS_PAPER; BINS, if times of flight are in bins.
 #include "kernels/times.glsl"
 #include "listmode/lines.glsl"
 #include "listmode/pass.glsl"
@@ -45,8 +45,7 @@ Line no_line()
 }
 
 #ifdef TOF
-// The TOF factor of slice j. The first slice is cut at its lower end, the last one at its upper
-// end.
+// The TOF factor of the line's slice j. The first slice is cut at its lower end, and the last slice at its upper end.
 float tof_factor(Line line, int j, int last)
 {
     vec4 factor = line.factor;
@@ -71,7 +70,7 @@ float tof_factor(Line line, int j, int last)
 }
 #endif
 
-// The TOF factor T of slice first + j.
+// The factor T of the line's slice j, that is of slice first + j of the image.
 float slice_factor(Line line, int j)
 {
 #ifdef TOF
@@ -81,7 +80,7 @@ float slice_factor(Line line, int j)
 #endif
 }
 
-// Returns a + b step. a, step: whole voxels, and a fraction in units of 2^-32 voxel.
+// Returns a + b step. a, step: whole voxels, and the fraction in units of 2^-32 voxel.
 uvec2 step_along(uvec2 a, uint b, uvec2 step)
 {
     uint carry, low, high;
@@ -90,13 +89,13 @@ uvec2 step_along(uvec2 a, uint b, uvec2 step)
     return uvec2(a.x + b * step.x + high + carry, sum);
 }
 
-// The crossing of slice first + j.
+// The crossing of the line's slice j.
 uvec4 crossing_at(Line line, int j)
 {
     return uvec4(step_along(line.at.xy, uint(j), line.step.xy), step_along(line.at.zw, uint(j), line.step.zw));
 }
 
-// Moves the crossing to the next slice, with the same bits as crossing_at.
+// Moves the crossing to the next slice. The result has the same bits as crossing_at.
 void step_on(inout uvec4 at, uvec4 step)
 {
     uvec2 carry;
@@ -109,7 +108,7 @@ float part_of(uint low)
     return float(low) * (1.0 / 4294967296.0);
 }
 
-// The crossing along u (axis 0) or v: whole voxels, and the fraction of a voxel.
+// The crossing along u (axis 0) or v (axis 1): whole voxels, and the fraction of a voxel.
 void crossing_of(Line line, int j, int axis, out int whole, out float part)
 {
     uvec4 at = crossing_at(line, j);

@@ -44,7 +44,7 @@ void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
     *memory = (struct lr_cuda_list_memory){.stream = memory->stream, .log = memory->log};
 }
 
-/* --- tables of the host, in the layout that passes read --- */
+/* --- tables on the host, in the layout that passes read --- */
 
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log)
 {
@@ -129,7 +129,7 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
     return all > points ? all - points : 0;
 }
 
-/* The sums of a launch take an eighth of the memory, but at most MOST_SUMS sums. */
+/* The sums of a launch take an eighth of the memory, but there are at most MOST_SUMS of them. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
@@ -141,7 +141,8 @@ struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_ba
     return (struct lr_cuda_list_shares){most_sums, bytes - most_sums * size};
 }
 
-/* Most events of a piece. With larger pieces, page-locking takes longer than the transfer gains. */
+/* The largest number of events of a piece. For larger pieces, page-locking takes longer than the faster transfer
+ * saves. */
 enum { MOST_ROOM = 1 << 20 };
 
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most)
@@ -202,7 +203,7 @@ lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const str
 
 /* --- the order of events --- */
 
-/* Temporary memory per event in bytes: two keys, two numbers, and the gathered arrays. */
+/* Temporary memory for ordering, bytes per event: two keys, two numbers, and the gathered arrays. */
 enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {
@@ -211,7 +212,7 @@ struct ordering {
     struct lr_cuda_list_memory memory; /* temporary memory */
     lr_cuda_list_sort sort;
     int32_t *gathered[NUM_ARRAYS];
-    struct lr_listmode_extent *pieces; /* those of all groups, on the device */
+    struct lr_listmode_extent *pieces; /* the pieces of all groups, in device memory */
 };
 
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
@@ -257,7 +258,7 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     group.keys = ordering->sort.keys[1];
     LR_TRY(check_order(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_BOUNDS)));
 
-    /* Gathers the events in the order of the sorted numbers, and copies them back to their arrays. */
+    /* Gathers the events in the order of the sorted numbers, then copies them back to their arrays. */
     lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
                                   .from = {events->crystals[0], events->crystals[1],
                                            (const int32_t *)(const void *)events->tof_mm, events->number},

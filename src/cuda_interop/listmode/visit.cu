@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The elements of an event, found one by one on the host by the functions that kernels use. */
+ * Finds the elements of an event one by one on the host, by the functions that kernels use. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/passes.h"
 #include "cuda_interop/listmode/project.cuh"
