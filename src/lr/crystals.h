@@ -34,8 +34,8 @@ typedef struct lr_crystal_list {
                             the nearest crystal of another panel leaves, or the list's spacing if there is no such
                             crystal. Crystals too long for the gap between panels are shortened around their centres
                             with a warning, to no less than half their length. false: both cases are errors */
-    bool finds_layers;   /* true if the list does not state layers: a module directly behind another one, at most one
-                            crystal depth away, becomes a layer of the same block */
+    bool finds_layers;   /* true: a module directly behind another one, at most one crystal depth away, becomes a layer
+                            of the same block; for lists that do not state layers */
     const lr_log *log;
 } lr_crystal_list;
 

@@ -123,8 +123,8 @@ LR_API double lr_resolution_radial_mm(const lr_resolution *resolution, double di
 /* Resolution and extent of a kernel; zero fields are defaults. */
 typedef struct lr_direct_kernel {
     lr_resolution resolution;
-    double support;    /* k^2; the kernel is cut to the ellipsoid sum of d^2 / sigma^2 <= k^2. 0 = 9, from "three times
-                          sigma" in paper 1, whose formula for V_cut has 27 instead */
+    double support;    /* k^2; the kernel is cut to the ellipsoid sum of d^2 / sigma^2 <= k^2. 0 = 9, because paper 1
+                          says "three times sigma"; the paper's formula for V_cut has 27 instead */
     double epsilon_mm; /* distances within an interval of this length share one identifier; 0 = half of the smaller
                           transaxial voxel edge (paper 1: 2 mm for voxels of 4 mm) */
 } lr_direct_kernel;
@@ -264,8 +264,8 @@ typedef struct lr_direct_attributes {
                                can hold */
 } lr_direct_attributes;
 
-/* Attributes of the kernel that the last projection ran on the device; if there were several, of the last one. Must be
- * called in the thread that called the projection.
+/* Attributes of the last CUDA kernel that the last projection ran. Must be called in the thread that called the
+ * projection.
  * errors: LR_USAGE for backends other than cuda, and before the first projection; LR_FAILED. */
 LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes);
 
@@ -410,8 +410,8 @@ typedef struct lr_direct_task {
     lr_direct_work work;
     const int *views; /* [num_views] */
     int num_views;
-    const lr_vector *image; /* [num_voxels], copied to the device before the clock starts; NULL = the image on the
-                               device: that of the last task, or of a later reconstruction without fit */
+    const lr_vector *image; /* [num_voxels], copied to the device before the clock starts; NULL = the image that is on
+                               the device, from the last task or from a later reconstruction without fit */
 } lr_direct_task;
 
 /* Times a task and discards its results. Only LR_DIRECT_WORK_READING includes a copy to the host. Tables are built

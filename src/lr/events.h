@@ -227,7 +227,7 @@ LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* 
  * drawn, with the event's weight as its mean. A prompt is kept once with the weight n; a delayed is repeated n times;
  * the order of events stays. Averaged over seeds, a quantity that is linear in the events has the value of the original
  * list. The sum of N weights of 1 has the variance N. The draws depend only on the seed and the event's index.
- * info.counts becomes that of the replicate, except for the counts of events left out in reading.
+ * info.counts becomes the counts of the replicate; only the counts of events left out in reading stay.
  * errors: LR_FAILED if memory runs out, LR_BAD_INPUT for a negative weight; the list is then unchanged. */
 LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
@@ -297,15 +297,15 @@ typedef struct lr_photon_params {
     const lr_image *mu; /* attenuation in 1/mm; NULL = none */
 } lr_photon_params;
 
-/* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are
- * detected. Each photon is stopped by the first module on its side, even in a gap or from the back. A pair is
- * detected if both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair
- * survives with the probability exp(-integral of mu) along the line of its LOR.
- * With layers, each photon can hit one layer only, chosen with equal probability. Lines are shifted by `blur`, and
- * arrival times by a Gaussian. Pair k does not depend on `count`. info (may be NULL): time of flight and duration.
+/* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are detected. A
+ * photon stops at the first module on its path, even in a gap between crystals or at the back. A pair is detected if
+ * both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair survives with
+ * the probability exp(-integral of mu) along the line of its LOR. With layers, each photon can hit one layer only,
+ * chosen with equal probability. Lines are shifted by `blur`, and arrival times by a Gaussian. Pair k does not depend
+ * on `count`. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or 0 everywhere; LR_USAGE without a time
- * resolution, or with a blur that is negative or not finite; LR_FAILED if fewer than one pair in 100,000 is
- * detected; the status that the sink returns. */
+ * resolution, or with a blur that is negative or not finite; LR_FAILED if fewer than one pair in 100,000 is detected;
+ * the status that the sink returns. */
 LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
          (const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info), (params, sink, info));
 

@@ -18,8 +18,8 @@ typedef struct lr_forecast {
     double memory_bytes;  /* memory that the call uses, in addition to the caller's arrays */
 } lr_forecast;
 
-/* The rows to compute: the rows of `choice` as in lr_operator_rows_part; with by_lor, the LORs of choice.part as in
- * lr_operator_lor_rows. */
+/* The rows to compute. With by_lor they are the LORs of choice.part, as in lr_operator_lor_rows. Otherwise they are the
+ * rows of `choice`, as in lr_operator_rows_part. */
 typedef struct lr_rows_work {
     lr_row_choice choice;
     bool by_lor;

@@ -202,7 +202,7 @@ typedef struct lr_matrix_input {
     int64_t num_bytes;
 } lr_matrix_input;
 
-/* One of several parts of a matrix, each with some of its rows, that lr_matrix_join combines. */
+/* One part of a matrix. Each part has some of the rows, and lr_matrix_join combines all parts. */
 typedef struct lr_matrix_part {
     /* params of the whole matrix; all parts must have equal values of everything that elements depend on. Read by the
      * constructor */
@@ -216,7 +216,7 @@ typedef struct lr_matrix_writer_params {
     const char *path;
     lr_matrix_format format;
     const lr_lors *lors;
-    const lr_grid *grid; /* rows are its voxels begin <= row < end; or NULL and points_mm */
+    const lr_grid *grid; /* rows are the grid's voxels begin <= row < end; NULL = rows are points_mm */
     int64_t begin, end;
     const double (*points_mm)[3]; /* rows are these points */
     int64_t num_points;
@@ -298,11 +298,11 @@ typedef struct lr_matrix_file lr_matrix_file;
  * numbers of rows, columns and elements are known. */
 typedef struct lr_matrix_file_info {
     int64_t num_rows, num_columns, num_elements;
-    bool is_described;            /* the fields below are known */
-    bool by_lor;                  /* rows are LORs and columns voxels, else the other way round */
-    lr_grid grid;                 /* grid of voxels; size 0: rows are points */
-    int64_t row_begin;            /* voxel of the first row; unused if voxels is set */
-    const int64_t *voxels;        /* [num_rows], or NULL */
+    bool is_described;     /* the fields below are known */
+    bool by_lor;           /* true: rows are LORs, columns are voxels; false: rows are voxels or points, columns LORs */
+    lr_grid grid;          /* grid of voxels; size 0: rows are points */
+    int64_t row_begin;     /* voxel of the first row; unused if voxels is set */
+    const int64_t *voxels; /* [num_rows], or NULL */
     const double (*points_mm)[3]; /* [num_rows], or NULL */
     lr_selection part;            /* LORs whose elements are in the file; all fields zero: all LORs */
     lr_mode mode;                 /* auto = not known */
@@ -384,7 +384,7 @@ typedef struct lr_checkpoint {
     int iterations;        /* number of iterations that made the images */
     int ranks;             /* number of ranks that made the images */
     int frame;             /* list-mode frame, from 1; 0 = there are none */
-    int guess_iterations;  /* iterations of guesses since they were last composed */
+    int guess_iterations;  /* iterations since lr_compose last combined the guesses */
     int local_iterations;  /* distributed ML-EM: most iterations before the next exchange */
     double log_likelihood; /* distributed ML-EM: lowest log-likelihood that the image may have */
 } lr_checkpoint;

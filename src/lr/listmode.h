@@ -80,8 +80,8 @@ typedef enum lr_listmode_kernel {
     LR_LISTMODE_EXACT
 } lr_listmode_kernel;
 
-/* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
- * are defaults. */
+/* The tube of response. The shares of all voxels of a slice, including voxels outside the image, add up to 1. Zero
+ * fields are defaults. */
 typedef struct lr_listmode_tube {
     /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if it is above 1,000
      * times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face: such a tube
@@ -114,10 +114,10 @@ typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
 } lr_listmode_variant;
 
-/* Lines of response given by their end points, instead of events of a scanner. They allow any geometry, moving gantries
- * and mean depths of interaction. Vectors may be at any place and of either precision; they are read during creation.
- * Numbers on a device are then copied to the host once, and are counted in the traffic of their place. Zero fields are
- * defaults. */
+/* Lines of response given by their end points, instead of events of a scanner. Such lines allow any geometry, moving
+ * gantries and mean depths of interaction. Vectors may be at any place and of either precision, and are read when the
+ * operator is created. Numbers on a device are then copied to the host once, and are counted in the traffic of their
+ * place. Zero fields are defaults. */
 typedef struct lr_lines {
     const lr_vector *start_mm, *end_mm; /* required [count][3] x, y, z; fewer than 2^30 lines */
     /* [count] position of the annihilation on the line, measured from its middle, positive towards the end: the tof_mm
@@ -167,8 +167,8 @@ typedef struct lr_listmode_params {
     /* [count], finite, >= 0; copied. Multiply the rows of events instead of `factors`, which then affect only the
      * sensitivity. NULL = use `factors` */
     const float *event_factors;
-    /* number of LORs from which the sensitivity is computed; more LORs are added for voxels that few of them cross. 0 =
-     * 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
+    /* number of LORs from which the sensitivity is computed. More LORs are added for voxels that few of these LORs
+     * cross. 0 = 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
     int64_t sensitivity_lines;
     uint64_t seed;                           /* seed of the sample of LORs, if not all are used */
     lr_operator *sensitivity_of;             /* a list-mode operator with the same LORs, grid, kernel, factors, lines

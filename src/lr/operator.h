@@ -63,10 +63,10 @@ typedef struct lr_operator_params {
      * Correspondence images show this case. The sum over layers then exceeds the emitted photons */
     bool layers_alone;
     lr_store store;
-    /* expected number of projections of all LORs, forward and back; 0 = not known. LR_STORE_AUTO keeps a matrix that
-     * fits if it is usually quicker: for at least 8 projections on processors, for at least 2 with backend cpu, and
-     * never on a software renderer, on a graphics processor or for raster. If the number is not known, or with
-     * `deterministic`, it keeps every matrix that fits */
+    /* expected number of projections of all LORs, forward and back; 0 = not known. If a matrix fits, LR_STORE_AUTO
+     * keeps it when this is usually quicker: for at least 8 projections on processors, for at least 2 with backend cpu,
+     * and never on a software renderer, on a graphics processor or for raster. If the number is not known, or with
+     * `deterministic`, LR_STORE_AUTO keeps every matrix that fits */
     double projections;
     /* limit that holds separately for a stored matrix on the host (0 = half of the machine's memory), for buffers on
      * the device (0 = all device memory), and for the data that a reconstruction keeps on the device (lr/recon.h; 0 =
@@ -153,24 +153,23 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
 
 /* Forward projection, values = A image. image: [num_voxels]; values: [num_lors], or [lr_selection_count] in the
  * selection's order. part NULL: all LORs. Each vector may be at any place and in either precision. Outputs are
- * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the
- * precision of the computation (double for backend cpu, else float).
+ * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the precision
+ * of the computation (double for backend cpu, else float).
  *
- * Cost of LORs outside `part`: with backend native, stored matrices, and compute by columns or by pairs of modules
- * (docs/method/correspondence.md, "Columns" and "Tilted pairs"), they are neither computed nor stored. Backend cpu
- * computes but does not store them. Compute in other cases, and raster for single LORs, compute and store all LORs and
- * pick the selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part
- * gives no values, or an image of 0.
+ * Cost of LORs outside `part`. Backend native, stored matrices, and compute by columns or by pairs of modules
+ * (docs/method/correspondence.md, "Columns" and "Tilted pairs") neither compute nor store these LORs. Backend cpu
+ * computes these LORs but does not store them. Compute in other cases, and raster for single LORs, compute and store
+ * all LORs, and then pick the selected ones. Compute by pairs of modules picks single LORs from all LORs of their
+ * pairs. An empty part gives no values, or an image of 0.
  *
  * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions below,
  * except for pictures. The same input gives the same bits for any number of threads. Backend compute is the exception:
  * it adds in any order, and its results vary by 2e-6 of each value. It gives the same bits if the matrix is stored, if
  * `deterministic` is set, or if all modules have a common axial direction along an axis of the grid
  * (docs/method/correspondence.md, "Deterministic sums").
- * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
- * LR_USAGE for vectors of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory
- * runs out, or if the grid needs more than nine tenths of the free memory; LR_NO_DEVICE when the device is lost;
- * LR_CANCELLED. */
+ * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite; LR_USAGE for vectors
+ * of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory runs out, or if the grid
+ * needs more than nine tenths of the free memory; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
                                      lr_vector *values);
 

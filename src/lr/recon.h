@@ -89,7 +89,7 @@ LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
 /* Zero fields are defaults. data, additive, initial and prior->kappa may each be at any place and in either precision.
- * They are read only after all queued work at their place, and are not written to. */
+ * These vectors are read after all queued work at their place, and are never written. */
 typedef struct lr_recon_params {
     lr_operator *op;           /* required */
     const lr_vector *data;     /* required; y >= 0, [num_lors], or sparse: [number of data_lors] */
@@ -212,7 +212,7 @@ typedef struct lr_composition {
  * voxels that are 0 in the composed image keep the value of the rank's earlier guess. */
 typedef struct lr_guesses {
     int iterations;       /* total number, including those before this call */
-    int guess_iterations; /* iterations of guesses since they were last composed; 0 = they have just been composed */
+    int guess_iterations; /* iterations of each guess since the last composition; 0 = directly after a composition */
     int count;            /* number of guesses, one per rank */
     int64_t num_voxels;
     const float *values; /* [count][num_voxels]; lives during the call */
@@ -234,8 +234,8 @@ typedef struct lr_compose_params {
      * lr_guesses.guess_iterations; else 0 */
     int guess_iterations;
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
-    /* number of iterations between calls of `keep`; 0 = never called. All ranks call it together. If one process makes
-     * several guesses, it is called only at compositions */
+    /* number of iterations between calls of `keep`; 0 = `keep` is never called. All ranks call `keep` together. If one
+     * process makes several guesses, `keep` is called only at compositions */
     int keep_every;
     lr_status (*keep)(void *user, const lr_guesses *guesses);
     void *user;
@@ -244,11 +244,11 @@ typedef struct lr_compose_params {
 /* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank reconstructs a
  * guess x_g from its own LORs alone. The composed image is x = sum over ranks of alpha_g x_g. The weights alpha_g,
  * whose sum is 1, give the least squares solution of A x = y - b over all LORs. Voxels that become negative are set to
- * 0. If iterations remain, every rank continues from the composed image; voxels that are 0 there start from the rank's
- * own guess.
- * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there
- * is one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if
- * params have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
+ * 0. If iterations remain, every rank continues from the composed image. Voxels that are 0 in the composed image start
+ * from the rank's own guess.
+ * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there is
+ * one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if params
+ * have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
 LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *params, lr_vector *image),
          (params, image));
 
@@ -256,7 +256,7 @@ LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *par
 typedef struct lr_distributed_state {
     int iterations;        /* total number, including those before this call */
     int local_iterations;  /* most iterations before the next exchange */
-    double log_likelihood; /* log-likelihood of the previous image. If that of `image` is lower, of_em replaces it */
+    double log_likelihood; /* log-likelihood of the previous image; if `image` has a lower one, of_em replaces it */
     const lr_vector *image, *of_em; /* the next image, and the ML-EM image that replaces it if necessary; at any
                                        place */
 } lr_distributed_state;

@@ -60,7 +60,7 @@ typedef struct lr_layer {
  * that are on; see lr_lors. */
 typedef struct lr_coincidence {
     double field_of_view_mm;     /* diameter of the field of view: the line through the crystals' centres must pass the
-                                    z axis within half of it */
+                                    z axis at no more than half this diameter */
     int min_module_difference;   /* smallest difference of the modules' positions around the ring */
     bool limits_ring_difference; /* true if the next field is used */
     int max_ring_difference;     /* largest difference of crystal rings */

@@ -179,10 +179,9 @@ LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t 
 
 /* Copies between any two places and precisions; double is rounded to float. A copy between the host and a device
  * returns when it is complete. A copy between OpenGL and CUDA places of one device, or between two CUDA places, stays
- * on devices. If the precision is the same, no thread waits for it: later work on both sides runs after the copy.
- * Other copies between devices pass through the host. errors, here and below: LR_USAGE for counts that
- * differ, and, except for copies, for vectors of different places or precisions; LR_FAILED; LR_NO_DEVICE when the
- * device is lost. */
+ * on devices. If the precision is the same, no thread waits for the copy: later work on both sides runs after the copy.
+ * Other copies between devices pass through the host. errors, here and below: LR_USAGE for counts that differ, and,
+ * except for copies, for vectors of different places or precisions; LR_FAILED; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
 /* Sets *to to a vector with the numbers of `from`, at params->place and in params->precision. If `from` has this place

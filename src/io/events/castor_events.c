@@ -350,8 +350,8 @@ static lr_status read_all(struct reader *reader)
             info->tof_edges_mm[k] = (float)(LR_MM_PER_PS * header->tof_bin_ps * (k - 0.5 * bins));
     }
 
-    /* If a scanner file of CASToR is given, or is next to the header, it defines the numbers of crystals. Otherwise
-     * lr_castor_order defines them. */
+    /* A scanner file of CASToR defines the numbers of the crystals. This file is given by the caller, or is next to the
+     * header. Without such a file, lr_castor_order defines the numbers. */
     const lr_scanner *scanner = reader->source->scanner;
     const char *given = reader->source->companion;
     char *found = scanner != NULL && given == NULL ? find_scanner_file(reader, ".lut") : NULL;

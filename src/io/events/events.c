@@ -160,12 +160,12 @@ struct joining {
     int32_t *pairs;     /* owned [num_modules][num_modules]; NULL = no tables, so that each LOR is looked up */
 };
 
-/* Entries of the table of module pairs: no LORs, a LOR for every two crystals, or FIRST_PAIR + n for the LORs that the
- * mask of pair n allows. */
+/* Entries of the table of module pairs. NONE_JOINED: no LORs. ALL_JOINED: a LOR for every two crystals. FIRST_PAIR + n:
+ * the LORs that the mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Makes the tables. There are none if memory is short or if there are more than MOST_MODULES modules. The caller frees
- * the tables. */
+/* Makes the tables, which the caller frees. Makes no tables if memory is short or if the scanner has more than
+ * MOST_MODULES modules. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -425,8 +425,8 @@ struct binning {
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
-    bool are_columns; /* events come from columns; the reader has checked their crystals, and `counts` counts the
-                         events */
+    bool are_columns; /* true: the events come from columns, and `counts` counts them here; false: a reader of files has
+                         counted the events and checked their crystals */
     lr_event_counts counts;
 };
 

@@ -96,7 +96,7 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
  * bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of flight. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
-/* Comparison of the pairs of module types of a file. */
+/* Properties on which the module types of a file agree or differ. */
 struct lr_petsird_agreement {
     bool any_tof;         /* some pair has time of flight */
     bool tof, energies;   /* all pairs have the same bins of time of flight; all types the same energy window */

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The events of a PETSIRD file. Time blocks contain lists of coincidences for each pair of module types. detectionBin =
- * energy + energies * (element + elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in mm. The
+ * energy + num_energies * (element + num_elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in mm. The
  * position is negative if the first crystal was hit first (model/DetectorInformation.yml, model/ScannerInformation.yml,
  * helpers/petsird_helpers.h). */
 #include "base/hash.h"
@@ -20,14 +20,14 @@
 
 /* --- batches of events --- */
 
-/* One thread reads the file's structure. It finds the ends of event lists by counting the bytes that end numbers.
- * Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice MOST_BYTES of
- * the file. Short files take less memory, so that the memory of a rank becomes smaller if more ranks share a file. */
+/* One thread reads the file's structure. This thread finds the end of an event list by counting the last bytes of
+ * numbers. Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice
+ * MOST_BYTES of the file. Short files take less memory. If more ranks share a file, each rank therefore needs less. */
 
 enum {
     EVENTS_PER_BATCH = 1 << 20,
     MOST_BYTES = 1 << 23,
-    PIECES = 64, /* least number of pieces of a file, if each is larger than LEAST_BYTES */
+    PIECES = 64, /* a file is read in at least so many pieces, unless they would be smaller than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
     EVENTS_PER_SHARE = 1 << 13, /* approximate number of events that a thread decodes at once */
     MAX_VALUES = 16
@@ -193,7 +193,7 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
     int64_t left = count * plan->num_values, at = 0;
     uint64_t word;
     while (left >= BLOCK_BYTES && buffered - at >= BLOCK_BYTES) {
-        /* Each byte of `sums` counts one column of bytes, so that compilers vectorise the loop. */
+        /* Byte k of `sums` counts the numbers that end in byte k of a word. Compilers can vectorise such a loop. */
         uint64_t sums = 0;
         for (int k = 0; k < BLOCK_WORDS; k++) {
             memcpy(&word, bytes + at + 8 * k, sizeof(word));

@@ -315,8 +315,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance in mm between a crystal of the file and its match in the scanner. Two causes of distance are the
- * tolerance with which lists of crystals become modules, and the rounding of the file's numbers. */
+/* Largest distance in mm between a crystal of the file and its match in the scanner. The two differ because crystals
+ * become modules only within a tolerance, and because the numbers of the file are rounded. */
 static const double reach_mm = 0.1;
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)

@@ -302,7 +302,7 @@ static void put_pair(const struct layout *layout, struct lr_output *output, enum
             if (!is_old) lr_yardl_put_unsigned(output, (uint64_t)columns);
             for (int64_t j = 0; j < columns; j++) lr_yardl_put_float(output, 1);
         }
-        lr_yardl_put_unsigned(output, 0); /* the number of the group, 0 with and without zig-zag */
+        lr_yardl_put_unsigned(output, 0); /* number of the group; a signed and an unsigned 0 are the same byte */
         break;
     }
 }

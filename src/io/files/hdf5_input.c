@@ -220,7 +220,8 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
     const bool lives = bytes == (ssize_t)sizeof(*answer);
     if (lives && answer->error == 0) return answer->found;
     if (lives) {
-        /* The reader is ended here. A later failure of the reader would wrongly be blamed on the file. */
+        /* The drive has failed. The reader is ended here, because later failures would wrongly be blamed on the
+         * file. */
         char text[128];
         process->status = lr_error(process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
                                    in->path, lr_error_text(answer->error, text));
@@ -369,7 +370,7 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
                           name, in->path, numbers);
 }
 
-/* The shared memory takes some whole entries, or a part of one, at a time. */
+/* Each request fills the shared memory with several whole entries or, if an entry is larger, with a part of it. */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], int64_t width, void *numbers)
 {

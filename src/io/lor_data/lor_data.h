@@ -8,7 +8,7 @@
 #include <lr/io.h>
 #include <lr/lors.h>
 
-/* Words for reports of readers. */
+/* Name of the work in the progress reports of all readers of LOR data. */
 #define LR_READING_LOR_DATA "reading LOR data"
 
 /* STIR's projection data. The reader returns checked data; the writer gets checked data. */

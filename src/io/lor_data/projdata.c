@@ -22,7 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The scanner's crystal ring for a ring of the numbering; -1 = virtual. */
+/* Returns the scanner's crystal ring for a ring of the sinogram numbering, or -1 for a virtual ring. */
 static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *scanner, int ring)
 {
     for (int place = 0; place < rings->around; place++) {
@@ -208,8 +208,8 @@ static double begin_deg(const struct draft *draft, bool blocks)
     return rings->first_angle_deg;
 }
 
-/* Turns the numbering in steps of `unit` places until its first place is det 0 of the header. If crystals are in
- * blocks, the position of det 0 in its bucket follows from the header's distances. */
+/* Turns the numbering in steps of `unit` places, so that its first place is the nearest one to the header's det 0. If
+ * crystals are in blocks, the position of det 0 in its bucket follows from the header's distances. */
 static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
     double first_deg = 0;
@@ -316,7 +316,7 @@ static lr_status find_rings(struct draft *draft)
         return LR_OK;
     }
     const bool blocks = geometry == BLOCKS;
-    /* If there are neither virtual crystals nor blocks, any crystal of a module may be the first. */
+    /* Without virtual crystals and blocks, the ring may begin with any crystal of a module. */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
 }
 

@@ -98,8 +98,8 @@ static bool put_head(struct csr *csr)
            h5->put_numbers(group, "dropped_sum", LR_HDF5_DOUBLE, 0, &totals->dropped_sum);
 }
 
-/* Returns false if the store could not read, which the store has logged. Nothing more is then written, and no message
- * blames HDF5 for the failure. */
+/* Returns false if reading from the store has failed. The store has logged this failure. Nothing more is then written,
+ * and no message blames HDF5. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK && csr->out.output.error == 0) csr->out.output.error = ECANCELED;

@@ -3,8 +3,8 @@
  *
  * The store keeps matrix rows until the target can be written: the elements in TARGET.part, and the number of elements
  * of each row in TARGET.part-rows. Once all rows are there, the program makes the target from these two files. If the
- * program is killed before, another run can continue them. Only tab-separated text and STIR's files are written row by
- * row.
+ * program is killed earlier, another run can continue the two files. Only tab-separated text and STIR's files are
+ * written row by row, without a store.
  *
  * The target's own format could not serve as the checkpoint. npz and Matrix Market state sizes before the rows, when
  * the sizes are not yet known. HDF5 rewrites its index and superblock in place, so a kill at that moment would leave an

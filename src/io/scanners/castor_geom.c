@@ -287,8 +287,8 @@ static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_
             own->block_crystals[k] = from->block_crystals[k];
             own->pitch_mm[k] = from->pitch_mm[k];
             own->face_mm[k] = from->face_mm[k];
-            /* Blocks are at the same distance in all layers. The crystals of a layer fill a part of this distance, and
-             * the block gap is the rest. */
+            /* `step` is the distance between the centres of neighbouring blocks. All layers have the same step, so a
+             * layer with smaller crystals has a larger gap. */
             const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
             own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
             if (from->offset_mm[k] != 0 || own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k] < 0) {

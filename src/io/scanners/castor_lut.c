@@ -24,11 +24,11 @@
 
 enum { NUM_SAMPLES = 128 };
 
-/* Interpretations of an orientation. */
+/* Possible meanings of an orientation in a table. */
 enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* Another interpretation replaces the interpretation of the table if the table's mean cosine is larger than
- * good_cosine, and at least `better` times as large as the mean cosine of the other interpretation. */
+/* The mean cosine of a meaning is 0 if all orientations fit the positions. Another meaning replaces AS_WRITTEN if the
+ * mean cosine of AS_WRITTEN exceeds good_cosine, and is more than `better` times the other mean cosine. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum reading reading, const double written[3], double axis[3])
@@ -40,9 +40,9 @@ static void read_as(enum reading reading, const double written[3], double axis[3
     axis[2] = written[2];
 }
 
-/* Sets the crystals' axes[2] by the interpretation that agrees best with the positions of their neighbours. Groups of
- * crystals are layers. If the chosen interpretation differs from the table, a warning names `path`. Returns the mean
- * cosine, over a sample, of the angle between the axis and the direction to the neighbour. A perfect agreement gives 0.
+/* Sets the crystals' axes[2] from their orientations, by the meaning that fits best the positions of neighbours. A
+ * crystal's `group` is its layer. Warns with `path` if that meaning is not AS_WRITTEN. Returns the mean cosine of the
+ * angle between the axis and the direction to the nearest neighbour, over a sample of crystals; 0 = a perfect fit.
  * Linear time. */
 static double orient_crystals(lr_crystal *crystals, int count, const char *path, const lr_log *log)
 {
