@@ -162,7 +162,7 @@ static lr_operator *open_case(const struct direct_bench *bench, const struct dir
                             .views = view < 0 ? views : views + view,
                             .num_views = view < 0 ? lr_view_set_count(&set) : 1,
                             .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-                            /* compute takes the place of a missing CUDA, which is skipped then */
+                            /* if CUDA is missing, the operator has backend compute, and the variant is skipped */
                             .backend = is_cuda(outcome->variant) ? "cuda,compute" : outcome->variant->backend,
                             .threads = bench->threads,
                             .device = bench->device,

@@ -64,7 +64,7 @@ struct listmode_outcome {
     struct listmode_way way;
     char backend[32], device[160];
     int64_t lines;
-    double prepare_s; /* time to make an operator from events, in which events are partitioned and sorted */
+    double prepare_s; /* time to make an operator from events, including partitioning and sorting */
     double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both projections, ratio and update */
     double visits;                                    /* number of voxels per line */
@@ -77,9 +77,9 @@ struct listmode_outcome {
                          not counted */
     } collisions;
     float *image; /* image of an iteration, owned by the bench; NULL for cases without fast math */
-    double
-        deviation; /* RMS difference between the images of fast math and of the step before, divided by the range of the
-                      second image; NaN = not compared */
+    /* RMS difference between the images of fast math and of the step before, divided by the range of the second image;
+     * NaN = not compared */
+    double deviation;
 };
 
 struct listmode_bench {
@@ -148,7 +148,7 @@ static const struct listmode_case listmode_cases[] = {
     {"both", CUBE(128), 6, .millions = 1},
     {"both", CUBE(192), 9, .millions = 1},
     {"both", CUBE(256), 12, .millions = 1},
-    /* T = a N + b, with more lines than in the paper */
+    /* more lines than in the paper; the time should be a linear function of their number */
     {"linear", WHOLE_BODY, 3, .millions = 1},
     {"linear", WHOLE_BODY, 3, .millions = 10},
     {"linear", WHOLE_BODY, 3, .millions = 100},

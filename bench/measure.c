@@ -40,7 +40,7 @@ const struct bench_workload bench_workloads[BENCH_NUM_WORKLOADS + 1] = {
 
 static const double pi = 3.14159265358979323846;
 
-/* Rodrigues' formula. */
+/* Turns a vector about a unit axis (Rodrigues' formula). */
 static void rotate(double vector[3], const double axis[3], double angle_deg)
 {
     const double angle = angle_deg * pi / 180, cosine = cos(angle), sine = sin(angle);

@@ -158,7 +158,7 @@ struct search {
     /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
-    bool has_asked, has_hardware; /* OpenGL was asked if it has hardware; its answer */
+    bool has_asked, has_hardware; /* true once OpenGL was asked for a graphics processor; the answer */
 };
 
 /* Takes a backend. The log names it, and says why earlier backends were not taken. */

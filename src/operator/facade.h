@@ -60,8 +60,8 @@ lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 
 /* --- the log and the progress that an operator hands to its backend --- */
 
-/* A log that passes on the messages of all threads, one at a time. While several backends are tried, it keeps the
- * reasons why a backend cannot be used, instead of passing them on. */
+/* A log that passes on the messages of all threads, one at a time. While several backends are tried, errors that say
+ * why a backend cannot be used are kept instead of passed on. */
 
 struct lr_log_filter {
     lr_log log; /* backends get &filter.log; the filter must not move in memory */
@@ -98,8 +98,8 @@ struct lr_backend_choice {
     enum lr_family family;
     const char *name;
     lr_place_kind place;  /* place where the backend computes */
-    bool needs_hardware;  /* "auto" takes it only if OpenGL has a graphics processor; a software renderer is slower than
-                           * loops on the processor */
+    bool needs_hardware;  /* "auto" takes this backend only if OpenGL has a graphics processor; a software renderer is
+                             slower than loops on the processor */
     bool has_exact;       /* true if it computes LR_MODE_EXACT */
     bool has_penetration; /* true if it can compute how deep photons penetrate crystals */
     bool has_hiding;      /* listmode: true if it computes exact elements even if a module may hide another */
@@ -268,7 +268,8 @@ struct lr_listmode_family {
     lr_lor_source factors;                   /* factors of LORs; get NULL = all are 1 */
     float *event_factors;                    /* owned: [count] factors of events; NULL = all are 1 */
     int64_t wanted_lines;                    /* number of lines for the sensitivity */
-    bool lines_are_usual;                    /* true if this is the default, because the caller gave no number */
+    bool lines_are_usual;                    /* true if wanted_lines is the default, because the caller gave no
+                                                number */
     int sensitivity_part, sensitivity_parts; /* the part of the sensitivity's lines to compute; the number of parts */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* an operator of the caller whose sensitivity is copied; NULL = none */

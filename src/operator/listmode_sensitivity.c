@@ -54,8 +54,8 @@ struct line_sum {
     int num_groups;
     bool has_scatter;
     double *total;                /* [num_voxels] */
-    double *group, *squares;      /* [num_voxels]: sum of the current group; squares of all groups' sums, added up; both
-                                     NULL without scatter */
+    double *group, *squares;      /* [num_voxels] group: sum of the current group; squares: sum of the squared sums of
+                                     all groups; both NULL without scatter */
     int64_t at_once;              /* largest number of lines of a batch */
     struct drawn_lines drawn;     /* [at_once]: lines as threads have drawn them, with gaps between the threads'
                                      blocks */
@@ -368,11 +368,13 @@ static void line_sum_close(struct line_sum *sum)
 /* --- levels of voxels, and pieces of the image --- */
 
 /* Levels of voxels. A first sample of lines, the guide, sets the level of each voxel. Level 0 needs only the lines that
- * are drawn for all voxels. Each further level has twice as many lines, drawn from the LORs near its voxels. The last
- * two levels use all LORs near their voxels; the last one is for voxels that no line of the guide crossed. */
+ * are drawn for all voxels. Each further level has twice as many lines as the level before, drawn from the LORs near
+ * the level's voxels. The last two levels use all LORs near their voxels. The very last level is for voxels that no
+ * line of the guide crossed. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* The largest number of lines of the guide. The number of its groups, whose scatter gives the error. */
+/* GUIDE_LINES: largest number of lines of the guide. GUIDE_GROUPS: number of the guide's groups, whose scatter gives
+ * the error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
 /* TILE: edge of the squares in a slice over which the scatter of groups is averaged. AROUND: each voxel's sensitivity
@@ -406,8 +408,8 @@ struct piece {
     bool is_unmet;         /* true if no line of the guide crossed a voxel of the piece */
     int first[3], last[3]; /* ends of the range; last is one beyond the last voxel */
     int64_t count;         /* number of the level's voxels */
-    double visits;         /* fraction of the whole sensitivity that is in the box; the time for a LOR in the box, as a
-                              fraction of its time in the image */
+    double visits;         /* fraction of the whole sensitivity that is in the box; this is also the time for a LOR in
+                              the box, relative to its time in the whole image */
 };
 
 /* PIECES: largest number of pieces of a level. MANY: a slice has many voxels of a level if at least 1 / MANY of its
@@ -604,7 +606,7 @@ static lr_status open_plan(struct plan *plan)
         const double mean_error =
             total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
 
-        /* The number of lines for all voxels and the largest allowed error follow. */
+        /* From this error follow the number of lines for all voxels and the largest allowed error. */
         const double all = (double)family->lors->count;
         if (family->lines_are_usual) {
             const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));

@@ -98,7 +98,8 @@ struct lr_stored_wish {
     struct lr_progress_filter *progress_filter; /* the filter to which params->progress belongs */
 };
 
-/* The largest number of LORs, because they have 32-bit numbers. The size of an element, bytes. */
+/* LR_STORED_MOST_LORS: largest number of LORs, which have 32-bit numbers. LR_STORED_ELEMENT_BYTES: size of an
+ * element. */
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
 
@@ -125,10 +126,11 @@ bool lr_stored_pays(const struct lr_backend *backend, double projections);
  * Results have the same bits for any params->threads. The new backend reads rows of voxels from the matrix. Rows of
  * points and pictures still come from the old one.
  *
- * The matrix is stored if it has fewer than 2^32 LORs, because this storage cannot number more, and if its size is at
- * most params->max_memory_bytes (0 = half of the machine's memory). The size is first estimated from a few dozen rows,
- * and then checked while the matrix grows. If the matrix is too large, the result is LR_FAILED if wish->required is
- * true. Otherwise *backend does not change, size->stored is false, and the log gives the size as information.
+ * The matrix is stored if two conditions hold: it has fewer than 2^32 LORs, because elements store 32-bit numbers, and
+ * its size is at most params->max_memory_bytes (0 = half of the machine's memory). The size is first estimated from a
+ * few dozen rows, and then checked while the matrix grows. If the matrix is too large, the result is LR_FAILED if
+ * wish->required is true. Otherwise *backend does not change, size->stored is false, and the log gives the size as
+ * information.
  *
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,

@@ -387,8 +387,8 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* Makes op->sensitivity, A^T n of all LORs, if it is empty. If the caller of a list-mode operator has named another
- * operator, its sensitivity is the same and is copied. Otherwise the sensitivity is computed. */
+/* Makes op->sensitivity, A^T n of all LORs, if it is empty. A list-mode operator copies it from the operator that the
+ * caller has named (sensitivity_of), if there is one. Otherwise the sensitivity is computed. */
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
     struct lr_listmode_family *listmode = op->info.of_lines ? NULL : op->listmode;
@@ -440,7 +440,7 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
         LR_TRY(keep_sensitivity(op));
-        /* The sensitivity of a part is a fraction of that of all LORs: its number of LORs divided by all. */
+        /* The sensitivity of a part is the sensitivity of all LORs, times the part's fraction of the LORs. */
         lr_vector scaled;
         LR_TRY(lr_make_sensitivity(op, &scaled));
         lr_status status = lr_vector_fill(&scaled, (double)count / (double)op->info.num_lors);

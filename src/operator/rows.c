@@ -275,7 +275,7 @@ struct block {
     struct lr_operator *op;
     const lr_selection *part;
     int64_t begin, end;
-    int64_t count, capacity, most; /* elements */
+    int64_t count, capacity, most; /* numbers of elements: present, with room, allowed */
     uint32_t *place;               /* [capacity]: positions in the selection, counted from `begin` */
     uint32_t *voxel;
     float *value;

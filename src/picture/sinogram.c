@@ -32,7 +32,8 @@ static void add(struct bins *bins, const double ends_mm[2][3], double value)
     const double middle_mm = 0.5 * (ends_mm[0][2] + ends_mm[1][2]);
     if (!(length > 0.0) || (params->thickness_mm > 0.0 && fabs(middle_mm - params->z_mm) > 0.5 * params->thickness_mm))
         return;
-    /* The normal's angle in half a turn; the distance changes its sign with the normal. */
+    /* The normal is chosen so that its angle is from 0 to 180 degrees. The sign of the distance depends on the
+     * normal. */
     const double sign = dx > 0.0 || (dx == 0.0 && dy < 0.0) ? 1.0 : -1.0;
     const double normal[2] = {-sign * dy / length, sign * dx / length};
     const double distance_mm = normal[0] * ends_mm[0][0] + normal[1] * ends_mm[0][1];
@@ -110,7 +111,8 @@ lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_para
         lr_error(params->log, LR_USAGE, "a sinogram needs the LORs of a scanner, and a value for each");
         return NULL;
     }
-    /* Bins are as wide as a crystal, and as many angles cross half a turn of the ring. */
+    /* A bin of distances is as wide as the smallest pitch. A bin of angles has the same width at the largest
+     * distance. */
     const lr_scanner *scanner = params->lors->scanner;
     struct bins bins = {.params = params};
     double pitch_mm = INFINITY;

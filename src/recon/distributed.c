@@ -52,7 +52,7 @@ struct distributed {
     lr_vector values;
     double own_counts; /* this rank's counts */
     double best;       /* log-likelihood of BEFORE */
-    int local, most;   /* iterations between two exchanges: current number, largest number */
+    int local, most;   /* number of iterations between two exchanges: now, and at most */
     int done, wanted;  /* iterations */
     bool has_before, has_image;
     int num_rounds, num_refused;

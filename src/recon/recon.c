@@ -139,8 +139,8 @@ enum { DEFAULT_ITERATIONS = 3 };
 /* The sums of an update. A device computes them in its queue, and the host reads them later. */
 struct outcome {
     struct lr_later fit; /* fit of this rank's data, then of all data */
-    /* Sums of this rank's slab of the image and its product with the sensitivity, later summed over all ranks: before
-     * the update, if estimates need them, and after the update. */
+    /* Sums over this rank's slab: the image, and the image times the sensitivity. Later they are summed over all ranks.
+     * `before` is of the image before the update, and is used only if estimates need it. */
     struct lr_later before, after;
 };
 
@@ -313,7 +313,7 @@ static lr_status start_with(struct recon *recon)
     }
 
     /* Until here `image` was the sum of all sensitivities. It becomes the start image now, which is 0 in voxels that no
-     * LOR sees. These stay 0. */
+     * LOR sees. Such voxels stay 0. */
     const lr_vector *initial = recon->params->initial;
     lr_vector *image = &recon->image;
     lr_vector_sums sensitive, sums;

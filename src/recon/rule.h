@@ -23,8 +23,8 @@ struct lr_penalty {
     double floor;    /* smallest value of a voxel that the preconditioner uses */
 };
 
-/* params: checked by the caller. The address of the penalty must not change. Call lr_penalty_finish even after an
- * error. errors: LR_FAILED if memory runs out. */
+/* params: checked by the caller. The penalty must not move in memory. Call lr_penalty_finish even after an error.
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 

@@ -44,12 +44,12 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value);
  * numbers. */
 lr_status lr_recon_check_vectors(const lr_recon_params *params);
 
-/* Replaces a sensitivity by the start image: `value` in voxels that LORs see, 0 in the others. scratch: [num_voxels] at
- * the sensitivity's place, overwritten. */
+/* Replaces a sensitivity by the start image: `value` in voxels that LORs see, 0 in all other voxels. scratch:
+ * [num_voxels] at the sensitivity's place, overwritten. */
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value);
 
-/* Multiplies an image by the initial image, at the place of the image. Before, the image is 1 in voxels that may be
- * above 0, and 0 in the others. */
+/* Multiplies an image by the initial image, at the place of the image. On entry, the image is 1 in voxels that may be
+ * above 0, and 0 in all other voxels. */
 lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log);
 
 /* Returns true if the additive term has values only for the LORs in data_lors. */

@@ -193,8 +193,7 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
 
 /* --- rates --- */
 
-/* Finds the rates by iteration. All rates are equal at first, so that the first iteration depends on the sizes of the
- * fans. */
+/* Finds the rates by iteration. All rates are equal at first. */
 static lr_status find_rates(struct estimate *estimate)
 {
     for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->rates[c] = 1.0;

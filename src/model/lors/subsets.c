@@ -3,9 +3,9 @@
  *
  * Subsets of LORs: docs/method/common.md, "Subsets". Lines that differ by a rotation around the axis form a class. The
  * lines of a class are distributed to the subsets in the order of their directions, so that every subset has lines of
- * each class from all directions. If there are enough lines, all pairs of modules that look the same along the axis
- * count as one line, together with the pairs half a rotation further. Projections compute such pairs together, so that
- * the time for a subset is proportional to its number of LORs.
+ * each class from all directions. If there are enough lines, all pairs of modules with the same projection along the
+ * axis count as one line, together with the pairs half a rotation further. Projections compute such pairs together, so
+ * that the time for a subset is proportional to its number of LORs.
  *
  * The evenness of subsets is measured at points where LORs cross. From such a point, one line leads to each crystal
  * around the point. Subsets are even if each has the same number of these lines, with directions that are spread like
@@ -28,9 +28,8 @@
 #define SAME_ANGLE 1e-6
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. A smaller weight is
- * used for lines of several pairs. There are few such lines, and the Fourier components of one class must be cancelled
- * by other classes. */
+/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. The smaller weight is
+ * for lines of several pairs: a class has few such lines, so that other classes must cancel its Fourier components. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* A subset needs at least this many lines of several pairs. If there are fewer lines, pairs are distributed one by
@@ -133,9 +132,9 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
     return num_lines >= (int64_t)LEAST_LINES * subsets && num_classes * 4 <= num_lines;
 }
 
-/* The load of a subset: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Waves with even m
- * distinguish directions, and waves with odd m also sides of the axis. All these sums are 0 if directions are spread
- * evenly. */
+/* The load of a subset: its number of LORs, and the sum of exp(i m angle) over these LORs, m = 1 .. NUM_WAVES. Waves
+ * with even m distinguish directions, and waves with odd m also sides of the axis. All these sums are 0 if directions
+ * are spread evenly. */
 struct load {
     double lors, wave[NUM_WAVES][2];
 };
@@ -180,7 +179,7 @@ static void assign_class(const struct pair_line *lines, int64_t count, bool is_a
     const int before = to->subset_of[lines[0].pair];
     for (int n = 0; is_assigned && n < subsets; n++) add_load(&to->loads[(before + n) % subsets], -1.0, &to->shares[n]);
 
-    /* If several starts differ by rounding only, the first is taken. */
+    /* If several starting subsets are equally good except for rounding, the first one is taken. */
     double least = INFINITY;
     int best = 0;
     const int tries = subsets < MAX_TRIES ? subsets : MAX_TRIES;

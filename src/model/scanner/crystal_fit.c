@@ -249,7 +249,7 @@ static const double axis_sine = 0.02;
 /* Largest difference between the sizes of a panel's crystals, mm. */
 static const double size_tolerance_mm = 0.01;
 
-/* Two steps between lines count as different if their difference exceeds this length, mm, and this multiple of the
+/* Two steps between lines count as different if their difference exceeds both least_gap_mm and gap_scatter times the
  * scatter of a line's mean. */
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;

@@ -276,10 +276,10 @@ struct draft {
 
 /* --- crystals longer than the room between panels --- */
 
-/* Least share of their length that crystals keep. */
+/* Least length of a shortened crystal, as a share of its full length. */
 static const double least_share = 0.5;
 
-/* New lengths are multiples of this, mm. */
+/* New lengths are multiples of this step. */
 static const double depth_step_mm = 0.01;
 
 /* Largest overlap that counts as rounding, mm. */

@@ -142,8 +142,8 @@ bool lr_modules_may_hide(const lr_scanner *scanner);
 /* The axis of a module that is parallel to a grid axis: 0 = u, 1 = v, -1 = none. */
 int lr_module_axial(const lr_module *module, int axis);
 
-/* The last grid axis k to which, in every pair, both modules have their u parallel, or both have their v parallel; -1 =
- * none. */
+/* The last grid axis k that fits every pair of modules: both modules have u parallel to k, or both have v parallel to
+ * k; -1 = none. */
 int lr_lors_axial_axis(const lr_lors *lors);
 
 #endif

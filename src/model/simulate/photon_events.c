@@ -187,8 +187,8 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
     int layers[2];
-    /* The layer in which each of the two photons may be detected. All layers are equally likely, because without
-     * crystal penetration each layer counts as if it were the only one. */
+    /* Chooses the layer in which each of the two photons may be detected. All layers are equally likely: without
+     * crystal penetration, each layer counts as if it were the only one. */
     double u[2] = {0, 0};
     if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
     layers[0] = (int)(u[0] * simulation->num_layers);
@@ -368,9 +368,9 @@ static lr_status prepare(struct simulation *simulation)
     if (simulation->detection_mm == NULL || simulation->batches[0].events == NULL ||
         simulation->batches[1].events == NULL)
         return LR_FAILED;
-    /* A line that hits modules on both sides of its point moves along the axis by at most the scanner's length while it
-     * crosses the bore. The distance between the line and the axis is limited by the position of this point and by the
-     * blur. square: the square of half the least transaxial distance between two modules that a line may hit. */
+    /* A detected line hits modules on both sides of the emission point. Its axial length is then at most the scanner's
+     * length, and its transaxial length has a least value, because the emission point and the blur limit the distance
+     * of the line from the axis. square: the square of half this least transaxial length. */
     const struct lr_sight *sight = &simulation->sight;
     const lr_grid *grid = &params->activity->grid;
     double farthest = 0;
