@@ -100,7 +100,7 @@ struct bench_direction {
     int num_passes;                               /* 0 = the passes are not timed separately */
 };
 
-/* Median time of an update by one subset, including the sums that measure the fit. It is the time of an iteration
+/* Median time of an update by one subset, including the sums that measure the fit. This is the time of an iteration
  * divided by the number of its updates. */
 struct bench_updates {
     int subsets;             /* 0 = not measured */

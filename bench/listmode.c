@@ -268,7 +268,8 @@ static const double row_s = 0.1;
 
 enum {
     COUNTED_LINES = 1000,     /* most lines whose voxels are counted */
-    COUNTED_LEAST = 30,       /* least number of such lines; a line is followed once for each block of 1,024 voxels */
+    COUNTED_LEAST = 30,       /* least number of these lines, also for large images; counting a line takes longer in a
+                                 larger image */
     COUNTED_VOXELS = 1 << 20, /* size of an image above which fewer lines are counted */
     COUNTED_EXACT_LINES = 50, /* lines counted for exact elements, which take longer */
     MOST_IN_A_ROW = 32,       /* most runs between two readings of the clock */

@@ -418,7 +418,7 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
 /* x and y need not be stored beside their projections, because both can be drawn again. */
 enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 
-/* Number of random numbers in one step. They are made and compared on the host. */
+/* Number of random numbers in one step. The numbers are made and compared on the host. */
 enum { CHUNK = 1 << 20 };
 
 static lr_status fill(const struct attempt *attempt, const lr_vector *vector, uint64_t seed)

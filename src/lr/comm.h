@@ -103,7 +103,7 @@ LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params)
  * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
-/* Facts about a communicator. They do not change. */
+/* Returns the facts and the totals up to now, as a copy that later exchanges do not change. */
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 
 /* The number of threads that this rank should use, if the ranks of a machine share its processors. This is the number

@@ -54,8 +54,8 @@ typedef struct lr_crystal_list {
  * positions around the ring if all layers have the same number of positions.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL. residual_mm: the largest
- * distance between a crystal of the list and its position in a module; may be NULL. It is set even if this distance
- * exceeds the tolerance.
+ * distance between a crystal of the list and its position in a module; may be NULL. residual_mm is set even if this
+ * distance exceeds the tolerance.
  * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals
  * that are farthest from their positions, and the distance. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);

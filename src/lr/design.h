@@ -31,7 +31,7 @@ typedef struct lr_point_image_params {
     lr_operator *op;       /* required: family correspondence; the model of the measurement, on any grid */
     double at_mm[3];       /* place of the source */
     double source_fwhm_mm; /* FWHM of the source, a Gaussian in three dimensions; 0 = a point */
-    int iterations;        /* 0 = 8 */
+    int iterations;        /* number of iterations; 0 = 8 */
     int threads;           /* 0 = all processors */
     const lr_log *log;
     const lr_progress *progress;

@@ -34,7 +34,7 @@ typedef struct lr_view {
     double azimuth_deg, tilt_deg;
 } lr_view;
 
-/* The three unit axes of a view, in the order tof, radial, axial. They are exact if the angles are multiples of 90
+/* The three unit axes of a view, in the order tof, radial, axial. The axes are exact if the angles are multiples of 90
  * degrees. */
 LR_API void lr_view_axes(const lr_view *view, double axes[3][3]);
 
@@ -42,7 +42,7 @@ LR_API void lr_view_axes(const lr_view *view, double axes[3][3]);
  * View k has the azimuth 180 / azimuths * (k mod azimuths). The range from -acceptance to +acceptance is divided into
  * `tilts` equal intervals; view k has the middle of interval k / azimuths as its tilt. */
 typedef struct lr_view_set {
-    int azimuths;          /* 0 = 40 */
+    int azimuths;          /* number of azimuths; 0 = 40 */
     int tilts;             /* number of tilts (co-polar angles); 0 = 3 */
     double acceptance_deg; /* largest tilt of a line; 0 = 10 */
 } lr_view_set;
@@ -102,7 +102,7 @@ typedef struct lr_resolution {
                                            5.8 */
     double radial_edge_mm;              /* linear model: FWHM at the edge; required */
     double edge_mm;                     /* distance of the edge from the axis; 0 = 288 (half of 576 mm in paper 1) */
-    double axial_mm;                    /* 0 = 5.8 */
+    double axial_mm;                    /* FWHM along the view's axial direction; 0 = 5.8 */
     bool asymmetric;                    /* true: the kernel across the line is the sum of two Gaussians of equal area.
                                            The second one is wider and shifted towards the axis. Not allowed with
                                            measured profiles */
@@ -165,8 +165,8 @@ LR_API const lr_direct_tables_info *lr_direct_tables_get_info(const lr_direct_ta
 /* LORmap: the kernel's index for each voxel of a slice, [ny][nx]. */
 LR_API const int32_t *lr_direct_tables_map(const lr_direct_tables *tables);
 
-/* mSR: offsets (x, y, z) in voxels, [num_offsets]. They are ordered by y, then x, then z: offset num_offsets - 1 - i is
- * the mirror image of offset i. */
+/* mSR: offsets (x, y, z) in voxels, [num_offsets]. The offsets are ordered by y, then x, then z: offset num_offsets - 1
+ * - i is the mirror image of offset i. */
 LR_API const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))[3];
 
 /* mSRval: the values of one kernel, [num_offsets]. Their sum is 1. */
@@ -339,7 +339,7 @@ typedef struct lr_deposit_counts {
 /* Deposits events in histo-images. The line of an event joins the centres of its crystals on the detection plane
  * (lr_scanner_hit_centre), and its direction selects the view. The event's weight is spread evenly over the
  * time-of-flight bin on this line. The same events give the same bits. Backend `compute` keeps sums as 64-bit integers,
- * up to 2^26 in a voxel. Its results differ from those of `cpu` only because `cpu` rounds sums, and because rounding
+ * up to 2^26 in a voxel. The results of `compute` and `cpu` differ only because `cpu` rounds sums, and because rounding
  * may move an event across a border between voxels. */
 typedef struct lr_deposit lr_deposit;
 
@@ -374,17 +374,17 @@ typedef struct lr_direct_factors_params {
     const lr_progress *progress;
 } lr_direct_factors_params;
 
-/* Factors for the histo-images that lr_deposit makes from a scanner's events. They are for an operator of this family
- * (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an integral
- * over the directions of lines through the voxel's centre that the scanner measures, divided by the mean solid angle of
- * a view. Lines are weighted by the efficiencies of both crystals and by survival. If all lines are measured, the mean
- * factor over the views is 1. A line belongs to the view of the LOR of its two crystals, as an event does. A factor in
- * a view can therefore exceed 1. The point of a line nearest to the axis divides it into two halves. Each half ends
- * where it first hits a crystal or a gap (as in lr_events_from_activity). All points of a line count as points between
- * its two crystals. Voxels farther from the axis than any crystal have the factor 0. docs/method/direct.md, "Factors of
- * a scanner".
- * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for
- * efficiencies or a map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
+/* Factors for the histo-images that lr_deposit makes from a scanner's events. These factors are for an operator of this
+ * family (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an
+ * integral over the directions of lines through the voxel's centre that the scanner measures, divided by the mean solid
+ * angle of a view. Lines are weighted by the efficiencies of both crystals and by survival. If all lines are measured,
+ * the mean factor over the views is 1. A line belongs to the view of the LOR of its two crystals, as an event does. A
+ * factor in a view can therefore exceed 1. The point of a line nearest to the axis divides it into two halves. Each
+ * half ends where it first hits a crystal or a gap (as in lr_events_from_activity). All points of a line count as
+ * points between its two crystals. Voxels farther from the axis than any crystal have the factor 0.
+ * docs/method/direct.md, "Factors of a scanner".
+ * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for efficiencies or a
+ * map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
 LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,
          (const lr_direct_factors_params *params), (params));
 

@@ -16,8 +16,8 @@ extern "C" {
 typedef struct lr_event {
     int32_t crystals[2]; /* a and b, numbers over the whole scanner, in the file's order */
     /* c/2 (t_a - t_b), from the arrival times t_a and t_b: the position of the annihilation on the line from a to b,
-     * measured from the line's middle, positive towards b. It is negative if crystal a was hit first, and 0 without
-     * time of flight. If times are binned, it is the middle of the bin */
+     * measured from the line's middle, positive towards b. tof_mm is negative if crystal a was hit first, and 0 without
+     * time of flight. If times are binned, tof_mm is the middle of the bin */
     float tof_mm;
     float weight;     /* 1 in list mode; counts in a histogram */
     uint32_t time_ms; /* since the file's zero of time */
@@ -120,7 +120,7 @@ typedef struct lr_events_info {
     double tof_range_mm; /* largest minus smallest measurable tof_mm, if edges are not known */
     double tof_bin_mm;   /* width of the time-of-flight bins, if their edges are not known; 0 = not binned */
     double tof_resolution_ps;
-    double energy_kev[2]; /* window */
+    double energy_kev[2]; /* limits of the energy window; 0, 0 = not known */
     /* kinds of crystals, if they differ in the fields above. A field above is then set only if it is equal for all
      * kinds; has_tof is true if any pair of kinds has time of flight */
     lr_event_kinds kinds;
@@ -258,7 +258,7 @@ LR_API lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr
 typedef struct lr_list_params {
     const lr_lors *lors;     /* required */
     const lr_lor_data *data; /* required; whole counts, dense or sparse */
-    double duration_s;       /* 0 = 60 */
+    double duration_s;       /* duration of the acquisition; 0 = 60 s */
     uint64_t seed;           /* decides order and times */
     const lr_log *log;
 } lr_list_params;
@@ -286,9 +286,9 @@ typedef struct lr_photon_blur {
 typedef struct lr_photon_params {
     const lr_lors *lors;      /* required */
     const lr_image *activity; /* required, >= 0 */
-    int64_t count;            /* events wanted */
+    int64_t count;            /* number of events wanted */
     double tof_resolution_ps; /* FWHM; 0 = the scanner's */
-    double duration_s;        /* 0 = 60 */
+    double duration_s;        /* duration of the acquisition; 0 = 60 s */
     uint64_t seed;
     lr_photon_blur blur;
     int threads; /* 0 = all processors; the events are the same for any number */
@@ -311,8 +311,8 @@ LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
 
 /* --- writing --- */
 
-/* Receives events and writes a PETSIRD, CASToR or text file. It keeps at most the events of one time block in memory. A
- * PETSIRD time block has the events of a millisecond, at most 2^18. */
+/* Receives events and writes a PETSIRD, CASToR or text file. The writer keeps at most the events of one time block in
+ * memory. A PETSIRD time block has the events of a millisecond, at most 2^18. */
 typedef struct lr_events_writer lr_events_writer;
 
 /* Parameters of lr_events_writer_create. Zero fields are defaults. */

@@ -87,7 +87,7 @@ LR_API const char *const *lr_scanner_presets(void);
  *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
  *
  * Writers write float32. Readers accept other number types and byte orders, and bring axes into the order and direction
- * of our frame. They refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite values
+ * of our frame. Readers refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite values
  * (docs/formats/images.md). Readers need at most 4 bytes of memory per byte of voxels in the file, and some MiB. For
  * compressed NIfTI the limit is 4 bytes per expanded byte, or 64 bytes per byte of the file. */
 
@@ -191,8 +191,8 @@ typedef enum lr_matrix_format {
  * stir: NAME.hpm, NAME.pm and templates beside them, as STIR's projection matrix from file; rows of
  *       LORs only, scanners of full rings, at most 10,000 voxels a LOR; elements are probabilities
  *       in single precision.
- * hdf5, npz and mtx store elements in single precision. They collect elements in PATH.part and PATH.part-rows, and
- * another run can continue them (`resumes`); docs/formats/matrix.md. */
+ * hdf5, npz and mtx store elements in single precision. Their writers collect elements in PATH.part and PATH.part-rows,
+ * and another run can continue these files (`resumes`); docs/formats/matrix.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
 /* An input array, such as a map or factors, that elements depend on and that is in no other parameter. */

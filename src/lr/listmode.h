@@ -24,7 +24,7 @@ extern "C" {
  * The factor `scale` is chosen so that blobs with coefficients of 1 add up to a mean of 1. docs/method/listmode.md,
  * "Blobs". Zero fields are defaults. */
 typedef struct lr_blobs {
-    double radius_mm; /* a; 0 = 10 */
+    double radius_mm; /* radius a; 0 = 10 */
     double alpha;     /* 0 = 8.37; at most 50 */
     /* spacing of each grid; 0 = the spacing with the least ripple in a constant image, 8.15 mm by default */
     double spacing_mm;
@@ -38,7 +38,7 @@ LR_API lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log);
 LR_API double lr_blobs_value(const lr_blobs *blobs, double distance_mm);
 LR_API double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm);
 
-/* The two grids of a complete lr_blobs, equal in size. They contain every blob that reaches the centre of a voxel.
+/* The two grids of a complete lr_blobs, equal in size. The grids contain every blob that reaches the centre of a voxel.
  * Coefficients are ordered as voxels, first all of grids[0], then all of grids[1]. */
 LR_API void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid grids[2]);
 
@@ -54,8 +54,8 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
  * called "the paper" below. Equations, and differences from the paper, are in docs/method/listmode.md.
  *
  * The line of an event is the segment between the centres of its crystals on the detection plane
- * (lr_scanner_hit_centre). It is followed slice by slice. Slices are orthogonal to the grid axis closest to the line's
- * direction, the predominant direction. The element of event e and voxel v is
+ * (lr_scanner_hit_centre). The line is followed slice by slice. Slices are orthogonal to the grid axis closest to the
+ * line's direction, the predominant direction. The element of event e and voxel v is
  *
  *     A(e, v) = T(e, slice of v) * K(e, v)
  *
@@ -191,16 +191,16 @@ typedef struct lr_listmode_params {
     const lr_progress *progress;
 } lr_listmode_params;
 
-/* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies
- * to it. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules, and
- * an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and no
- * rows of points.
+/* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies to
+ * it. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules, and an
+ * event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and no rows
+ * of points.
  *
- * lr_operator_sensitivity does not depend on the events. It is A^T n over all LORs in coincidence, without time of
- * flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is too
- * uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events. Measured
- * data for lr_recon are therefore a value of 1 for each event. Images are in emissions for the exact kernel only;
- * elements of other kernels contain lengths in mm, on which the scale of the image depends.
+ * lr_operator_sensitivity does not depend on the events. The sensitivity is A^T n over all LORs in coincidence, without
+ * time of flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is
+ * too uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events.
+ * Measured data for lr_recon are therefore a value of 1 for each event. Images are in emissions for the exact kernel
+ * only; elements of other kernels contain lengths in mm, on which the scale of the image depends.
  *
  * For lines, lr_operator_sensitivity is A^T 1 over the lines of the operator or of the part, with their time of flight
  * and event_factors. This is correct if a value is measured for every line, as in sinograms. If each line is a single

@@ -22,8 +22,8 @@ extern "C" {
  * data files have this order.
  *
  * Histo-images, the data of the family direct (lr/direct.h), use the same struct: `scanner`, `pairs`, `first_pair` and
- * `masks` are NULL, each pair is a view and each LOR a voxel of it. All voxels count as "in coincidence". They have no
- * crystal numbers.
+ * `masks` are NULL, each pair is a view and each LOR a voxel of it. All voxels count as "in coincidence". Voxels have
+ * no crystal numbers.
  *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {
@@ -39,7 +39,7 @@ typedef struct lr_lors {
 
 /* One LOR, by its modules and crystals. */
 typedef struct lr_lor {
-    int module_i, p, q; /* lower module */
+    int module_i, p, q; /* the lower module, and its crystal (p, q) */
     int module_j, r, s;
 } lr_lor;
 
@@ -141,8 +141,8 @@ typedef struct lr_lor_span {
 } lr_lor_span;
 
 /* One number per LOR, computed on demand, so that no array over all LORs (some 10^8) is needed. `get` fills
- * values[span->count]. It is called only from the thread that owns the operator, and may start other threads. Functions
- * that make sources are in lr/factors.h. */
+ * values[span->count]. `get` is called only from the thread that owns the operator, and may start other threads.
+ * Functions that make sources are in lr/factors.h. */
 typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
     void *user; /* get == NULL: no source */

@@ -134,10 +134,10 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 /* Default points per axis, used for `samples` = 0. With these points, a voxel's sensitivity differs from the true mean
  * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). Along
  * an axis, the number of points is the smallest even number with a small enough spacing. The spacing must be at most
- * 0.85 times the scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of
- * 1/60 of the radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column
- * of voxels lies on the axis. More points along z are used if aligned crystal rings would give slices on the axis an
- * error above 1.2 %, or 4.5 % with a single point. */
+ * 0.85 times the scanner's smallest pitch (transaxial for x and y, axial for z). The spacing must also be at most the
+ * larger of 1/60 of the radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and
+ * no column of voxels lies on the axis. More points along z are used if aligned crystal rings would give slices on the
+ * axis an error above 1.2 %, or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
@@ -164,9 +164,9 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  *
  * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions below,
  * except for pictures. The same input gives the same bits for any number of threads. Backend compute is the exception:
- * it adds in any order, and its results vary by 2e-6 of each value. It gives the same bits if the matrix is stored, if
- * `deterministic` is set, or if all modules have a common axial direction along an axis of the grid
- * (docs/method/correspondence.md, "Deterministic sums").
+ * it adds in any order, and its results vary by 2e-6 of each value. Backend compute gives the same bits, too, if the
+ * matrix is stored, if `deterministic` is set, or if all modules have a common axial direction along an axis of the
+ * grid (docs/method/correspondence.md, "Deterministic sums").
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite; LR_USAGE for vectors
  * of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory runs out, or if the grid
  * needs more than nine tenths of the free memory; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
@@ -182,13 +182,14 @@ LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, con
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
 /* Resolution in image space: after this call A is replaced by A G and A^T by G A^T, for every family. G is a
- * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). Its kernel is integrated over
- * voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost. Images
- * are blurred at their place. Sensitivities include the blur. With a blur, calls for rows and matrix elements return an
- * error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source: Reader et
- * al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci. 50 (2003).
- * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels or
- * are wider than an image of several voxels. */
+ * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). The kernel of G is integrated
+ * over voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost.
+ * Images are blurred at their place. Sensitivities include the blur. With a blur, calls for rows and matrix elements
+ * return an error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source:
+ * Reader et al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci.
+ * 50 (2003).
+ * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels or are wider than
+ * an image of several voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* Smooths an image in place by the same Gaussian. errors: as lr_operator_set_psf; LR_FAILED. */

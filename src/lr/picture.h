@@ -148,7 +148,7 @@ typedef struct lr_comparison_params {
                                each element on the primary's crystals */
     int pixel_rays;         /* R of the pixels: number of pixels per crystal and axis */
     const lr_lors *lors;
-    int module; /* the primary */
+    int module; /* the primary module */
     const lr_row *exact;
     const lr_row *sampled; /* [num_sampled] */
     const int *rays;       /* [num_sampled] R of each row */

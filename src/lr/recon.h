@@ -104,10 +104,10 @@ typedef struct lr_recon_params {
     double additive_sum;
     const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
                                  explains the counts minus the additive term */
-    int iterations;           /* 0 = 3 */
+    int iterations;           /* number of iterations; 0 = 3 */
     int iterations_before; /* number of iterations that made `initial`, from which numbering and relaxation continue; 0
                               = none */
-    int subsets;           /* 0 = 1 */
+    int subsets;           /* number of subsets; 0 counts as 1 */
     /* [pairs of the operator's layout] the subset of each pair, 0 .. subsets - 1. No subset is empty; subsets are
      * visited in ascending order. NULL = subsets made by lr_osem_interleave and lr_osem_subsets, visited in the order
      * of lr_osem_visits */
@@ -162,8 +162,8 @@ typedef struct lr_recon_params {
  * detected.
  *
  * image: [num_voxels], at any place, overwritten; after LR_CANCELLED it is the image after the last finished subset.
- * progress is first called for each sensitivity, with `done` in subsets. It is then called before each subset, with
- * `done` in iterations and the text "iteration 3 of 8, subset 2 of 4".
+ * progress is first called for each sensitivity, with `done` in subsets. progress is then called before each subset,
+ * with `done` in iterations and the text "iteration 3 of 8, subset 2 of 4".
  * errors: LR_FAILED for an image that exceeds the largest float, or (RAMLA) whose sum exceeds the bound that the counts
  * give; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite;
  * LR_BAD_INPUT if every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not
@@ -173,7 +173,7 @@ typedef struct lr_recon_params {
 LR_SIZED(lr_recon_params, lr_status, lr_recon, (const lr_recon_params *params, lr_vector *image), (params, image));
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
- * image about as much as ten iterations of ML-EM, for any number of subsets. It reduces a voxel by a factor of
+ * image about as much as ten iterations of ML-EM, for any number of subsets. A pass reduces a voxel by a factor of
  * exp(-10) at most. docs/method/common.md, "Block RAMLA". */
 LR_API double lr_ramla_relaxation(int subsets);
 
@@ -252,7 +252,7 @@ typedef struct lr_compose_params {
 LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *params, lr_vector *image),
          (params, image));
 
-/* State from which distributed ML-EM can continue. It is the same on all ranks. */
+/* State from which distributed ML-EM can continue. The state is the same on all ranks. */
 typedef struct lr_distributed_state {
     int iterations;        /* total number, including those before this call */
     int local_iterations;  /* most iterations before the next exchange */
@@ -294,7 +294,7 @@ typedef struct lr_mlem_params {
     const int64_t *data_lors;
     const lr_vector *additive; /* b >= 0, [num_lors]; NULL = none */
     const lr_vector *initial;
-    int iterations;                                               /* 0 = 10 */
+    int iterations;                                               /* number of iterations; 0 = 10 */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
     void *user;
     const lr_log *log;

@@ -67,8 +67,8 @@ typedef struct lr_coincidence {
 } lr_coincidence;
 
 /* A scanner, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and never changed afterwards.
- * It has at least two modules, unit orthogonal axes, positive sizes, face <= pitch and inward normals. Front faces or
- * crystal boxes of two modules overlap by at most 1e-6 mm. */
+ * A scanner has at least two modules, unit orthogonal axes, positive sizes, face <= pitch and inward normals. Front
+ * faces or crystal boxes of two modules overlap by at most 1e-6 mm. */
 typedef struct lr_scanner {
     char *name;
     int num_modules;
@@ -116,7 +116,7 @@ typedef struct lr_ring {
     double radius_mm; /* distance from the axis to the centres of the front faces */
     int modules;      /* panels around the ring */
     double first_angle_deg;
-    int rings; /* 0 = 1 */
+    int rings; /* number of module rings; 0 counts as 1 */
     double ring_pitch_mm;
     int blocks[2];                /* blocks per panel along u and v; 0 = 1 */
     const int *block_crystals[2]; /* [blocks] crystals of each block along u and v */

@@ -24,7 +24,8 @@ typedef enum lr_place_kind {
 } lr_place_kind;
 
 /* A place at which vectors are stored: the host's memory, or that of an OpenGL or CUDA device. A place has holders,
- * which are the callers, vectors and operators that use it. It is freed when the last holder is gone (lr_place_close).
+ * which are the callers, vectors and operators that use it. The place is freed when the last holder is gone
+ * (lr_place_close).
  * Threads: one at a time at an OpenGL or CUDA place.
  *
  * A CUDA place queues all work on one stream, in the order of the calls. Some calls return only after the stream has
@@ -271,7 +272,7 @@ typedef struct lr_convolution {
     int reach;             /* below LR_CONVOLUTION_REACH */
     const double *weights; /* [reach + 1] */
     const lr_vector *x;
-    lr_vector *y; /* not x */
+    lr_vector *y; /* must not be x */
 } lr_convolution;
 
 /* Computes in double and rounds once. errors: as for lr_vector_relative_differences. */

@@ -50,7 +50,7 @@ struct line_sum {
     double reach_mm;                         /* largest distance of such a line from the region */
     uint64_t seed;
     int64_t num_lines;
-    double stride; /* LORs per line */
+    double stride; /* number of LORs for each line that is drawn */
     int num_groups;
     bool has_scatter;
     double *total;                /* [num_voxels] */
@@ -430,8 +430,8 @@ struct plan {
     int num_pieces;
 };
 
-/* The relative standard error of a voxel. It is proportional to sqrt(stride - 1): stride 1 means all LORs, and thus no
- * error. */
+/* The relative standard error of a voxel. The error is proportional to sqrt(stride - 1): stride 1 means all LORs, and
+ * thus no error. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
@@ -561,8 +561,8 @@ static lr_status open_plan(struct plan *plan)
     plan->variance = lr_alloc(op->info.num_voxels, sizeof(float), "errors of voxels", log);
     if (plan->variance == NULL) return LR_FAILED;
 
-    /* An operator on the processor projects the guide, so that levels do not depend on the backend. It has tubes
-     * instead of an exact kernel, because they are faster. */
+    /* An operator on the processor projects the guide, so that levels do not depend on the backend. The operator has
+     * tubes instead of an exact kernel, because tubes are faster. */
     lr_event line = {.weight = 1}; /* an operator needs at least one event */
     lr_lors_crystals(family->lors, 0, line.crystals);
     const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;

@@ -119,9 +119,10 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
 
 /* --- projections --- */
 
-/* Projects without factors. The backend must be able to take the vectors as they are. If it can project parts, it gets
- * the part; `in` NULL then stands for 1 for each LOR. Otherwise it projects all LORs. In a forward projection, the
- * part's values are copied from those of all LORs. In a back-projection, LORs outside the part have the value 0. */
+/* Projects without factors. The backend must be able to take the vectors as they are. A backend that can project parts
+ * gets the part; `in` NULL then stands for 1 for each LOR. Any other backend projects all LORs. In a forward
+ * projection, the part's values are copied from those of all LORs. In a back-projection, LORs outside the part have the
+ * value 0. */
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
@@ -315,8 +316,8 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     lr_vector total = {0};
     lr_status status = lr_vector_create(&wide, &total);
     for (int64_t begin = 0; status == LR_OK && begin < end;) {
-        /* Entries of the part are added to the window as long as it has at most `most` LORs. It has at least one
-         * entry. */
+        /* Entries of the part are added to the window as long as the window has at most `most` LORs. A window has at
+         * least one entry. */
         lr_selection window = {0};
         if (part->lors != NULL) {
             window.lors = part->lors + begin;

@@ -335,7 +335,7 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
  * small enough error is taken; if there is none, the one with the smallest error. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
-    /* The list has the crystal rings of upright modules in the front layer. It is empty if memory runs out. */
+    /* The list has the crystal rings of upright modules in the front layer. The list is empty if memory runs out. */
     struct row_edges rows = {NULL, 0};
     int most = 0;
     for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];

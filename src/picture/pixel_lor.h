@@ -12,7 +12,7 @@
 struct lr_pixel_window {
     const lr_lors *lors;
     int module;             /* the primary module */
-    int rays;               /* R */
+    int rays;               /* R, the number of pixels per crystal and axis */
     const lr_pixel *pixels; /* [rays * nv][rays * nu] pixels from lr_operator_picture */
 };
 

@@ -190,7 +190,7 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     }
 
     compose->has_image = true;
-    /* The composed image has no negative voxels now. Its fit to the data of all ranks is computed. */
+    /* The composed image has no negative voxels now. The fit of this image to the data of all ranks is computed. */
     for (int w = 0; w < compose->num_windows; w++) {
         const struct window *window = &compose->windows[w];
         lr_poisson_fit found;

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Likelihood maximised by ranks that exchange images rarely, in the spirit of Cui, Pratx, Meng and Levin, Distributed
- * MLEM, IEEE Trans. Med. Imag. 32 (2013). Their equations were not available to us. Our own are derived in
+ * MLEM, IEEE Trans. Med. Imag. 32 (2013). Their equations were not available to us. Our own equations are derived in
  * docs/method/cluster.md. Each rank computes this update with its own LORs:
  *
  *     z <- z (R + c (r(z) - r(x))) / s, R = sum over ranks of r(x), c = all counts / counts of this rank
@@ -53,7 +53,7 @@ struct distributed {
     double own_counts; /* this rank's counts */
     double best;       /* log-likelihood of BEFORE */
     int local, most;   /* number of iterations between two exchanges: now, and at most */
-    int done, wanted;  /* iterations */
+    int done, wanted;  /* numbers of iterations: made so far, and wanted */
     bool has_before, has_image;
     int num_rounds, num_refused;
     double project_s, device_s;

@@ -165,15 +165,15 @@ struct recon {
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
     lr_vector all_sensitivity; /* sensitivity of all events; freed when iterations begin */
     /* `largest` has each voxel's largest sensitivity in any subset, `host_sensitivity` the sensitivity of the current
-     * subset. Both are needed if voxels have different steps. They are on the host, equal on all ranks, and freed when
-     * iterations begin. */
+     * subset. Both are needed if voxels have different steps. Both vectors are on the host, equal on all ranks, and
+     * freed when iterations begin. */
     lr_vector largest, host_sensitivity;
-    lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
+    lr_vector own_scale;  /* 1 / `largest` of each voxel of the rank's slab; 0 if `largest` is 0 */
     double *scale;        /* [subsets] scale of the step length, found by the rule */
     lr_vector image;      /* the current image; changed only after an update has been queued */
     lr_vector correction; /* A^T ratio, then the image after the update */
-    /* The image before the last queued update. It is in memory of its own if a device may queue an update before the
-     * result of the previous update is known. Otherwise it is empty between updates. */
+    /* The image before the last queued update. The image has memory of its own if a device may queue an update before
+     * the result of the previous update is known. Otherwise this vector is empty between updates. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
@@ -312,8 +312,8 @@ static lr_status start_with(struct recon *recon)
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
 
-    /* Until here `image` was the sum of all sensitivities. It becomes the start image now, which is 0 in voxels that no
-     * LOR sees. Such voxels stay 0. */
+    /* Until here `image` was the sum of all sensitivities. Now `image` becomes the start image, which is 0 in voxels
+     * that no LOR sees. Such voxels stay 0. */
     const lr_vector *initial = recon->params->initial;
     lr_vector *image = &recon->image;
     lr_vector_sums sensitive, sums;
@@ -419,9 +419,9 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
                                    .num_subsets = recon->subsets.count};
 }
 
-/* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 for all further
- * iterations: with EM all voxels that the subset sees, and with RAMLA and a relaxation of 1 the voxels with the largest
- * sensitivity. If no subset has counts, no subset is skipped. */
+/* Returns true if the subset must be skipped because it has no counts. The update of such a subset would set voxels to
+ * 0 for all further iterations: with EM all voxels that the subset sees, and with RAMLA and a relaxation of 1 the
+ * voxels with the largest sensitivity. If no subset has counts, no subset is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;

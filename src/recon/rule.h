@@ -51,7 +51,7 @@ struct lr_update_step {
                       the largest step */
     int num_subsets;
     const struct lr_penalty *penalty; /* penalty of penalised rules */
-    const lr_vector *image;           /* x */
+    const lr_vector *image;           /* x, the image before the update */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */
     const lr_vector *own_scale;       /* step of each voxel, if voxels have different steps; else NULL */

@@ -520,7 +520,7 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
             LR_TRY(get_additive(subsets, &span, values));
     }
     if (which == ADDITIVE) return LR_OK;
-    /* Some values may belong to LORs of other interleaved subsets. Their counts are set to 0. */
+    /* Some values may belong to LORs of other interleaved subsets. The counts of such LORs are set to 0. */
     lr_vector measured = lr_vector_of_floats(to, subset->num_values);
     return lr_project_blank(subsets->params->op, &subset->pairs, &measured);
 }

@@ -76,7 +76,7 @@ struct lr_subset {
 };
 
 struct lr_subsets {
-    const lr_recon_params *params; /* checked */
+    const lr_recon_params *params; /* params that have been checked */
     const lr_lors *lors;
     int count, interleave;  /* subset k is part k % interleave of the LORs of group k / interleave */
     struct lr_subset *list; /* [count] */
@@ -102,8 +102,8 @@ struct lr_compared {
     lr_place *place; /* the place of the values; NULL = the host */
     bool is_kept;    /* true if a device keeps the values of all subsets; false if it keeps only those of the current
                         subset */
-    /* Measured counts and additive term of dense data, in single precision, on the host or at the place. They are the
-     * caller's vectors or copies, or zero if there are none. */
+    /* Measured counts and additive term of dense data, in single precision, on the host or at the place. The vectors
+     * are the caller's, or copies, or zero if there are no such data. */
     lr_vector from[2];
     lr_vector *held[2];   /* [subsets] values of each subset; zero if lr_compared_get must gather them */
     lr_vector scratch[2]; /* at the place: gathered values of the current subset */

@@ -5,7 +5,8 @@
  * [attenuation factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight in
  * ps], two crystal numbers. An event in a histogram: time, [attenuation], [randoms], [normalization], counts and
  * [scatter] for each time-of-flight bin, two crystal numbers. The time of flight is the arrival time at the first
- * crystal minus the arrival time at the second. It is positive if the annihilation is nearer to the second crystal. */
+ * crystal minus the arrival time at the second. The time of flight is positive if the annihilation is nearer to the
+ * second crystal. */
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -153,7 +153,7 @@ lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given
 
 /* --- coincidence --- */
 
-/* Tables of the modules in coincidence. They do not change while threads read them. */
+/* Tables of the modules in coincidence. The tables do not change while threads read them. */
 struct joining {
     const lr_lors *lors;
     int32_t *module_of; /* owned [num_crystals] */

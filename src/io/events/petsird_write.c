@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The writer of PETSIRD files. It sorts modules of the scanner into types of equal modules and writes the header. It
- * then writes a time block for each millisecond that has events, while events arrive. */
+ * The writer of PETSIRD files. The writer sorts modules of the scanner into types of equal modules, and writes the
+ * header. While events arrive, it writes a time block for each millisecond that has events. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"

@@ -31,8 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The process that reads an HDF5 file. It runs another program (hdf5_reader/), which base/path.h finds. A fork of
- * this process would inherit locks of other threads, the driver of a GPU and gigabytes of images. */
+/* The process that reads an HDF5 file. This process runs another program (hdf5_reader/), which base/path.h finds. A
+ * fork of this process would inherit locks of other threads, the driver of a GPU and gigabytes of images. */
 struct lr_hdf5_process {
     lr_log log; /* lr_hdf5_input.log points to this log */
     const lr_log *callers_log;

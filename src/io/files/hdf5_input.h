@@ -3,8 +3,8 @@
  *
  * HDF5 files, read so that each failure is logged. With a damaged file, HDF5 1.10 may crash, never end, or ask for
  * terabytes of memory. Another process therefore reads the files, by the program of hdf5_reader/. If this process
- * crashes, nothing else is harmed. It may take 512 MiB of memory plus four times the file's size, and ten seconds of
- * processor time per request. It is killed if no answer comes for a minute. */
+ * crashes, nothing else is harmed. The process may take 512 MiB of memory plus four times the file's size, and ten
+ * seconds of processor time per request. The process is killed if no answer comes for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
 

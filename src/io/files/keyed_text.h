@@ -15,7 +15,7 @@
 
 struct lr_keyed_line {
     const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
-    const char *value; /* trimmed */
+    const char *value; /* without blanks at its ends */
     int number;        /* line number from 1; 0 = no line */
     int index;         /* index of an Interfile "key [i]"; 0 = none */
 };

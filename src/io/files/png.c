@@ -11,7 +11,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-/* Data of libpng's callbacks. It is outside the function that calls setjmp. */
+/* Data of libpng's callbacks. This struct lives outside the function that calls setjmp. */
 struct png_job {
     struct lr_output output;
     char message[128]; /* the message from libpng */

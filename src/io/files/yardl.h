@@ -75,7 +75,7 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 
 /* --- values --- */
 
-/* Some bytes of a file. */
+/* A buffer with bytes of a file, and the current position in the buffer. */
 struct lr_yardl_stretch {
     unsigned char *buffer; /* owned [room of the input] */
     size_t filled, used;
@@ -118,7 +118,7 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status (*settle)(void *user),
                          lr_status (*on_fetch)(void *user), void *user);
 
-/* Returns the buffered bytes from the current position in the file. They stay until `settle` or `on_fetch` is
+/* Returns the buffered bytes from the current position in the file. The bytes stay until `settle` or `on_fetch` is
  * called. */
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 

@@ -119,8 +119,8 @@ int64_t lr_projdata_num_bins(const struct lr_projdata *projdata)
     return planes * projdata->views * projdata->num_t;
 }
 
-/* STIR's ProjDataInfoCylindrical: axial positions are symmetric about the scanner's middle. They are half a ring apart
- * if ring differences are combined, else a whole ring. */
+/* STIR's ProjDataInfoCylindrical: axial positions are symmetric about the scanner's middle. Neighbouring positions are
+ * half a ring apart if ring differences are combined, else a whole ring. */
 int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
                            int (*pairs)[2])
 {
@@ -294,7 +294,8 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
     if (geometry == GENERIC) {
-        /* STIR's map gives the crystals' places, as for SAFIR list mode. Its coordinates are taken as LORaster's. */
+        /* STIR's map gives the crystals' places, as for SAFIR list mode. The map's coordinates are taken as LORaster's
+         * coordinates. */
         const char *name = lr_interfile_text(file, "name of crystal map", 0);
         if (name == NULL || *name == '\0')
             return lr_keyed_text_error(draft->file, NULL, "places its crystals by a map that it does not name");

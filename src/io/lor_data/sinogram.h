@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * The numbering of crystals and of crystal pairs (bins) in sinograms without arc correction, for a scanner of full
- * rings. It is STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens also uses.
+ * rings. This is STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens also uses.
  *
- * A ring has an even number of places, which include virtual ones between the modules. Places count in the direction
- * of increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against
- * LORaster's z. STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi),
- * z = ring * pitch with psi = 360 place / places + offset. */
+ * A ring has an even number of places, which include virtual ones between the modules. Places count in the direction of
+ * increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against LORaster's z.
+ * STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi), z = ring * pitch with psi = 360
+ * place / places + offset. */
 #ifndef LR_IO_SINOGRAM_H
 #define LR_IO_SINOGRAM_H
 

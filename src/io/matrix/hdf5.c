@@ -4,8 +4,8 @@
  * Matrix rows as a CSR matrix in HDF5 (docs/formats/matrix.md). The layout is that of scipy and anndata. Links give the
  * arrays a second name, after the GraphBLAS binsparse draft (graphblas.org/binsparse-specification).
  *
- * The elements of a large matrix are not copied. They stay where the store has written them, and HDF5 records their
- * offsets as the chunks of two datasets. All other data come before or after them. */
+ * The elements of a large matrix are not copied. These elements stay where the store has written them, and HDF5 records
+ * their offsets as the chunks of two datasets. All other data come before or after them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's generated geometry (.geom). Its frame is left-handed; x is reversed here. source for keys, positions and the
- * order of crystals: iScannerPET.cc of CASToR 3.1.1 */
+ * CASToR's generated geometry (.geom). The file's frame is left-handed, so x is reversed here. source for keys,
+ * positions and the order of crystals: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -251,7 +251,7 @@ done:
 
 /* --- writing --- */
 
-/* The rings of all layers. They have the same panels, each with the crystals of one layer. */
+/* The rings of all layers. All rings have the same panels, each with the crystals of one layer. */
 struct layer_rings {
     lr_ring rings[LR_MAX_LAYERS];
     int count;

@@ -3,8 +3,8 @@
  *
  * CASToR's look-up tables, and the search for the crystals of a table or a .geom in a scanner. A text header (.hscan,
  * or .ghscan if CASToR wrote it) has its table (.lut, .glut) in the same folder. The table has 6 float32 per crystal:
- * centre and orientation. CASToR needs the depth of crystals, but not their other sizes. Its frame is left-handed; x is
- * reversed here. source: iScannerPET.cc of CASToR 3.1.1 */
+ * centre and orientation. CASToR needs the depth of crystals, but not their other sizes. The frame of the table is
+ * left-handed, so x is reversed here. source: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"

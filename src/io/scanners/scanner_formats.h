@@ -63,7 +63,7 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
  * if STIR knows no such scanner. */
 bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
 
-/* A bucket of STIR's "BlocksOnCylindrical". It is flat, and its normal passes through its middle. */
+/* A bucket of STIR's "BlocksOnCylindrical". A bucket is flat, and its normal passes through its middle. */
 struct lr_stir_bucket {
     double count;                /* number of buckets around the ring */
     double blocks, crystals;     /* transaxially: blocks in a bucket, and crystals in a block */

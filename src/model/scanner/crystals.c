@@ -410,7 +410,8 @@ static lr_status shorten(struct draft *draft)
 static const double default_tolerance_mm = 0.05;
 
 /* A panel continues if the next crystal is at the place to which the last step points, to within this share of the
- * step. The share allows for curved panels and noise. It is smaller than the gaps between flat panels around a ring. */
+ * step. The share allows for curved panels and noise. The share is smaller than the gaps between flat panels around a
+ * ring. */
 static const double step_share = 0.2;
 
 /* If the crystals of a panel do not lie in a plane, they are gathered again in pieces that are straight to within this

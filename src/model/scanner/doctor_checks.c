@@ -62,8 +62,8 @@ static void examination_rest(struct lr_examination *examination, const struct lr
  * wide_gaps may be intended and gives a note. A fraction above too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* Least share of the circumference that a correct ring may fill. It is just more than half of too_full, so that a
- * correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
+/* Least share of the circumference that a correct ring may fill. This share is just more than half of too_full, so that
+ * a correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
 
 /* Filled fraction above which the cause is a radius of half the true value. Below it, too many modules are an equally

@@ -54,7 +54,7 @@ static inline void lr_module_corner(const lr_module *module, const double middle
     vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
 }
 
-/* True if u x v points inwards. It points outwards in rings. */
+/* True if u x v points inwards. In rings, u x v points outwards. */
 bool lr_module_is_mirrored(const lr_module *module);
 
 /* --- modules near each other --- */

@@ -107,7 +107,7 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     const lr_photon_blur *blur = &params->blur;
     if (blur->radial_mm != NULL || blur->axial_mm > 0) {
         /* The line is shifted perpendicular to itself. The radial and axial directions are defined like in a view along
-         * the line (lr/direct.h). They are arbitrary for a line along the axis. */
+         * the line (lr/direct.h). Both directions are arbitrary for a line along the axis. */
         const double *along = pair.direction;
         const double transaxial = hypot(along[0], along[1]);
         const double cosine = transaxial > 0 ? along[0] / transaxial : 1;
