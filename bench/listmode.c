@@ -609,7 +609,7 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     return status;
 }
 
-/* The last entry stands for all other entries. */
+/* "all" stands for all other entries. */
 static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
 
 /* Compares the image of fast math with the image of the step before, if both were measured: root mean square of the

@@ -129,7 +129,7 @@ typedef struct lr_events_info {
     double weight;          /* sum of the weights of all prompts and delayeds */
 } lr_events_info;
 
-/* Frees the arrays of an info; zero is allowed. */
+/* Frees the arrays of an info. A struct of zeros is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
 
 /* Width of the bins of all events, mm; 0 = they are not binned, or widths differ (kinds). */

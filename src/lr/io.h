@@ -183,11 +183,11 @@ typedef enum lr_matrix_format {
 } lr_matrix_format;
 
 /* Writes a file row by row, without the whole matrix in memory.
- * tsv:  a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
+ * tsv: a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
  *       9 significant digits, tab separated; row, x, y and z are those of the voxel or point.
  * hdf5: group /matrix in CSR as scipy and anndata write it.
- * npz:  what scipy.sparse.load_npz reads; at most 4 GiB.
- * mtx:  Matrix Market coordinates, counted from 1.
+ * npz: what scipy.sparse.load_npz reads; at most 4 GiB.
+ * mtx: Matrix Market coordinates, counted from 1.
  * stir: NAME.hpm, NAME.pm and templates beside them, as STIR's projection matrix from file; rows of
  *       LORs only, scanners of full rings, at most 10,000 voxels a LOR; elements are probabilities
  *       in single precision.
@@ -218,7 +218,7 @@ typedef struct lr_matrix_writer_params {
     const lr_lors *lors;
     const lr_grid *grid; /* rows are the grid's voxels begin <= row < end; NULL = rows are points_mm */
     int64_t begin, end;
-    const double (*points_mm)[3]; /* rows are these points */
+    const double (*points_mm)[3]; /* rows are these points, used if grid is NULL */
     int64_t num_points;
     const char *description; /* mode, rays, samples: stored as an attribute */
     const int64_t *voxels;   /* rows are these voxels of the grid, ascending, instead of begin .. end - 1 */
@@ -333,7 +333,7 @@ LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *si
 typedef struct lr_matrix_join_params {
     const char *const *parts; /* [num_parts] paths, HDF5 or npz */
     int64_t num_parts;
-    const char *path;        /* path of the whole */
+    const char *path;        /* path of the joined matrix */
     lr_matrix_format format; /* hdf5, npz or mtx; parts in npz can only be joined to npz */
     int compress;            /* compression level, as for a writer */
     const lr_progress *progress;

@@ -196,10 +196,10 @@ LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 LR_API lr_status lr_image_smooth(lr_image *image, const double fwhm_mm[3], const lr_log *log);
 
 /* The place at which the operator computes; NULL = the host. Vectors created at this place need not be copied. The
- * place lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
- * device: backend raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
+ * place lives as long as the operator, or longer if it has other holders (lr_place_keep). The place is on the device
+ * for these operators: raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
  * "Tilted pairs"), that is without mu-map, without modules in front of others and without `deterministic`; compute and
- * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix have none. */
+ * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix compute on the host. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds of the last projection by the device's clock, without transfers to the host; 0 if not measured. The call

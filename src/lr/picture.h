@@ -108,7 +108,7 @@ typedef struct lr_bar_params {
 /* Draws the bar with its top left corner at `corner`. */
 LR_API void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params);
 
-/* Pixels from the bar's left edge to the end of its text. */
+/* Returns the number of pixels from the bar's left edge to the end of its text. */
 LR_API int lr_picture_bar_width(const lr_bar_params *params);
 
 /* --- correspondence images --- */

@@ -24,7 +24,7 @@ extern "C" {
  * mixes several images and is not exact for any of them. The exact log-likelihood of an image can be found by one more
  * iteration of lr_mlem from this image. */
 typedef struct lr_iteration {
-    int number;   /* from iterations_before + 1 */
+    int number;   /* number of the iteration; the first one has iterations_before + 1 */
     bool has_fit; /* true if the fields from here to sensitive_counts are known; else they are 0 */
     double log_likelihood;
     double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
@@ -198,7 +198,7 @@ typedef struct lr_composition {
     double condition;
     /* squared residual of the composed image, negative voxels included; never above a guess's residual */
     double residual;
-    double clipped_residual; /* with negative voxels set to 0 */
+    double clipped_residual; /* squared residual after negative voxels were set to 0 */
     int64_t negative_voxels;
     double negative_sum;
     lr_poisson_fit fit;                 /* fit of the image, with negative voxels set to 0 */
@@ -282,7 +282,7 @@ typedef struct lr_distributed_params {
 LR_SIZED(lr_distributed_params, lr_status, lr_recon_distributed,
          (const lr_distributed_params *params, lr_vector *image), (params, image));
 
-/* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
+/* Parameters of lr_osem, which is lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;
 /* Expectation maximisation by ordered subsets. image: receives the result. */
 LR_SIZED(lr_osem_params, lr_status, lr_osem, (const lr_osem_params *params, lr_vector *image), (params, image));

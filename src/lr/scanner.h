@@ -29,11 +29,11 @@ typedef struct lr_module {
     double centre_mm[3];    /* centre of the front face (of the pitch rectangle) */
     double u[3];            /* unit axis, transaxial */
     double v[3];            /* unit axis, axial, orthogonal to u */
-    double normal[3];       /* unit, inward; +-(u x v), filled in by lr_scanner_create */
+    double normal[3];       /* inward unit vector, u x v or its opposite; set by lr_scanner_create */
     int crystals[2];        /* number along u and along v */
     double pitch_mm[2];     /* along u and v */
     double face_mm[2];      /* along u and v, at most the pitch */
-    double depth_mm;        /* crystal length, behind the front face */
+    double depth_mm;        /* length of the crystals, which extend backwards from the front face */
     double mu_per_mm;       /* attenuation of its crystals at 511 keV; 0 = the scanner's */
     int position;           /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
     int ring;               /* module ring; 0 in explicit lists */
@@ -53,7 +53,7 @@ typedef struct lr_layer {
     const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
     double pitch_mm[2], face_mm[2];
     double offset_mm[2]; /* offset of the layer's centre from the module's centre, along u and v */
-    double mu_per_mm;    /* attenuation of its crystals */
+    double mu_per_mm;    /* attenuation of the layer's crystals */
 } lr_layer;
 
 /* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence if it obeys all rules

@@ -317,7 +317,7 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
  * fit NULL: no fit is computed, and the call does not wait for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
-    const lr_vector *additive; /* b >= 0; NULL = 0 */
+    const lr_vector *additive; /* b >= 0; NULL = no additive term */
     lr_vector *values;
 } lr_poisson_ratio;
 /* Divides counts by their expectation, and adds up the log-likelihood. fit: may be NULL. */

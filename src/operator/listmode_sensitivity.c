@@ -280,8 +280,8 @@ static lr_status line_sum_run(struct line_sum *sum)
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
-            /* The processors prepare the next batch while a device projects this one, even if the device is software,
-             * so that tests run this code. */
+            /* The processors prepare the next batch while a device projects this one, even if the device is a software
+             * renderer, so that tests run this code. */
             struct lr_background preparing = {0};
             const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
             if (is_beside) lr_background_start(&preparing, prepare, next);
@@ -379,8 +379,8 @@ enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
 /* TILE: edge of the squares in a slice over which the scatter of groups is averaged. AROUND: each voxel's sensitivity
  * is averaged over neighbours up to this distance, because few lines of the guide cross a voxel. STEEP: if a voxel's
- * own sensitivity is lower than this mean by this factor, as at the border of the field of view, it replaces the
- * mean. */
+ * own sensitivity is lower than this mean by this factor, the own sensitivity replaces the mean. This happens at the
+ * border of the field of view. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
 /* The number of LORs whose distance from a level's voxels can be tested while one LOR is projected. */

@@ -224,7 +224,8 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
     }
 
     int64_t excluded = 0;                           /* number of excluded pairs */
-    int farthest = -1, nearest_allowed = INT32_MAX; /* distances of pairs, in positions */
+    int farthest = -1, nearest_allowed = INT32_MAX; /* largest distance of an excluded pair and smallest distance of an
+                                                       allowed pair, in positions */
     const int around = scanner->num_positions;
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++) {

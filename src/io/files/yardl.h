@@ -28,7 +28,7 @@ enum lr_yardl_kind {
     LR_YARDL_COMPLEX, /* 8 or 16 bytes, only skipped */
     LR_YARDL_STRING,
     LR_YARDL_RECORD, /* parts = fields */
-    LR_YARDL_UNION,  /* parts = cases; a part without a type is null. An optional value is a union */
+    LR_YARDL_UNION,  /* parts = cases; the case null has no type; an optional value is a union with the case null */
     LR_YARDL_LIST,   /* vector, array or stream of `item` */
     LR_YARDL_MAP     /* parts = key and value */
 };

@@ -38,7 +38,7 @@ enum { COMMON_MAGIC = 6, PART_MAGIC = HEAD - MAGIC_BYTES, COMMON_PART_MAGIC = 14
 struct head {
     char magic[8];
     int64_t wide;
-    int64_t key_bytes; /* length of the key, which follows without a zero */
+    int64_t key_bytes; /* length of the key, which follows the head without a zero byte */
 };
 
 /* TARGET.part-rows holds a head, the key, then segments. Each checkpoint adds a segment: totals, the number of elements

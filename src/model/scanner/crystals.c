@@ -109,8 +109,8 @@ static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 
 /* --- growing panels --- */
 
-/* Gathers the crystals of panel -1 into new panels. A panel continues from a crystal if a step equal to the last step
- * leads to another crystal, within `share` of the step's length and within `reach_mm`. */
+/* Gathers the crystals that have no panel yet (-1) into new panels. A panel continues from a crystal if a step equal to
+ * the last step leads to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;

@@ -31,7 +31,7 @@ struct lr_sight_sectors {
     int first, last;
 };
 
-/* direction: unit vector. */
+/* Finds the sectors whose modules a ray may hit. direction: unit vector. */
 struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3],
                                       const double direction[3]);
 
