@@ -724,7 +724,7 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     const bool is_usual =
         kernel != LR_LISTMODE_EXACT || bench->is_exact_alone || strcmp(what->table, listmode_tables[0]) == 0;
     const bool is_tube_alone = what->has_fastmath || what->has_blocks || what->has_collisions;
-    /* No tube is as narrow as a voxel, because it would miss all centres of some slices: a thin line is measured. */
+    /* A tube as narrow as a voxel would miss all centres of some slices, so a thin line is measured instead. */
     if (what->width == 1 && kernel == LR_LISTMODE_TUBE) return false;
     if (what->width == 1 && kernel == LR_LISTMODE_LINE)
         return bench->kernels[kernel] || bench->kernels[LR_LISTMODE_TUBE];

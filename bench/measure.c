@@ -241,7 +241,7 @@ static double square(double value)
     return value * value;
 }
 
-/* Both lists ascend. */
+/* Compares a row with the exact row of the same voxel. The LORs of both rows ascend. */
 static lr_status compare_row(void *user, const lr_row *row)
 {
     struct comparison *sums = user;

@@ -27,7 +27,7 @@ typedef struct lr_device {
     bool usable;
     bool software; /* a software renderer */
     bool float_atomics, viewport_layers;
-    int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory 0 = not reported */
+    int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory_bytes: 0 = not reported */
     char reason[256];                                          /* why the device cannot be used; "" = the device is
                                                                   usable */
 } lr_device;

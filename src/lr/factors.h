@@ -28,8 +28,9 @@ typedef struct lr_crystal_product {
 /* A source of these products, as factors of LORs. The struct must outlive the source. */
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
-/* Sum over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if tilted modules are
- * combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out, logged. */
+/* Sum of the products over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if
+ * tilted modules are combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out,
+ * logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* A source of the values of LOR data. LORs that are not in sparse data have the value 0. The data must outlive the

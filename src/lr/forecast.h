@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Forecast of the size of a computation with an operator. If rows are similar, it is accurate to about 10 %. Fields
- * without a meaning for this computation are zero. */
+/* Forecast of the size of a computation with an operator. If rows are similar, the forecast is accurate to about 10 %.
+ * Fields without a meaning for this computation are zero. */
 typedef struct lr_forecast {
     double rows;          /* number of rows expected */
     double elements;      /* elements of all rows */

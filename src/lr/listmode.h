@@ -215,7 +215,7 @@ LR_SIZED(lr_listmode_params, lr_operator *, lr_listmode_create, (const lr_listmo
 /* Facts about operators of the family, in addition to lr_operator_info. */
 typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
-    lr_listmode_tube tube; /* defaults filled in */
+    lr_listmode_tube tube; /* the tube, with defaults filled in */
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;

@@ -131,7 +131,7 @@ typedef struct lr_recon_params {
     const lr_rdp *prior;                                          /* BSREM; NULL = none */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after all subsets; may be NULL */
     void *user;
-    lr_comm *comm; /* ranks that reconstruct one image together, below; NULL = one process */
+    lr_comm *comm; /* ranks that reconstruct one image together ("Several ranks" below); NULL = one process */
     const lr_log *log;
     const lr_progress *progress;
 } lr_recon_params;

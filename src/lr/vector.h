@@ -253,7 +253,7 @@ typedef struct lr_relative_differences {
     /* >= 0; weight of a neighbour; the index is the sum of 1, 2, 4 for a step along x, y, z. weights[0] is not used */
     double weights[8];
     double gamma, epsilon;  /* >= 0 */
-    double scale;           /* of the gradient */
+    double scale;           /* factor of the gradient */
     const lr_vector *x;     /* >= 0 */
     const lr_vector *kappa; /* >= 0; NULL = 1 */
     lr_vector *y;           /* must not be x or kappa */

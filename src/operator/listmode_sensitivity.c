@@ -77,7 +77,8 @@ struct lines {
     struct line_sum *sum;
     const struct line_batch *batch;
     struct {
-        /* number of used lines of each block; index of the block's first used line among those of all blocks */
+        /* count: number of the block's used lines; place: index of the first of these among the used lines of all
+         * blocks */
         int64_t count, place;
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };

@@ -559,7 +559,8 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
     /* A sample never has more rows than the caller wants, so that the forecast takes no longer than the rows. */
-    double mean = 0.0, mean_above = 0.0; /* elements of a row, summed over places */
+    double mean = 0.0, mean_above = 0.0; /* mean number of a row's elements, and of those that reach the threshold,
+                                            summed over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
                                  (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&

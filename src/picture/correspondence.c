@@ -67,7 +67,7 @@ struct layout {
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-/* The axis of a crystal's index. If modules have different numbers of crystals, it runs from 0 to 1. */
+/* The axis of a crystal's index. If modules have different numbers of crystals, the axis runs from 0 to 1. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};

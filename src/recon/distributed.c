@@ -36,7 +36,7 @@ enum {
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */
     RATIOS,      /* R */
-    FACTORS,     /* the factors of z */
+    FACTORS,     /* factors by which z is multiplied */
     SENSITIVITY, /* s */
     SEEN,        /* 1 for a positive s, else 0 */
     NUM_IMAGES

@@ -732,8 +732,7 @@ static lr_status run(struct recon *recon)
 
     LR_TRY(start(recon));
     if (recon->whole != NULL)
-        (void)recon->whole->fns->updates->seconds(recon->whole->self); /* this call restarts the
-                                                                                                device's clock */
+        (void)recon->whole->fns->updates->seconds(recon->whole->self); /* this call restarts the device's clock */
     for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
     /* The run is finished, so a request to stop no longer matters. */
     (void)report(recon, recon->iterations, recon->subsets.count);

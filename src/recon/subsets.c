@@ -400,8 +400,8 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* The sums over all ranks: the values of each subset; also the additive term, unless the caller has given its
-     * sum. */
+    /* The sums over all ranks: the values of each subset and, unless the caller has given its sum, the additive
+     * term. */
     double sums[2] = {params->additive_sum > 0.0 ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];

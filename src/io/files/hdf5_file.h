@@ -19,8 +19,8 @@ typedef int64_t lr_hdf5_id;
  * dataset that is made while `places` is set uses bytes of the range as its chunks, and HDF5 does not write these. */
 struct lr_hdf5_layout {
     uint64_t begin, end; /* range of the bytes; HDF5 needs 96 bytes below `begin` */
-    bool places; /* the next storage of exactly chunk_bytes bytes is at the offset `next`; each further one is `stride`
-                    later */
+    bool places; /* true: the next chunk of exactly chunk_bytes bytes is at the offset `next`, and each further chunk is
+                    `stride` bytes later */
     uint64_t next, stride, chunk_bytes;
 };
 

@@ -19,8 +19,8 @@
 
 /* --- checks --- */
 
-/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name
- * of the data, for messages. */
+/* Position of a piece of the data: the number of values before the piece, and the last LOR before the piece (-1 =
+ * none). what: name of the data, for messages. */
 struct place {
     const char *what;
     int64_t first, before;

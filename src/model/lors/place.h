@@ -86,7 +86,7 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* The number by which the part of an angle shifts from one kind of row pair to the next kind. */
+/* The number that is added to the part of an angle from one kind of row pair to the next. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;

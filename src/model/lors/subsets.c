@@ -272,8 +272,8 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
  * times as large for subsets of whole pairs with an unevenness of 0.2 to 1. */
 #define EVEN_ENOUGH 0.1
 
-/* Number of points, and number of Fourier components of directions that are compared. Component 0 is the share of
- * lines. */
+/* POINTS: number of points. WAVES: number of Fourier components of the directions that are compared; component 0 is the
+ * share of lines. */
 enum { POINTS = 48, WAVES = 4 };
 
 /* The step, modulo one, that spreads points evenly along each LOR. */

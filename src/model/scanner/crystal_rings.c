@@ -226,7 +226,8 @@ static void shape(struct ideal *ideal)
         most = module->crystals[1] > most ? module->crystals[1] : most;
         ideal->modules[b] = *module;
     }
-    /* Blocks are sorted by ring, then by place. The slot of a block is its counterpart at the first place. */
+    /* Blocks are sorted by ring, then by place. The slot of a block is the slot of the corresponding block at the first
+     * place. */
     const struct lr_crystal_block *items = ideal->blocks->items;
     for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
         while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;
