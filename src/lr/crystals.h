@@ -50,8 +50,8 @@ typedef struct lr_crystal_list {
  * axes are never in one module. A curved panel therefore becomes modules of one column if the axes of each column are
  * known, and is refused otherwise.
  *
- * Each layer becomes separate modules. In the scanner's order, they follow the modules in front of them. Modules have
- * positions around the ring if all layers have the same number of positions.
+ * Each layer becomes separate modules. In the scanner's order, modules of deeper layers follow the modules in front of
+ * them. Modules have positions around the ring if all layers have the same number of positions.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL. residual_mm: the largest
  * distance between a crystal of the list and its position in a module; may be NULL. residual_mm is set even if this

@@ -38,8 +38,8 @@ typedef struct lr_point_image_params {
 } lr_point_image_params;
 
 /* FWHM of the image of a source along x, y and z, in mm. The measured data are the matrix row of the source, without
- * noise. ML-EM reconstructs an image from them on a small grid around the source, with a uniform sensitivity. This
- * reconstruction uses thin lines between the hit centres of crystals (lr_scanner_hit_centre). Only the measurement
+ * noise. ML-EM reconstructs an image from these data on a small grid around the source, with a uniform sensitivity.
+ * This reconstruction uses thin lines between the hit centres of crystals (lr_scanner_hit_centre). Only the measurement
  * therefore contains the width of the crystals and, with penetration, the depth of interaction.
  *
  * The source is put at several points over the width of a crystal, and the lines of each point are moved back by the

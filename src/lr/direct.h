@@ -78,8 +78,9 @@ typedef enum lr_radial_model {
     LR_RADIAL_MEASURED       /* the profiles in `measured` */
 } lr_radial_model;
 
-/* Kernel profiles across the line of response, measured at some distances from the axis. Between these distances they
- * are interpolated linearly; beyond the first and last distance they are constant. Profiles need not be normalised. */
+/* Kernel profiles across the line of response, measured at some distances from the axis. Between these distances,
+ * profiles are interpolated linearly. Beyond the first and last distance, profiles are constant. Profiles need not be
+ * normalised. */
 typedef struct lr_radial_profiles {
     int num_distances, num_offsets;
     double *distance_mm;    /* owned [num_distances], ascending from >= 0 */
@@ -175,7 +176,7 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
 /* --- operators --- */
 
 /* An operator between an image and the histo-images of some views, in the order of the views. All of lr/operator.h and
- * lr/recon.h applies to it. K_v is the kernel that the identifier of voxel v in the view selects. Images and
+ * lr/recon.h applies to this operator. K_v is the kernel that the identifier of voxel v in the view selects. Images and
  * histo-images are 0 outside the grid. The projections of one view are
  *
  *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     each n gathers from its sources
@@ -222,8 +223,8 @@ typedef struct lr_direct_params {
     lr_direct_kernel kernel;
     const char *backend;             /* "cpu", "compute", "cuda", NULL or "auto". Auto takes cuda on a graphics
                                         processor, compute if CUDA does not run on it, and cpu if there is no graphics
-                                        processor; with `shared` it takes compute instead of cpu. "cuda,compute" takes
-                                        the first of both that runs here */
+                                        processor; with `shared`, auto takes compute instead of cpu. "cuda,compute"
+                                        takes the first of both that runs here */
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute and cuda use the device of this context and share objects with it; NULL
@@ -238,8 +239,8 @@ typedef struct lr_direct_params {
     const lr_progress *progress;  /* progress of projections; must outlive the operator */
 } lr_direct_params;
 
-/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If auto or a list
- * would have taken another backend first, lr_operator_info.passed_over gives the reason why it is not used. */
+/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If auto or a list would have taken
+ * another backend first, lr_operator_info.passed_over gives the reason why that backend is not used. */
 LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */

@@ -47,8 +47,8 @@ typedef struct lr_event_sink {
      * then uses its own arrays. */
     lr_event *(*room)(void *user, int64_t count);
     /* Called by the reader's threads with events that they have just decoded, before `take` receives them. Several
-     * threads may call it at once. Some of these events may never reach `take`. Not all readers call it. NULL = not
-     * called. */
+     * threads may call `look` at once. Some of these events may never reach `take`. Not all readers call `look`. NULL =
+     * not called. */
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
@@ -76,10 +76,10 @@ typedef struct lr_event_counts {
     int64_t unknown_crystals;   /* events with a crystal that the scanner does not have */
     int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
     int64_t other_words;        /* records of other kinds, which are skipped */
-    /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; they are passed on like
-     * other events */
+    /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; such events are passed on
+     * like other events */
     int64_t excluded_pairs;
-    /* PETSIRD: events of lists that occur twice in the file; they are left out and not counted elsewhere */
+    /* PETSIRD: events of lists that occur twice in the file; such events are left out and not counted elsewhere */
     int64_t repeated;
 } lr_event_counts;
 
@@ -132,7 +132,7 @@ typedef struct lr_events_info {
 /* Frees the arrays of an info. A struct of zeros is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
 
-/* Width of the bins of all events, mm; 0 = they are not binned, or widths differ (kinds). */
+/* Width of the bins of all events, mm; 0 = the events are not binned, or widths differ (kinds). */
 static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
 {
     return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins) : info->tof_bin_mm;
@@ -155,9 +155,9 @@ typedef struct lr_events_source {
      * warning gives its position. false: such a file is an error */
     bool until_damage;
     int threads; /* 0 = all processors; the events are the same for any number */
-    /* Called before each piece of events is passed to the sink. If it returns true, the piece is left out: its events
-     * are not counted and, if the format allows it, not decoded. Every time a file is read, the pieces are the same.
-     * Not called with until_damage. NULL = no piece is left out. */
+    /* Called before each piece of events is passed to the sink. If `skips` returns true, the piece is left out: its
+     * events are not counted and, if the format allows it, not decoded. Every time a file is read, the pieces are the
+     * same. Not called with until_damage. NULL = no piece is left out. */
     bool (*skips)(void *user);
     void *user; /* argument for `skips` */
     const lr_log *log;

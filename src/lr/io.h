@@ -119,7 +119,7 @@ LR_API lr_status lr_image_write(const char *path, const lr_image *image, const l
 typedef struct lr_image_frames {
     const lr_image *const *images; /* [count] */
     int count;
-    double step_s; /* seconds from the begin of a frame to that of the next; 0 = not known, or they differ */
+    double step_s; /* seconds from the beginning of a frame to the beginning of the next; 0 = not known, or different */
 } lr_image_frames;
 
 /* Writes frames as the volumes of one NIfTI file (.nii, .nii.gz), which lr_image_read_frame reads. errors: as
@@ -371,7 +371,7 @@ LR_API lr_status lr_npy_write(const char *path, const lr_array *array, const lr_
 
 enum { LR_CHECKPOINT_KEY = 4096 };
 
-/* State of a reconstruction between two iterations. A run can continue from it. */
+/* State of a reconstruction between two iterations. A run can continue from this state. */
 typedef struct lr_checkpoint {
     /* one line of text with all settings and digests of inputs that the result depends on. Its parts are separated by
      * "; "; a part may end in ", contents " and a digest. A run that continues must have the same key. Files of matrix

@@ -83,9 +83,9 @@ typedef enum lr_listmode_kernel {
 /* The tube of response. The shares of all voxels of a slice, including voxels outside the image, add up to 1. Zero
  * fields are defaults. */
 typedef struct lr_listmode_tube {
-    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if it is above 1,000
-     * times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face: such a tube
-     * can miss all voxel centres of a slice */
+    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if the diameter is
+     * above 1,000 times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face:
+     * such a tube can miss all voxel centres of a slice */
     double width_mm;
     double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch, or
                             the largest voxel edge if this is larger or if lines have no crystals */
@@ -144,9 +144,9 @@ typedef struct lr_listmode_params {
     /* lines of response instead of events, for the kernels tube and line, or for blobs. With lines, lors,
      * sensitivity_lines and seed are not used, and info and factors must be NULL */
     const lr_lines *lines;
-    /* says which events have time of flight, and gives the resolution for each kind of crystals; if it has no
-     * resolution, the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no
-     * time of flight */
+    /* says which events have time of flight, and gives the resolution for each kind of crystals; if info has no
+     * resolution, the scanner's resolution is used. Binned events are averaged over their bin. Read during creation.
+     * NULL = no time of flight */
     const lr_events_info *info;
     /* [num_ranges + 1] ascending from 0 to count: range r has the events ranges[r] .. ranges[r + 1] - 1, fewer than
      * 2^31. Copied. NULL = ranges of nearly equal size */
@@ -157,8 +157,8 @@ typedef struct lr_listmode_params {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;
     int samples[3]; /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
-    /* if set, the image has blob coefficients in the order of lr_blobs_grids, and elements are line integrals of
-     * blobs in mm; kernel and tube are not read. With time of flight they are multiplied by the Gaussian's density at
+    /* if set, the image has blob coefficients in the order of lr_blobs_grids, and elements are line integrals of blobs
+     * in mm; kernel and tube are not read. With time of flight the elements are multiplied by the Gaussian's density at
      * the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
     const lr_blobs *blobs;
     /* factors (efficiencies, attenuation) that multiply the rows of events and the rows summed in the sensitivity; NULL
@@ -186,15 +186,15 @@ typedef struct lr_listmode_params {
                                                 per multiprocessor (the paper, figure 6); 0 = the fastest */
     int threads;                             /* 0 = all processors */
     int device;                              /* index of the device in CUDA; 0 = the first */
-    int64_t max_memory_bytes;                /* memory on the device; 0 = all that it reports */
+    int64_t max_memory_bytes;                /* memory on the device; 0 = all memory that the device reports */
     const lr_log *log;
     const lr_progress *progress;
 } lr_listmode_params;
 
 /* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies to
- * it. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules, and an
- * event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and no rows
- * of points.
+ * this operator. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules,
+ * and an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and
+ * no rows of points.
  *
  * lr_operator_sensitivity does not depend on the events. The sensitivity is A^T n over all LORs in coincidence, without
  * time of flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is

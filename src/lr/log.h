@@ -66,7 +66,7 @@ typedef struct lr_log {
 /* Receiver of progress reports of long work. The receiver can stop the work.
  *
  * report: called from the thread that started the work. what: name of the current step, in lower case without full stop
- *         ("rendering the matrix"); progress: 0 <= done <= total. If it returns false, the work stops with
+ *         ("rendering the matrix"); progress: 0 <= done <= total. If report returns false, the work stops with
  *         LR_CANCELLED.
  * A NULL `lr_progress *` is valid everywhere. */
 typedef struct lr_progress {

@@ -34,8 +34,8 @@ typedef struct lr_iteration {
     /* beta R (lr_rdp) of the image before the iteration; 0 = no prior. BSREM with one subset maximises log_likelihood -
      * penalty */
     double penalty;
-    /* sum over subsets and voxels of the subset's sensitivity times x after the subset's update; with EM and b = 0 it
-     * equals measured_counts */
+    /* sum over subsets and voxels of the subset's sensitivity times x after the subset's update; with EM and b = 0 this
+     * sum equals measured_counts */
     double sensitive_counts;
     double seconds;
     double project_seconds;  /* part of `seconds` spent in projections */
@@ -51,7 +51,7 @@ typedef struct lr_iteration {
 /* Updates of an image by one subset of the LORs i. Sums over the subset: s_j = sum_i a_ij and r_j = sum_i a_ij y_i /
  * (A x + b)_i. */
 typedef enum lr_recon_algorithm {
-    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994); with one subset it is
+    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994); with one subset this is
                               ML-EM */
     /* x_j <- x_j (1 + lambda (r_j - s_j)): block RAMLA (Browne and De Pierro, IEEE Trans. Med. Imag. 15, 1996), with
      * lambda = relaxation / (1 + relaxation_fall n) / max_j s_j in iteration n = 0, 1, ... With a relaxation of at most
@@ -99,8 +99,8 @@ typedef struct lr_recon_params {
                                   none, or additive_source */
     lr_lor_source additive_source; /* b >= 0, used if additive is NULL; get == NULL = none */
     /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. A
-     * value is required if the additive term has values for data_lors only. With dense data it is used only in list
-     * mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
+     * value is required if the additive term has values for data_lors only. With dense data this sum is used only in
+     * list mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
     double additive_sum;
     const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
                                  explains the counts minus the additive term */
@@ -246,9 +246,9 @@ typedef struct lr_compose_params {
  * whose sum is 1, give the least squares solution of A x = y - b over all LORs. Voxels that become negative are set to
  * 0. If iterations remain, every rank continues from the composed image. Voxels that are 0 in the composed image start
  * from the rank's own guess.
- * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there is
- * one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if params
- * have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
+ * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED image is the last composed image, if there
+ * is one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if
+ * params have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
 LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *params, lr_vector *image),
          (params, image));
 

@@ -62,9 +62,9 @@ struct lr_update {
     double lambda; /* step length, for RAMLA only */
 };
 
-/* Functions of a backend that computes whole updates of an image. Within an iteration they do not wait for the device.
- * The image and the data belong to the backend, which may store them in any layout. Vectors passed to the functions are
- * on the host or at the backend's place, in single precision. Images are [num_voxels]. */
+/* Functions of a backend that computes whole updates of an image. Within an iteration, the functions do not wait for
+ * the device. The image and the data belong to the backend, which may store them in any layout. Vectors passed to the
+ * functions are on the host or at the backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
     /* Begins updates by this plan and drops all earlier data. If the device has no room for the data, *has_room is
      * false and the result is LR_OK. */
@@ -119,7 +119,8 @@ struct lr_backend_fns {
     /* Starts to build the programs of `project` and a sensitivity, so that they are built in parallel before
      * their first calls. lists: true if parts will be lists of single LORs, and sensitivities will be of all LORs. */
     lr_status (*prepare)(void *self, bool lists);
-    /* Builds the programs of `picture`. If a driver cannot build them, this is known before the first picture. */
+    /* Builds the programs of `picture`. If a driver cannot build the programs, the error comes before the first
+     * picture. */
     lr_status (*prepare_picture)(void *self);
     const struct lr_backend_updates *updates;
     /* lr_direct_device_attributes; NULL = not known */

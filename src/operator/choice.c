@@ -161,7 +161,7 @@ struct search {
     bool has_asked, has_hardware; /* true once OpenGL was asked for a graphics processor; the answer */
 };
 
-/* Takes a backend. The log names it, and says why earlier backends were not taken. */
+/* Takes a backend. The log names the backend, and says why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {

@@ -275,8 +275,8 @@ lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector 
     return LR_OK;
 }
 
-/* Sets the values of the part's LORs to 1, and those of LORs interleaved with them to 0, then multiplies by the
- * factors. place: place of the values; NULL = the host. */
+/* Sets the values of the part's LORs to 1, and the values of LORs that are interleaved with these LORs to 0. Then
+ * multiplies by the factors. place: place of the values; NULL = the host. */
 static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_place *place, lr_vector *values)
 {
     lr_vector ones;

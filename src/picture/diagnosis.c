@@ -50,7 +50,7 @@ struct sheet {
 
 /* --- geometry --- */
 
-/* Computes a module's normal that points away from the scanner's axis. A draft may not have set it. */
+/* Computes a module's normal that points away from the scanner's axis. In a draft, the normal may be missing. */
 static void outward_of(const lr_module *module, double outward[3])
 {
     vec_cross(module->u, module->v, outward);

@@ -92,8 +92,9 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 /* Type of a crystal. *module: number of its module within the type. */
 int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module);
 
-/* Time-of-flight bins of events of two types. Gives the bins of [a][b] with the sign 1. If they are missing, gives the
- * bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of flight. */
+/* Time-of-flight bins of events of two types. Gives the bins of [a][b] with the sign 1. If these bins are missing,
+ * gives the bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of
+ * flight. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
 /* Properties on which the module types of a file agree or differ. */

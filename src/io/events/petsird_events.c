@@ -27,7 +27,7 @@
 enum {
     EVENTS_PER_BATCH = 1 << 20,
     MOST_BYTES = 1 << 23,
-    PIECES = 64, /* a file is read in at least so many pieces, unless they would be smaller than LEAST_BYTES */
+    PIECES = 64, /* a file is read in at least so many pieces, unless a piece would be smaller than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
     EVENTS_PER_SHARE = 1 << 13, /* approximate number of events that a thread decodes at once */
     MAX_VALUES = 16

@@ -127,7 +127,7 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process)
         close(process->socket);
         process->socket = -1;
     }
-    /* A silent reader may never end, for example if its drive is gone, so it is waited for only one second. */
+    /* A silent reader may never end, for example if its drive is gone, so the wait ends after one second. */
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int end = 0;
     for (int k = 0; process->id > 0 && is_ours && (!process->was_silent || k < 100); k++) {
@@ -370,7 +370,8 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
                           name, in->path, numbers);
 }
 
-/* Each request fills the shared memory with several whole entries or, if an entry is larger, with a part of it. */
+/* Each request fills the shared memory with several whole entries or, if an entry is larger, with a part of the
+ * entry. */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], int64_t width, void *numbers)
 {

@@ -167,8 +167,9 @@ struct lr_yardl_field {
 };
 
 /* Reads a record in the file's order. Calls `take` for each field listed in `fields`. The last entry of `fields` has no
- * name; its `take` is called for all other fields or, if it is NULL, other fields are skipped. An optional record that
- * is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
+ * name; its `take` is called for all other fields. If this `take` is NULL, other fields are skipped. An optional record
+ * that is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed
+ * on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 

@@ -267,7 +267,7 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
 
-    /* The key in STIR's headers includes the possible words; headers of other programs may lack them. */
+    /* The key in STIR's headers includes the possible words; headers of other programs may lack these words. */
     const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
     value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
     int geometry = CYLINDRICAL;

@@ -320,7 +320,7 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     double *steps = lr_alloc(n, sizeof(*steps), "a panel", list->log);
     if (steps == NULL) return LR_FAILED;
     /* The usual step from line to line is the median of the steps that are about as short as the shortest step. If
-     * short steps are rare, it is the median of the most frequent longer steps. */
+     * short steps are rare, the usual step is the median of the most frequent longer steps. */
     int first_alike = 0;
     for (int k = 0; k < n - 1; k++) steps[k] = step_at(fit, axis, k);
     qsort(steps, (size_t)n - 1, sizeof(*steps), lr_compare_doubles);
@@ -373,8 +373,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     if (pitch > 0) {
         pitch = lr_shortest_decimal(pitch, 12, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
     } else {
-        /* No piece has two lines. The pitch is then the size of the crystals, or the usual step if it is smaller or the
-         * size is not known. */
+        /* No piece has two lines. The pitch is then the size of the crystals, or the usual step, if that is smaller or
+         * the size is not known. */
         double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
         if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
         pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels
- * of a ring are equal except for rounding or noise of the list, they are made exactly equal. The blocks of a panel
+ * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels of
+ * a ring are equal except for rounding or noise of the list, the panels are made exactly equal. The blocks of a panel
  * then share its plane, and panels are at equal angles. */
 #include "base/order.h"
 #include "base/units.h"

@@ -669,8 +669,8 @@ static void examine_hiding(struct lr_examination *examination, const lr_scanner 
 {
     struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
-        /* The field of view is the grid, if there is one. Otherwise it has half the length of the bore, and the
-         * diameter that the rules allow or half the diameter of the bore. */
+        /* The field of view is the grid, if there is one. Otherwise the field of view has half the length of the bore,
+         * and the diameter that the rules allow or half the diameter of the bore. */
         const lr_grid *grid = examination->grid;
         const double rule = examination->draft->params.coincidence.field_of_view_mm;
         const double bore = examination->belt.radius_mm;

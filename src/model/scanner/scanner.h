@@ -22,8 +22,8 @@ const char *lr_scanner_title(const lr_scanner_params *params);
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
 /* The overlap of the boxes of two modules, mm: the shortest distance by which one box must be moved so that the boxes
- * only touch. The overlap is negative if they do not touch; its size is then not their distance. Oriented boxes overlap
- * if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
+ * only touch. The overlap is negative if the boxes do not touch; its size is then not the distance of the boxes.
+ * Oriented boxes overlap if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
 /* The number with the fewest decimals, fewer than `most`, that differs from `value` by at most `off`; `value` if there
