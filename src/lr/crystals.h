@@ -30,10 +30,11 @@ typedef struct lr_crystal_list {
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
     double tolerance_mm; /* largest distance between a crystal and its position in a module; 0 = 0.05 */
-    bool infers_sizes;   /* true: if a crystal has no neighbour along an axis of its panel, its width is the space that
-                            the nearest crystal of another panel leaves, or the list's spacing if there is no such
-                            crystal. Crystals too long for the gap between panels are shortened around their centres
-                            with a warning, to no less than half their length. false: both cases are errors */
+    bool infers_sizes;   /* true: a crystal without a neighbour along an axis of its panel gets a width along this axis.
+                            The width is the space that the nearest crystal of another panel leaves or, if there is
+                            none, the list's spacing. Crystals too long for the gap between panels are shortened around
+                            their centres with a warning, to no less than half their length. false: both cases are
+                            errors */
     bool finds_layers;   /* true: a module directly behind another one, at most one crystal depth away, becomes a layer
                             of the same block; for lists that do not state layers */
     const lr_log *log;

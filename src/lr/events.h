@@ -15,9 +15,9 @@ extern "C" {
 /* One coincidence, or one bin of a histogram. */
 typedef struct lr_event {
     int32_t crystals[2]; /* a and b, numbers over the whole scanner, in the file's order */
-    /* c/2 (t_a - t_b), from the arrival times t_a and t_b: the position of the annihilation on the line from a to b,
-     * measured from the line's middle, positive towards b. tof_mm is negative if crystal a was hit first, and 0 without
-     * time of flight. If times are binned, tof_mm is the middle of the bin */
+    /* c/2 (t_a - t_b), with the arrival times t_a and t_b. This is the position of the annihilation on the line from a
+     * to b, measured from the line's middle, positive towards b. tof_mm is negative if crystal a was hit first, and 0
+     * without time of flight. If times are binned, tof_mm is the middle of the bin */
     float tof_mm;
     float weight;     /* 1 in list mode; counts in a histogram */
     uint32_t time_ms; /* since the file's zero of time */

@@ -84,11 +84,11 @@ typedef enum lr_listmode_kernel {
  * fields are defaults. */
 typedef struct lr_listmode_tube {
     /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if the diameter is
-     * above 1,000 times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face:
-     * such a tube can miss all voxel centres of a slice */
+     * above 1,000 times the smallest voxel edge. Without as_paper also LR_USAGE below the diagonal of a voxel's largest
+     * face, because such a tube can miss all voxel centres of a slice */
     double width_mm;
-    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch, or
-                            the largest voxel edge if this is larger or if lines have no crystals */
+    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch; if
+                            the largest voxel edge is larger, or if lines have no crystals, this edge */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
@@ -120,8 +120,9 @@ typedef enum lr_listmode_variant {
  * place. Zero fields are defaults. */
 typedef struct lr_lines {
     const lr_vector *start_mm, *end_mm; /* required [count][3] x, y, z; fewer than 2^30 lines */
-    /* [count] position of the annihilation on the line, measured from its middle, positive towards the end: the tof_mm
-     * of an lr_event whose crystal a is at the start and b at the end. Rounded to float. NULL = no time of flight */
+    /* [count] position of the annihilation on the line, measured from its middle, positive towards the end. This is the
+     * tof_mm of an lr_event whose crystal a is at the start and b at the end. Rounded to float. NULL = no time of
+     * flight */
     const lr_vector *tof_mm;
     double tof_resolution_ps; /* FWHM of the difference of arrival times; required with tof_mm */
     double tof_bin_mm;        /* width of the bins whose middles are tof_mm; 0 = not binned */

@@ -21,9 +21,9 @@ extern "C" {
  * rules exclude are included, too; their matrix elements are zero. The columns of exported matrices and the values in
  * data files have this order.
  *
- * Histo-images, the data of the family direct (lr/direct.h), use the same struct: `scanner`, `pairs`, `first_pair` and
- * `masks` are NULL, each pair is a view and each LOR a voxel of it. All voxels count as "in coincidence". Voxels have
- * no crystal numbers.
+ * Histo-images, the data of the family direct (lr/direct.h), use the same struct. Then `scanner`, `pairs`, `first_pair`
+ * and `masks` are NULL, each pair is a view, and each LOR is a voxel of its view. All voxels count as "in coincidence".
+ * Voxels have no crystal numbers.
  *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {

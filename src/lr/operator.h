@@ -64,14 +64,14 @@ typedef struct lr_operator_params {
     bool layers_alone;
     lr_store store;
     /* expected number of projections of all LORs, forward and back; 0 = not known. If a matrix fits, LR_STORE_AUTO
-     * keeps it when this is usually quicker: for at least 8 projections on processors, for at least 2 with backend cpu,
-     * and never on a software renderer, on a graphics processor or for raster. If the number is not known, or with
-     * `deterministic`, LR_STORE_AUTO keeps every matrix that fits */
+     * keeps it when this is usually quicker. On processors, this means for at least 8 projections, or for at least 2
+     * with backend cpu. On a software renderer, on a graphics processor and for raster, the matrix is not kept. If the
+     * number is not known, or with `deterministic`, LR_STORE_AUTO keeps every matrix that fits */
     double projections;
-    /* limit that holds separately for a stored matrix on the host (0 = half of the machine's memory), for buffers on
-     * the device (0 = all device memory), and for the data that a reconstruction keeps on the device (lr/recon.h; 0 =
-     * half of the device memory). Working memory of a call is not included: images, copies of the caller's data (in
-     * another precision, or times factors), and up to 128 MiB (cpu with factors: 512 MiB) of buffers */
+    /* limit for each of three kinds of memory: a stored matrix on the host (0 = half of the machine's memory); buffers
+     * on the device (0 = all device memory); the data that a reconstruction keeps on the device (lr/recon.h; 0 = half
+     * of the device memory). Working memory of a call is not included: images, copies of the caller's data (in another
+     * precision, or times factors), and up to 128 MiB (cpu with factors: 512 MiB) of buffers */
     int64_t max_memory_bytes;
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */

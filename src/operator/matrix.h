@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A sparse matrix in memory. In its layout both projections read it as a stream.
+ * A sparse matrix in memory. Its layout lets both projections read the matrix as a stream.
  *
  * LORs are divided into ranges with about equal numbers of elements, and rows into chunks, in the order of their
  * arrival. A tile has the elements of one range in one chunk. The elements of a chunk are sorted by (range, row, LOR),

@@ -420,8 +420,8 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
 }
 
 /* Returns true if the subset must be skipped because it has no counts. The update of such a subset would set voxels to
- * 0 for all further iterations: with EM all voxels that the subset sees, and with RAMLA and a relaxation of 1 the
- * voxels with the largest sensitivity. If no subset has counts, no subset is skipped. */
+ * 0 for all further iterations. With EM these are all voxels that the subset sees. With RAMLA and a relaxation of 1,
+ * these are the voxels with the largest sensitivity. If no subset has counts, no subset is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;

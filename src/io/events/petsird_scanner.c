@@ -119,8 +119,9 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
 
 /* --- crystals --- */
 
-/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module, or nearest
- * to z if the module is on the axis. v is the one of the two remaining directions that is nearer to z. */
+/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module. If the
+ * module is on the axis, the depth is along the direction nearest to z. v is the one of the two remaining directions
+ * that is nearer to z. */
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);

@@ -268,8 +268,8 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
 /* --- unevenness of subsets --- */
 
 /* Unevenness above which subsets are interleaved more. The error of a reconstructed disc after 40 updates was compared
- * with its error for one subset: the error was less than 1.5 times as large for an unevenness of at most 0.1, and 2 to
- * 60 times as large for subsets of whole pairs with an unevenness of 0.2 to 1. */
+ * with its error for one subset. With an unevenness of at most 0.1, the error was less than 1.5 times as large. With
+ * subsets of whole pairs and an unevenness of 0.2 to 1, the error was 2 to 60 times as large. */
 #define EVEN_ENOUGH 0.1
 
 /* POINTS: number of points. WAVES: number of Fourier components of the directions that are compared; component 0 is the
