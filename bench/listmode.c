@@ -322,7 +322,7 @@ static lr_status add_elements(void *user, const lr_row *row)
 
 /* --- collisions within a warp --- */
 
-/* Number of lines that a warp handles at once, and number of warps that are examined. */
+/* WARP: number of lines that a warp handles at once. COUNTED_WARPS: number of warps that are examined. */
 enum { WARP = 32, COUNTED_WARPS = 64 };
 
 struct counting {

@@ -111,7 +111,8 @@ static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lor
 {
     const lr_scanner *scanner = lors->scanner;
     const int num_modules = scanner->num_modules;
-    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared; -1 = the face is turned away */
+    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared distances of modules; -1 = the face
+                                                                            is turned away */
     if (distances == NULL) return report_error(report, LR_FAILED, "no memory for the modules' distances");
     double sum = 0;
     for (int n = 0; n < sample->num_voxels; n++) {

@@ -158,7 +158,7 @@ struct search {
     /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
-    bool has_asked, has_hardware; /* true once OpenGL was asked for a graphics processor; the answer */
+    bool has_asked, has_hardware; /* has_asked: OpenGL was asked for a graphics processor; has_hardware: the answer */
 };
 
 /* Takes a backend. The log names the backend, and says why earlier backends were not taken. */

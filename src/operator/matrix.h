@@ -75,9 +75,9 @@ struct lr_stored_lors {
     const lr_selection *selection; /* checked */
 };
 
-/* Compute data = A image, or image = A^T data, for the LORs of a part; part NULL = all LORs. The output is overwritten.
- * Vectors are on the host: image [num_rows], data [num_lors]. With a part, data NULL stands for 1 for every LOR. Sums
- * are in double. Rows whose image value is 0 are not read. errors: LR_FAILED if memory runs out. */
+/* Each function computes data = A image, or image = A^T data, for the LORs of a part; part NULL = all LORs. The output
+ * is overwritten. Vectors are on the host: image [num_rows], data [num_lors]. With a part, data NULL stands for 1 for
+ * every LOR. Sums are in double. Rows whose image value is 0 are not read. errors: LR_FAILED if memory runs out. */
 lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *image,
                             lr_vector *data);
 lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *data,

@@ -52,7 +52,7 @@ static uint8_t channel(float index, int count)
 struct image {
     const lr_correspondence_params *params;
     int size[2], zoom; /* size in pixels of the image; zoom: screen pixels along the edge of such a pixel */
-    double high;       /* weight at the end of the colours */
+    double high;       /* weight that has the last colour */
 };
 
 /* --- axes and legend --- */

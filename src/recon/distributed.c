@@ -131,7 +131,7 @@ static lr_status iterate_locally(struct distributed *d)
     LR_TRY(forward(d, &images[LOCAL], &fit));
     LR_TRY(back(d, factors));
     LR_TRY(lr_vector_add_scaled(factors, -1.0, &images[OWN_RATIOS]));
-    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* BEFORE has a copy of the image */
+    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* IMAGE may be overwritten, because BEFORE has a copy */
     LR_TRY(lr_vector_add_scaled(&images[IMAGE], scale, factors));
     LR_TRY(lr_vector_divide(&images[IMAGE], &images[SENSITIVITY], 1.0));
     /* LOCAL <- LOCAL max(0, IMAGE) */

@@ -30,7 +30,8 @@ static const struct lr_update_rule *const rules[] = {
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
-/* errors: LR_USAGE for invalid params or an invalid image; LR_BAD_INPUT for invalid data. */
+/* Checks the caller's arguments. errors: LR_USAGE for invalid params or an invalid image; LR_BAD_INPUT for invalid
+ * data. */
 static lr_status check_request(const lr_recon_params *params, const lr_vector *image)
 {
     const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
@@ -161,7 +162,7 @@ struct recon {
     lr_place *value_place; /* the place of LOR values */
     struct lr_subsets subsets;
     struct lr_compared compared;
-    struct lr_penalty penalty; /* penalty of penalised rules */
+    struct lr_penalty penalty; /* the penalty, for rules that have one */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
     lr_vector all_sensitivity; /* sensitivity of all events; freed when iterations begin */
     /* `largest` has each voxel's largest sensitivity in any subset, `host_sensitivity` the sensitivity of the current

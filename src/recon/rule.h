@@ -50,7 +50,7 @@ struct lr_update_step {
     double scale;  /* scale that the rule's `start` found for this subset; if voxels have different steps, the scale of
                       the largest step */
     int num_subsets;
-    const struct lr_penalty *penalty; /* penalty of penalised rules */
+    const struct lr_penalty *penalty; /* the penalty, for rules that have one */
     const lr_vector *image;           /* x, the image before the update */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */

@@ -98,7 +98,7 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value)
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value)
 {
     LR_TRY(lr_vector_copy(sensitivity, scratch));
-    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 for positive sensitivities */
+    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 where the sensitivity is positive */
     LR_TRY(lr_vector_fill(scratch, value));
     return lr_vector_multiply(sensitivity, scratch);
 }
@@ -165,7 +165,7 @@ lr_status lr_recon_check_vectors(const lr_recon_params *params)
                              (long long)at, value);
 }
 
-/* Number of LORs that one call of a source gives, where its values are summed. */
+/* Number of LORs per call of a source whose values are summed. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";

@@ -29,7 +29,7 @@ lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxel
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image);
 
 /* Adds up the fits of all ranks: `fit` becomes the fit of all data. The sums of slabs before and after an update travel
- * in the same message and become sums of the whole image. Either may be NULL. */
+ * in the same message and become sums of the whole image. `before` and `after` may be NULL. */
 lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
                               lr_vector_sums *after);
 

@@ -131,7 +131,7 @@ struct estimate {
     double *fans;      /* [num_crystals] */
     int32_t *group_of; /* [num_crystals] */
     int num_groups;
-    double *measured, *estimated; /* [num_groups] sums over crystals */
+    double *measured, *estimated; /* [num_groups] sums over the crystals of each group */
     double delayeds;
 };
 

@@ -71,8 +71,8 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         num[longest] = (num[longest] + 1) / 2;
     }
 
-    /* Cosine of the angle between the axis and the steepest line, from the scanner's length and the least distance of a
-     * module from the axis. */
+    /* Cosine of the angle between the axis and the steepest line through two modules. The angle follows from the
+     * scanner's length and the least distance of a module from the axis. */
     double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
     for (int m = 0; m < lors->scanner->num_modules; m++) {
         const lr_module *module = &lors->scanner->modules[m];

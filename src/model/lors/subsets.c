@@ -48,7 +48,7 @@ struct pair_line {
     int64_t rank;     /* rank of the line within its class, which decides the line's subset */
     int64_t num_lors; /* number of LORs in coincidence */
     int32_t pair;
-    int64_t keys[4]; /* keys by which lines are sorted; the last is the pair */
+    int64_t keys[4]; /* keys by which lines are sorted; the last key is the pair's number */
 };
 
 static int by_keys(const void *a, const void *b)
@@ -306,7 +306,7 @@ static int meet(const struct partition *partition, int from, const double origin
         const double slope = vec_dot(module->normal, along);
         const double t = vec_dot(module->normal, away) / slope;
         if (m == from || !(slope < 0.0) || !(t > 0.0 && t < nearest)) continue;
-        vec_add_scaled(away, -t, along, hit); /* from the hit to the module's centre */
+        vec_add_scaled(away, -t, along, hit); /* hit: vector from the hit to the module's centre */
         const double p = floor(0.5 * module->crystals[0] - vec_dot(module->u, hit) / module->pitch_mm[0]);
         const double q = floor(0.5 * module->crystals[1] - vec_dot(module->v, hit) / module->pitch_mm[1]);
         if (p >= 0 && p < module->crystals[0] && q >= 0 && q < module->crystals[1]) {

@@ -85,7 +85,8 @@ static double room_for_line(const struct panel_fit *fit, int axis)
 
 /* --- axes --- */
 
-/* Subtracts from a its component along the unit vector b and normalises the rest. False if the rest is too short. */
+/* Subtracts from `a` its component along the unit vector `b`, and normalises the rest. False if the rest is too
+ * short. */
 static bool straighten(double a[3], const double b[3])
 {
     vec_add_scaled(a, -vec_dot(a, b), b, a);

@@ -33,7 +33,7 @@ struct visit {
     double steps[2][3]; /* zero = no known step in that direction */
 };
 
-/* The nearest crystal that qualifies. */
+/* A search for the nearest crystal that can follow the crystal `from` in a panel. */
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
@@ -326,7 +326,7 @@ static double largest_overlap(const struct draft *draft, const struct pairs *pai
     return largest;
 }
 
-/* The extent of a module along the axis along which modules lie farthest apart. */
+/* The extent of a module along one axis, the axis along which modules lie farthest apart. */
 struct span {
     double low, high;
     int module;

@@ -66,8 +66,8 @@ static const double wide_gaps = 0.84, too_full = 1.15;
  * a correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
 
-/* Filled fraction above which the cause is a radius of half the true value. Below it, too many modules are an equally
- * likely cause. */
+/* Filled fraction above which the cause is a radius of half the true value. Below this fraction, too many modules are
+ * an equally likely cause. */
 static const double surely_half = 1.3;
 
 /* Least fraction of 511 keV photons that crystals of known scanners stop, and the attenuation of LSO. */

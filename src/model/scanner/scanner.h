@@ -95,7 +95,7 @@ void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log);
  * NULL for numbers and lengths that make no ring, logged under `title`. */
 lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log);
 
-/* A ring that describes a scanner's modules. The caller calls its finish function. */
+/* A ring that describes a scanner's modules. The caller calls lr_ring_form_finish. */
 struct lr_ring_form {
     lr_ring ring;
     int *block_crystals[2]; /* owned; ring.block_crystals points to it */

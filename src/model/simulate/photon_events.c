@@ -72,7 +72,7 @@ struct pair {
 /* A pair that may be detected, and its random numbers so far. */
 struct drawn {
     int64_t number;
-    double up, azimuth;    /* direction: axial component, and transaxial angle over 2 pi */
+    double up, azimuth;    /* direction; up: axial component, azimuth: transaxial angle / (2 pi) */
     double share, place;   /* share: random number that selects the voxel; place: random number for the position in
                               it */
     const int64_t *voxels; /* first voxels of the pair's share of the activity and of the next share */
