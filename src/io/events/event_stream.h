@@ -98,7 +98,7 @@ struct lr_event_format {
 LR_EACH_EVENT_FORMAT(LR_DECLARE_EVENT_FORMAT)
 extern const struct lr_event_writing lr_petsird_writing, lr_castor_writing;
 
-/* Recognises a format by the first bytes, or else by the name. */
+/* Recognises a format by the first bytes or, if no format fits the bytes, by the name. */
 lr_events_format lr_events_head_format(const struct lr_file_head *head);
 
 extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_siemens_words, lr_safir_fields, lr_ge_keys;

@@ -346,7 +346,7 @@ lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_even
     atomic_init(&growing.joined, 0);
     if (lr_events_read(source, &sink, &list->info) == LR_OK) {
         const int64_t looked_at = atomic_load(&growing.looked_at);
-        list->are_joined = !source->until_damage && /* only a part of a damaged file is read */
+        list->are_joined = !source->until_damage && /* a damaged file is read only in part */
                            looked_at == list->count && atomic_load(&growing.joined) == looked_at;
     } else {
         lr_event_list_destroy(list);

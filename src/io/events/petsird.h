@@ -100,7 +100,8 @@ const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, c
 /* Properties on which the module types of a file agree or differ. */
 struct lr_petsird_agreement {
     bool any_tof;         /* some pair has time of flight */
-    bool tof, energies;   /* all pairs have the same bins of time of flight; all types the same energy window */
+    bool tof, energies;   /* tof: all pairs have the same time-of-flight bins; energies: all types have one energy
+                             window */
     double resolution_ps; /* resolution of all pairs with time of flight; 0 = none, or resolutions differ */
     double differ_ps[2];  /* smallest and largest resolution (a missing one counts as 0); both 0 if all are equal */
     bool has_kinds;       /* bins, resolutions or energies differ */

@@ -86,10 +86,10 @@ struct share {
     int64_t num_unknown;   /* number of events with an unknown crystal */
     int64_t num_excluded;  /* number of events out of coincidence */
     int64_t unknown_span;  /* span of the first event with an unknown crystal */
-    int unknown_end;       /* index of this crystal in the event */
-    int64_t unknown_bin;   /* detection bin of this crystal */
+    int unknown_end;       /* index of the unknown crystal in this event, 0 or 1 */
+    int64_t unknown_bin;   /* detection bin of the unknown crystal */
     int64_t excluded_span; /* span of the first event out of coincidence */
-    int64_t excluded[2];   /* modules of this event */
+    int64_t excluded[2];   /* modules of the first event out of coincidence */
 };
 
 struct batch {

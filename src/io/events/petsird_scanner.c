@@ -175,7 +175,7 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-/* The mask of two types is stored with either type first. */
+/* The mask of two types may be stored as [a][b] or as [b][a]. */
 bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     for (int first = 0; first < 2; first++) {

@@ -54,7 +54,7 @@ enum { BINS_PER_RESOLUTION = 5, MAX_BINS = 1 << 16 };
 /* --- types --- */
 
 /* Sorts modules into types. Modules of one type need to be equal only in single precision, because fitted modules
- * differ in the last digits. Their crystals are of one kind. Crystals without a kind count as kind 0. */
+ * differ in the last digits. All crystals of a type are of one kind. Crystals without a kind count as kind 0. */
 static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
@@ -375,7 +375,7 @@ enum { MOST_WAITING = 1 << 18 };
 
 /* An event of the block, in the file's numbers. */
 struct waiting {
-    uint32_t key; /* list of the event, by (delayed, type a, type b) */
+    uint32_t key; /* list to which the event belongs: (delayed, type a, type b) */
     uint32_t bins[2], tof;
     uint32_t number; /* order of events within a list */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks of LOR data, and the choice of their format; LOR data and histo-images in HDF5. Layouts:
+ * LOR data and histo-images in HDF5; also the checks of LOR data, and the choice of their format. Layouts:
  * docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -180,7 +180,7 @@ static lr_status scan_hdf5(const char *path, const lr_lors *lors, const lr_lor_d
 
 /* --- the choice of a format --- */
 
-/* Only the ending of the name decides. */
+/* The ending of the name alone decides the format. */
 static bool is_projdata(const char *path)
 {
     return path != NULL && lr_path_ends(path, ".hs");

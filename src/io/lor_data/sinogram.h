@@ -30,7 +30,7 @@ struct lr_sinogram_rings {
     double ring_pitch_mm;
 };
 
-/* Finds the gaps whose places fit the crystals best. There are no gaps if the crystals form no rings. errors:
+/* Finds the gaps whose places fit the crystals best. A scanner whose crystals form no rings has no gaps. errors:
  * LR_FAILED, logged, if memory runs out. */
 lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log);
 

@@ -55,9 +55,9 @@ struct lr_matrix_store {
     int64_t next_segment; /* offset of the next segment */
 };
 
-/* errors: as lr_output_open for a NULL path, the disk and memory; LR_USAGE if params->resumes and there is nothing to
- * continue, or the files have another key; LR_FAILED if one of the two files was not made by this program, or is open
- * in another run. On failure nothing is open, and existing files stay. */
+/* Opens a store. errors: as lr_output_open for a NULL path, the disk and memory; LR_USAGE if params->resumes and there
+ * is nothing to continue, or the files have another key; LR_FAILED if one of the two files was not made by this
+ * program, or is open in another run. On failure nothing is open, and existing files stay. */
 lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params);
 
 /* Appends the elements of the next row that are at least `least`. Smaller elements are dropped and counted. */

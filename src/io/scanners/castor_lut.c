@@ -89,7 +89,7 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
     return cosine[best];
 }
 
-/* Keys from the sources of castor_geom.c. Positions and radii are those of the table. */
+/* Keys from the sources that castor_geom.c names. The table gives positions and radii. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dataset of /scanner. It has one field of all modules. */
+/* A dataset of /scanner, which has one field of all modules. */
 struct column {
     const char *name;
     size_t offset;
