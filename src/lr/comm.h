@@ -61,9 +61,9 @@ typedef struct lr_comm_params {
 /* Facts about a communicator, and totals of its exchanges so far. Strings live as long as the communicator. */
 typedef struct lr_comm_info {
     int rank, size;
-    int local_rank, local_size;  /* among the ranks of this machine */
+    int local_rank, local_size;  /* this rank's number among the ranks of this machine, and how many there are */
     const char *machine;         /* host name of this rank's machine */
-    const char *way;             /* "one process", "Open MPI 4.1.4" */
+    const char *way;             /* what connects the ranks: "one process", "Open MPI 4.1.4" */
     bool is_cuda_aware;          /* MPI accepts CUDA memory */
     const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = no vector on a device has been
                                     exchanged yet */

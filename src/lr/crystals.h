@@ -24,8 +24,8 @@ typedef struct lr_crystal_list {
     const lr_crystal *crystals; /* [num_crystals] */
     int num_crystals;
     const char *name;  /* name of the scanner */
-    double face_mm[2]; /* face of crystals of unknown size; 0 = the pitch found */
-    double depth_mm;   /* depth of crystals of unknown size; must be above 0 if there are any */
+    double face_mm[2]; /* face of crystals whose size_mm is 0; 0 = the pitch found */
+    double depth_mm;   /* depth of crystals whose size_mm is 0; must be above 0 if there are any */
     lr_coincidence coincidence;
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;

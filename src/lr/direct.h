@@ -51,7 +51,7 @@ typedef struct lr_view_set {
  * more, or more than 65,536 views. */
 LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, const lr_log *log);
 
-/* Return the number of views of a complete set, and view number `index`, 0 <= index < count. */
+/* For a complete set: the number of views, and the view with a given index, 0 <= index < count. */
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
@@ -285,7 +285,7 @@ LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_vie
                                                const lr_log *log);
 LR_API void lr_histo_images_destroy(lr_histo_images *histo);
 
-/* HDF5 (docs/formats/histo-images.md). Files as in lr/io.h. */
+/* Read and write HDF5 files (docs/formats/histo-images.md). lr/io.h has the rules for all files. */
 LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log);
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
 

@@ -14,7 +14,7 @@ extern "C" {
 
 /* One coincidence, or one bin of a histogram. */
 typedef struct lr_event {
-    int32_t crystals[2]; /* a and b, numbers over the whole scanner, in the file's order */
+    int32_t crystals[2]; /* crystals a and b in the file's order, by their numbers in the whole scanner */
     /* c/2 (t_a - t_b), with the arrival times t_a and t_b. This is the position of the annihilation on the line from a
      * to b, measured from the line's middle, positive towards b. tof_mm is negative if crystal a was hit first, and 0
      * without time of flight. If times are binned, tof_mm is the middle of the bin */
@@ -74,7 +74,7 @@ LR_API const char *lr_events_format_name(lr_events_format format);
 typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
     int64_t unknown_crystals;   /* events with a crystal that the scanner does not have */
-    int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
+    int64_t not_in_coincidence; /* counted by lr_events_bin and by readers that bin events; else 0 */
     int64_t other_words;        /* records of other kinds, which are skipped */
     /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; such events are passed on
      * like other events */

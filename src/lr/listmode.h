@@ -140,7 +140,7 @@ typedef struct lr_listmode_params {
     /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are ignored, so that
      * delayeds count like prompts */
     const lr_event *events;
-    int64_t count;                   /* number of events, positive; columns and lines have their own */
+    int64_t count;                   /* number of `events`, positive; columns and lines have other counts */
     const lr_event_columns *columns; /* columns of events, instead of `events`; copied */
     /* lines of response instead of events, for the kernels tube and line, or for blobs. With lines, lors,
      * sensitivity_lines and seed are not used, and info and factors must be NULL */

@@ -158,9 +158,9 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  *
  * Cost of LORs outside `part`. Backend native, stored matrices, and compute by columns or by pairs of modules
  * (docs/method/correspondence.md, "Columns" and "Tilted pairs") neither compute nor store these LORs. Backend cpu
- * computes these LORs but does not store them. Compute in other cases, and raster for single LORs, compute and store
- * all LORs, and then pick the selected ones. Compute by pairs of modules picks single LORs from all LORs of their
- * pairs. An empty part gives no values, or an image of 0.
+ * computes these LORs but does not store them. In other cases backend compute, and for single LORs backend raster,
+ * compute and store all LORs, and then pick the selected ones. If backend compute works by pairs of modules, it picks
+ * single LORs from all LORs of their pairs. An empty part gives no values, or an image of 0.
  *
  * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions below,
  * except for pictures. The same input gives the same bits for any number of threads. Backend compute is the exception:
@@ -173,7 +173,7 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
 LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
                                      lr_vector *values);
 
-/* image = A^T values. */
+/* Back-projection, image = A^T values. */
 LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
 /* Sensitivity, image = A^T 1. The sensitivity of all LORs is computed once and kept, at the operator's place if it has
@@ -244,9 +244,9 @@ typedef struct lr_row_choice {
     const lr_selection *part; /* only elements of these LORs; NULL = all LORs */
 } lr_row_choice;
 
-/* lr_operator_rows for the chosen rows and LORs. Backend native computes chosen module pairs only. Compute and raster
- * compute the pairs from the first to the last chosen one, and often skip other pairs between them. Backend cpu
- * computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
+/* Computes rows like lr_operator_rows, for the chosen rows and LORs. Backend native computes chosen module pairs only.
+ * Backends compute and raster compute the pairs from the first to the last chosen one, and often skip other pairs
+ * between them. Backend cpu computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
 /* Counts the elements of the chosen rows, so that memory for them can be allocated once. counts: [rows of the choice],

@@ -191,7 +191,7 @@ LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 LR_SIZED(lr_vector_params, lr_status, lr_vector_bring,
          (const lr_vector *from, const lr_vector_params *params, lr_vector *to), (from, params, to));
 
-/* Sets all numbers to `value`. */
+/* Sets all numbers of the vector to `value`. */
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 
 /* Works element by element in double and rounds once to the vectors' precision. */
@@ -265,7 +265,8 @@ LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *d
 
 enum { LR_CONVOLUTION_REACH = 128 };
 
-/* y_j = sum over k = -reach .. reach of weights[|k|] x at j + k along the axis, and 0 beyond the ends. */
+/* Convolution along one axis: y_j = sum over k = -reach .. reach of weights[|k|] x at j + k along the axis, and 0
+ * beyond the ends. */
 typedef struct lr_convolution {
     int size[3]; /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
     int axis;

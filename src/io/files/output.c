@@ -325,7 +325,8 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         if (exists && S_ISDIR(old.st_mode)) errno = EISDIR;
         if (!exists || S_ISDIR(old.st_mode)) break;
         move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* others remove only unlocked files */
+        /* Other processes remove only unlocked files. */
+        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB);
         for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
             char *name = make_name(outputs[k], attempt);
             errno = name != NULL ? EEXIST : ENOMEM;
