@@ -218,7 +218,7 @@ typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* the tube, with defaults filled in */
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
-    int64_t count;         /* events */
+    int64_t count;         /* number of events */
     int num_ranges;
     double partition_seconds, sort_seconds; /* times for partitioning and sorting the events, by the device's clock if
                                              * the device did this */

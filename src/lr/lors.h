@@ -145,7 +145,7 @@ typedef struct lr_lor_span {
  * Functions that make sources are in lr/factors.h. */
 typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
-    void *user; /* get == NULL: no source */
+    void *user; /* passed to `get`. A struct whose `get` is NULL stands for no source */
 } lr_lor_source;
 
 /* The results for all LORs of a span: modules and crystals (lr_lors_describe), crystal numbers in the whole scanner

@@ -216,8 +216,8 @@ typedef struct lr_chart_params {
     const lr_log *log;
 } lr_chart_params;
 
-/* A new picture on white: curves or bars in colours that the colour-blind tell apart, with a legend below; or NULL,
- * logged. */
+/* A new picture on white: curves or bars in colours that colour-blind readers can tell apart, with a legend below; or
+ * NULL, logged. */
 LR_SIZED(lr_chart_params, lr_picture *, lr_picture_chart, (const lr_chart_params *params), (params));
 
 /* --- counts --- */

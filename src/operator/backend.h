@@ -101,8 +101,8 @@ struct lr_backend_fns {
     int voxel_bytes;       /* largest number of bytes per voxel that a projection needs, including the backend's copy of
                             * the image */
     bool projects_by_rows; /* every projection computes whole rows, so that a part takes as long as all LORs */
-    bool ones_by_angle;    /* a back-projection with `in` NULL also takes an interleaved part, if lr_turn_shift is 0 for
-                              it, and skips LORs outside the part */
+    bool ones_by_angle;    /* a back-projection with `in` NULL also takes interleaved parts for which lr_turn_shift is
+                              0, and skips LORs outside the part */
     bool heeds_pairs; /* `rows` leaves out elements of pairs that are not in rows->pairs; false = the facade removes
                        * these elements */
     lr_status (*project)(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out);

@@ -280,7 +280,7 @@ struct lr_listmode_family {
 lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend);
 
-/* Arranges events that have been opened, on the backend's device if it can do so, otherwise on the host. */
+/* Arranges events that have been opened. The backend's device does this if it can, otherwise the host. */
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);

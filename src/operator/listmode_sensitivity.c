@@ -607,7 +607,7 @@ static lr_status open_plan(struct plan *plan)
         const double mean_error =
             total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
 
-        /* From this error follow the number of lines for all voxels and the largest allowed error. */
+        /* The number of lines for all voxels and the largest allowed error follow from mean_error. */
         const double all = (double)family->lors->count;
         if (family->lines_are_usual) {
             const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));

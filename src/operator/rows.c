@@ -498,7 +498,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* The time for one place. The number of its rows is chosen so that they take about PLACE_SECONDS. */
+/* The number of rows at a place is chosen so that the rows take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 

@@ -129,7 +129,7 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
 {
     const lr_rdp *prior = penalty->prior;
     const lr_vector *sensitivity = base->sensitivity;
-    lr_vector *scale = &penalty->scale, *sum = base->scratch; /* sensitivity plus the prior's term */
+    lr_vector *scale = &penalty->scale, *sum = base->scratch; /* sum: sensitivity plus the prior's term */
     penalty->floor = share_of_floor * base->level;
     LR_TRY(lr_vector_copy(sensitivity, sum));
     if (prior != NULL) {

@@ -593,8 +593,8 @@ lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subs
         }
         bool is_needed = !compared->is_kept;
         for (int k = 0; k < subsets->count; k++) {
-            /* If the subset's values are one range of the vector of all values, they are used there. Otherwise they are
-             * gathered, either now or at each use. */
+            /* If the subset's values are one range of the vector of all values, this range is used without a copy.
+             * Otherwise the values are gathered, either now or at each use. */
             const struct lr_subset *subset = &subsets->list[k];
             lr_vector part, *held = &compared->held[which][k];
             if (find_part(compared, subset, which, &part) && is_at_device(&part) == (place != NULL)) {

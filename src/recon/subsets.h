@@ -67,9 +67,9 @@ struct lr_subset {
     int64_t num_values;      /* number of values, including those of interleaved LORs in other subsets */
     double counts;           /* sum of y of all ranks, set by lr_compared_init */
     double share;            /* this subset's share of the values of all subsets and ranks */
-    float *measured;         /* sparse: y in the order of the values; else NULL */
-    float *additive;         /* sparse: b of these LORs; NULL = none */
-    struct lr_lor_run *runs; /* dense: [num_runs]; NULL for the only subset */
+    float *measured;         /* sparse data: y in the order of the values; dense data: NULL */
+    float *additive;         /* sparse data: b in the order of the values; NULL = none */
+    struct lr_lor_run *runs; /* dense data: [num_runs]; NULL if there is only one subset */
     int64_t num_runs;
     int32_t *pair_list; /* list of module pairs; interleaved subsets share a list, which belongs to the first of them */
     int64_t *lor_list;

@@ -220,8 +220,8 @@ enum { AT_ONCE = 1 << 13 };
  * a LOR. */
 struct work {
     const lr_event *events;
-    float *weights;         /* not NULL = the result is the weights */
-    int64_t *numbers;       /* not NULL = the result is the LORs */
+    float *weights;         /* if not NULL, receives the weight of each event */
+    int64_t *numbers;       /* if not NULL, receives the LOR of each event */
     struct joining joining; /* has tables only if the result is the number of events */
     atomic_llong joined;    /* number of events that have a LOR */
 };

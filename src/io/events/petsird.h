@@ -104,7 +104,7 @@ struct lr_petsird_agreement {
                              window */
     double resolution_ps; /* resolution of all pairs with time of flight; 0 = none, or resolutions differ */
     double differ_ps[2];  /* smallest and largest resolution (a missing one counts as 0); both 0 if all are equal */
-    bool has_kinds;       /* bins, resolutions or energies differ */
+    bool has_kinds;       /* some module types have different bins, resolutions or energies */
 };
 struct lr_petsird_agreement lr_petsird_compare(const struct lr_petsird *petsird);
 

@@ -322,7 +322,7 @@ struct reader {
     int64_t other_blocks, moves, singles;
     struct event_list list;
     int64_t bytes_at_once;
-    int64_t longest_span; /* number of events that fit into bytes_at_once in any case */
+    int64_t longest_span; /* number of events that fit into bytes_at_once even if all numbers are as long as possible */
     bool is_planned;      /* the layout of the list's events is known */
     bool may_repeat;      /* the file may hold rows of lists twice */
     bool is_repeat;       /* the current row repeats the row before */
@@ -839,7 +839,8 @@ static lr_status read_file(const lr_events_source *source, struct lr_event_strea
     if (status == LR_OK && stream->sink != NULL) status = read_events(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
-    if (reader.decoding != NULL) lr_parallel_end(&reader.decoding->decoding); /* a batch is left only after a failure */
+    if (reader.decoding != NULL)
+        lr_parallel_end(&reader.decoding->decoding); /* a batch is still being decoded only after a failure */
     for (int k = 0; k < 2; k++) {
         struct batch *batch = &reader.batches[k];
         free(batch->spans);

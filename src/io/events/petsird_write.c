@@ -23,7 +23,7 @@ struct tof_bins {
     float *edges_mm; /* owned [num_edges]; two edges = no time of flight */
     int num_edges;
     double resolution_mm; /* FWHM; 0 = none */
-    bool is_given;        /* given by the source; each event is in the middle of a bin */
+    bool is_given;        /* the source gives these bins, and tof_mm of each event is the middle of a bin */
     bool is_mirrored;     /* the bins of (b, a) mirror the bins of (a, b), to 1e-3 mm */
 };
 
@@ -153,7 +153,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     return set_edges(bins, NULL, count, bin_mm, log);
 }
 
-/* Bins of two module types of the file. */
+/* Time-of-flight bins for events of two module types of the file. */
 static const struct tof_bins *bins_of_types(const struct layout *layout, int a, int b)
 {
     return &layout->bins[layout->kind_of[a] * layout->num_kinds + layout->kind_of[b]];

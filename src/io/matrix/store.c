@@ -267,7 +267,7 @@ static void check_pieces(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Copies pieces of one block of the file into its memory. */
+/* Copies pieces into the memory of the current block of the file. */
 static void copy_pieces(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct appending *appending = user;

@@ -24,7 +24,7 @@
 
 /* Distance below which two places belong to one class, mm. Rotated modules differ by rounding only. */
 #define SAME_PLACE_MM 0.01
-/* Unit of angles, radian. */
+/* Angles are rounded to multiples of this unit, in radian. */
 #define SAME_ANGLE 1e-6
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9

@@ -77,7 +77,7 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log);
 
-/* The largest distance between a crystal and its place so far, and the limit of this distance. */
+/* The largest distance found so far between a crystal and its place, and the limit of this distance. */
 struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };

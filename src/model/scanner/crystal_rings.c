@@ -27,7 +27,8 @@ enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
 struct site {
-    double angle_deg; /* sort key: angle of the outward normal, from the normal of the list's first crystal */
+    double angle_deg; /* sort key: angle from the outward normal of the list's first crystal to the outward normal of
+                         this block */
     const struct lr_crystal_block *block;
     double radius_mm; /* distance of the block's front plane from the axis */
     double across_mm; /* position of the block's centre along u */

@@ -181,7 +181,7 @@ static int first_crystal(const struct simulation *simulation, const struct pair 
     return first;
 }
 
-/* Converts the pair to an event. False if it is not detected. */
+/* Converts the pair to an event. Returns false if the pair is not detected. */
 static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
 {
     const lr_lors *lors = simulation->params->lors;
