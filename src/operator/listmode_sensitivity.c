@@ -47,7 +47,7 @@ struct line_sum {
     struct lr_listmode_family *family;
     const lr_lors *lors;                     /* LORs from which lines are drawn */
     const struct lr_listmode_region *region; /* only lines near this region are used; NULL = all lines */
-    double reach_mm;                         /* largest distance of such a line from the region */
+    double reach_mm;                         /* a line is near the region if its distance is at most this */
     uint64_t seed;
     int64_t num_lines;
     double stride; /* number of LORs for each line that is drawn */

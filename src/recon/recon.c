@@ -139,9 +139,9 @@ enum { DEFAULT_ITERATIONS = 3 };
 
 /* The sums of an update. A device computes them in its queue, and the host reads them later. */
 struct outcome {
-    struct lr_later fit; /* fit of this rank's data, then of all data */
-    /* Sums over this rank's slab: the image, and the image times the sensitivity. Later they are summed over all ranks.
-     * `before` is of the image before the update, and is used only if estimates need it. */
+    struct lr_later fit; /* fit of this rank's data, later of the data of all ranks */
+    /* Sums over this rank's slab, later over all ranks: the image, and the image times the sensitivity. `before` has
+     * the sums before the update, and is used only if estimates need these sums. */
     struct lr_later before, after;
 };
 

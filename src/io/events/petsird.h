@@ -70,7 +70,7 @@ struct lr_petsird {
     struct lr_petsird_pair *pairs;   /* owned [num_types][num_types] */
     int64_t num_crystals;
     struct lr_petsird_range bin_efficiencies, pair_efficiencies;
-    struct lr_keyed_line notes[LR_PETSIRD_MAX_NOTES]; /* fields that the model lacks */
+    struct lr_keyed_line notes[LR_PETSIRD_MAX_NOTES]; /* the fields that lr_petsird_note has noted */
     char noted[LR_PETSIRD_MAX_NOTES][16];             /* values of these fields */
     int num_notes;
     bool odd_resolutions;               /* the table of resolutions has too many entries, so none is known */

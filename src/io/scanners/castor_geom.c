@@ -112,7 +112,7 @@ static lr_status read_layer(const struct draft *draft, int index, struct layer *
     return lr_keyed_text_number(&draft->text, &rsectors, index, &layer->number[RSECTOR][0]);
 }
 
-/* Returns the length of a unit of a level: its parts and the gaps between them. */
+/* Returns the length of a unit of a level, which is the length of its parts and of the gaps between these parts. */
 static double unit_length(const struct layer *layer, int level, int axis)
 {
     double length = layer->size_mm[axis];
@@ -121,7 +121,7 @@ static double unit_length(const struct layer *layer, int level, int axis)
     return length;
 }
 
-/* Returns the centre of crystal n along an axis, from the beginning of a unit that has `levels` levels. */
+/* Returns the distance of crystal n's centre along an axis from the beginning of a unit that has `levels` levels. */
 static double crystal_offset(const struct layer *layer, int64_t n, int axis, int levels)
 {
     double offset = 0.5 * layer->size_mm[axis];
