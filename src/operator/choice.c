@@ -153,7 +153,7 @@ struct search {
     const struct lr_choices *choices;
     struct wish wish;
     bool is_refused;     /* true if some backend has the required properties but cannot run on this machine */
-    bool is_gpu_refused; /* true if such a backend has found a graphics processor */
+    bool is_gpu_refused; /* true if a backend that is_refused counts has found a graphics processor */
     char why[1200];      /* reason why the last tried backend was not taken */
     /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;

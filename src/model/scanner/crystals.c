@@ -92,8 +92,8 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
 }
 
 /* True if too many crystals lie in one place. About a hundred crystals are in reach of a crystal of a panel, and a
- * thousand in reach of a single crystal, which is a module of its own. Crystals in one place all have each other in
- * reach. */
+ * thousand in reach of a module with a single crystal. If crystals lie in one place, each of them is in reach of all
+ * others. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
