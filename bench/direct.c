@@ -23,7 +23,7 @@ enum {
 /* A case of the papers named in lr/direct.h. */
 struct direct_case {
     const char *workload; /* the name of the workload in --workload */
-    const char *name;     /* NULL = the name of the model */
+    const char *name;     /* name of the case; NULL = the name of its resolution model */
     int size[3];
     double voxel_mm;
     lr_resolution resolution;
@@ -162,7 +162,7 @@ static lr_operator *open_case(const struct direct_bench *bench, const struct dir
                             .views = view < 0 ? views : views + view,
                             .num_views = view < 0 ? lr_view_set_count(&set) : 1,
                             .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-                            /* compute takes the place of a missing CUDA, which is skipped then */
+                            /* if CUDA is missing, the operator has backend compute, and the variant is skipped */
                             .backend = is_cuda(outcome->variant) ? "cuda,compute" : outcome->variant->backend,
                             .threads = bench->threads,
                             .device = bench->device,
@@ -226,7 +226,7 @@ struct trip {
     lr_operator *op;
     int32_t view;
     bool is_back;
-    double to_host_s; /* time to copy an image */
+    double to_host_s; /* time to copy an image from the device to the host */
 };
 
 static lr_status go(const struct trip *trip, const float *in, float *out, struct direct_stages *stages)
@@ -409,7 +409,7 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int k = 0; status == LR_OK && k < num_views; k++) views[k] = k;
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
-        /* One view. Its first run counts only if there is no time for other runs. */
+        /* Measures one view. The first run counts only if there is no time for other runs. */
         struct direct_measured *single = &outcome->single[work];
         lr_direct_timing first;
         status = lr_direct_time(op, &task, &first);

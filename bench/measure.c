@@ -40,7 +40,7 @@ const struct bench_workload bench_workloads[BENCH_NUM_WORKLOADS + 1] = {
 
 static const double pi = 3.14159265358979323846;
 
-/* Rodrigues' formula. */
+/* Turns a vector about a unit axis (Rodrigues' formula). */
 static void rotate(double vector[3], const double axis[3], double angle_deg)
 {
     const double angle = angle_deg * pi / 180, cosine = cos(angle), sine = sin(angle);
@@ -111,7 +111,8 @@ static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lor
 {
     const lr_scanner *scanner = lors->scanner;
     const int num_modules = scanner->num_modules;
-    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared; -1 = the face is turned away */
+    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared distances of modules; -1 = the face
+                                                                            is turned away */
     if (distances == NULL) return report_error(report, LR_FAILED, "no memory for the modules' distances");
     double sum = 0;
     for (int n = 0; n < sample->num_voxels; n++) {
@@ -241,7 +242,7 @@ static double square(double value)
     return value * value;
 }
 
-/* Both lists ascend. */
+/* Compares a row with the exact row of the same voxel. The LORs of both rows ascend. */
 static lr_status compare_row(void *user, const lr_row *row)
 {
     struct comparison *sums = user;
@@ -418,7 +419,7 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
 /* x and y need not be stored beside their projections, because both can be drawn again. */
 enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 
-/* Number of random numbers in one step. They are made and compared on the host. */
+/* Number of random numbers in one step. The numbers are made and compared on the host. */
 enum { CHUNK = 1 << 20 };
 
 static lr_status fill(const struct attempt *attempt, const lr_vector *vector, uint64_t seed)

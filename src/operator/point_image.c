@@ -24,13 +24,13 @@ enum {
     MOST_DOUBLINGS = 5
 };
 
-/* The lines that see the source, and how often. */
+/* The LORs that see the source, and the probability of each. */
 struct measured {
     const lr_lors *lors;
     const lr_log *log;
-    struct lr_owned_row row; /* of all points, one after the other */
+    struct lr_owned_row row; /* the rows of all points, one after the other */
     int64_t ends_of_rows[POINTS];
-    double (*starts_mm)[3], (*ends_mm)[3]; /* of the lines, moved back */
+    double (*starts_mm)[3], (*ends_mm)[3]; /* ends of the LORs' lines, after they were moved back */
 };
 
 static lr_status take_row(void *user, const lr_row *row)
@@ -42,14 +42,16 @@ static lr_status take_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Places of the source, evenly spread over the width of a crystal, by which the image does not depend on where between
- * two crystals the source is; their lines are moved back. A source of some width has a point of a Gaussian at each. The
- * sequence fills a cube evenly (Roberts, The unreasonable effectiveness of quasirandom sequences, 2018); normal numbers
- * by the transform of Box and Muller. */
+/* Spreads points evenly over the width of a crystal, so that the image does not depend on the position of the source
+ * between two crystals. moved_mm: the displacement of each point, by which its lines are moved back later. If the
+ * source has a width, a Gaussian displacement that stays is added to each point.
+ *
+ * The sequence of Roberts (The unreasonable effectiveness of quasirandom sequences, 2018) fills a cube of seven
+ * dimensions evenly. The transform of Box and Muller makes normal numbers. */
 static void spread_source(const lr_point_image_params *params, double pitch_mm, int count, double points_mm[POINTS][3],
                           double moved_mm[POINTS][3])
 {
-    static const double root = 1.0969815577985598; /* of x^8 = x + 1, for seven dimensions */
+    static const double root = 1.0969815577985598; /* solves x^8 = x + 1; Roberts' number for seven dimensions */
     double normal[POINTS][3], mean[3] = {0}, square[3] = {0};
     for (int n = 0; n < count; n++) {
         double even[7];
@@ -62,7 +64,7 @@ static void spread_source(const lr_point_image_params *params, double pitch_mm, 
             square[k] += normal[n][k] * normal[n][k] / count;
         }
     }
-    /* The points have the source's centre and width exactly. */
+    /* The normal numbers are shifted and scaled, so that the points have exactly the source's centre and width. */
     for (int n = 0; n < count; n++) {
         for (int k = 0; k < 3; k++) {
             const double sigma = params->source_fwhm_mm / LR_FWHM_PER_SIGMA / sqrt(square[k] - mean[k] * mean[k]);
@@ -91,7 +93,8 @@ static lr_status make_lines(struct measured *measured, const double (*moved_mm)[
     return status;
 }
 
-/* ML-EM with a uniform sensitivity, whose value does not matter. image: [NUM_VOXELS] */
+/* Iterates ML-EM with a uniform sensitivity. Its value does not matter, since only the shape of the image is used.
+ * image: [NUM_VOXELS]. */
 static lr_status iterate(const struct measured *measured, lr_operator *op, int iterations, float *image)
 {
     float *estimated = lr_alloc(measured->row.count, sizeof(*estimated), "lines of a source", measured->log);
@@ -136,7 +139,8 @@ static double profile_fwhm(const double profile[SIDE], double *peak)
     return width;
 }
 
-/* FWHMs in voxels, of sums of profiles that lie within a FWHM on either side of the peak. */
+/* Finds the FWHMs in voxels. The profile along an axis is summed over all lines of voxels that lie within a FWHM of the
+ * peak along the other two axes. */
 static void image_fwhm(const float *image, double fwhm[3])
 {
     double peak[3] = {SIDE / 2, SIDE / 2, SIDE / 2}, reach[3] = {SIDE, SIDE, SIDE};
@@ -197,7 +201,7 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
         status = op != NULL
                      ? iterate(&measured, op, params->iterations > 0 ? params->iterations : USUAL_ITERATIONS, image)
                      : lr_progress_report(params->progress, "the image of a source", 0.0, 1.0);
-        if (op == NULL && status == LR_OK) status = LR_FAILED; /* it was not stopped */
+        if (op == NULL && status == LR_OK) status = LR_FAILED; /* the caller has not stopped the work */
         lr_operator_destroy(op);
         if (status != LR_OK) break;
         image_fwhm(image, fwhm_mm);

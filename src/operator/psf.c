@@ -8,12 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The number of standard deviations where the Gaussian is cut. A fraction of 6e-5 is beyond. */
+/* The Gaussian is cut at this number of standard deviations. A fraction of 6e-5 lies beyond the cut. */
 static const double cut = 4.0;
 
 /* --- the kernel --- */
 
-/* The kernel for images on a grid. errors: LR_USAGE, and psf is as before. */
+/* Sets the kernel for images on a grid. errors: LR_USAGE; psf is then unchanged. */
 static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const double fwhm_mm[3], const lr_log *log)
 {
     for (int axis = 0; axis < 3; axis++) {

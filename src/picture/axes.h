@@ -10,7 +10,7 @@
 struct lr_ticks {
     double first, step; /* step is 1, 2 or 5 times a power of ten; 0 for a single tick */
     int count;          /* at least 1; 0 for an axis that has no ticks */
-    int power;          /* labels are values divided by 10^power; 0 if they are short without this */
+    int power;          /* labels are values divided by 10^power; 0 = the values themselves are short enough */
     int decimals;       /* decimals of the labels */
 };
 
