@@ -6,8 +6,9 @@
  * LORs, for any size of windows and batches, and the result for all LORs equals that of the backend cpu. Images that
  * stay on the device are projected in parts as well. Reconstructions by OSEM with 1, 4 and 7 subsets give the image of
  * cpu and use all counts. Argument: the backend. Modules keep their outlines and have at most LORASTER_TEST_CRYSTALS
- * crystals along each edge (0: no limit; by default so few that the scanner has 150,000 LORs). With LORASTER_FULL all
- * presets are tested with every grid and with the device's own batches, otherwise a few presets with one grid each.
+ * crystals along each edge (0: no limit; by default so few that the scanner has 30,000 LORs, or 150,000 with
+ * LORASTER_FULL). With LORASTER_FULL all presets are tested with every grid and with the device's own batches, otherwise
+ * a few presets with one grid each.
  * LORASTER_TEST_PRESETS: names of presets, separated by commas, or "all". */
 #include "batches.h"
 #include "fixtures.h"
@@ -21,7 +22,8 @@ enum {
     SPLIT_LORS,
     NUM_SPLITS,
     NUM_GRIDS = 3,
-    MOST_LORS = 150000
+    MOST_LORS = 150000,
+    FEW_LORS = 30000
 };
 
 /* Largest difference of two sums of the same numbers in another order, relative to the largest sum. Atomics of a
@@ -99,7 +101,7 @@ static void make_scanner(struct made *made)
     do {
         made->scanner = coarse_scanner(made->name, most);
         made->lors = keep(lr_lors_create(made->scanner, NULL));
-    } while (asked < 0 && most-- > 1 && made->lors->count > MOST_LORS);
+    } while (asked < 0 && most-- > 1 && made->lors->count > (test_is_full() ? MOST_LORS : FEW_LORS));
 }
 
 /* The grids: 3 x 3 x 3 voxels in the middle, with every symmetry; one with odd numbers of voxels; and one without any
