@@ -42,6 +42,7 @@ static const double from_native = 2e-5;
 
 struct made {
     const char *name;    /* of the preset */
+    int number;          /* of the preset, plus that of the mode */
     const char *batches; /* value of LR_TEST_BATCHES */
     lr_mode mode;
     int64_t memory; /* max_memory_bytes */
@@ -315,6 +316,8 @@ static void check_parts(struct made *made)
                  made->batches, gap);
     }
     for (int split = 0; split < NUM_SPLITS; split++) {
+        /* Without LORASTER_FULL each way to divide LORs meets every second preset in either mode. */
+        if (!test_is_full() && (split + made->number) % 2 != 0) continue;
         const int mark = num_kept();
         check_split(made, split);
         destroy_kept_since(mark);
@@ -362,6 +365,7 @@ static void parts_add_up_on_every_preset(void **state)
             if (!test_is_full() && grid != checked % NUM_GRIDS) continue;
             made.grid = make_grid(made.scanner, grid);
             made.mode = n % 2 == 0 ? LR_MODE_SAMPLED : LR_MODE_EXACT;
+            made.number = checked + n % 2;
             check_windows(&made);
         }
         print_message("%s: %lld LORs\n", *name, (long long)made.lors->count);
