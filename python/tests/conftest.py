@@ -25,8 +25,8 @@ def make_scanner(**more):
 
 def make_operator(scanner, backend, **options):
     """An operator; the test is skipped where the backend finds no device."""
-    if backend == "raster":
-        options.setdefault("mode", "sampled")
+    if backend == "raster":  # which software draws slowly, a picture for each sample point
+        options = dict(mode="sampled", samples=1) | options
     try:
         return lr.Operator(scanner, GRID, VOXEL_MM, backend=backend, **options)
     except lr.NoDeviceError as reason:

@@ -250,7 +250,7 @@ def test_correspondence_of_a_point(scanner):
 
 
 def test_threads_take_turns(native, activity):
-    y, results, errors, turns = native @ activity, [], [], 20 if SLOWER == 1 else 2
+    y, results, errors, turns = native @ activity, [], [], 4 if SLOWER == 1 else 2
 
     def work():
         try:
@@ -268,7 +268,7 @@ def test_threads_take_turns(native, activity):
 
 
 def test_other_threads_run_meanwhile():
-    grid = (24, 24, 8) if SLOWER == 1 else (8, 8, 4)
+    grid = (12, 12, 4) if SLOWER == 1 else (8, 8, 4)
     op = lr.Operator(lr.Scanner("ge-explore-vista-dr"), grid, 1.5, backend="native", store=False)
     x, out = np.ones(op.image_shape, np.float32), np.empty(op.data_shape, np.float32)
     done, turns = threading.Event(), [0]

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,13 +142,13 @@ def test_the_program_comes_along():
 
 
 def test_types_are_strict():
+    """Those of the module, and those that scripts see."""
     pytest.importorskip("mypy")
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = Path(__file__).resolve().parents[2]
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull,
-         "--config-file", os.path.join(os.path.dirname(folder), "pyproject.toml"),
-         os.path.join(folder, "loraster"), os.path.join(folder, "tests", "example.py")],
-        capture_output=True, text=True, cwd=folder,
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "--config-file", root / "pyproject.toml",
+         root / "python/loraster", root / "python/tests/example.py", *(root / "examples/python").glob("*.py")],
+        capture_output=True, text=True, cwd=root / "python",
     )  # fmt: skip
     assert run.returncode == 0, run.stdout
 

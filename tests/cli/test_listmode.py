@@ -38,7 +38,7 @@ class Listmode(ProgramTest):
         truth = read_nifti("truth.nii")[3]
         for kernel in ("tube", "line"):
             report, listed = self.image(f"{VISTA} --events ev.petsird --algorithm osem --subsets 4",
-                                        f"--operator listmode --kernel {kernel} --sensitivity-lines 3000000")
+                                        f"--operator listmode --kernel {kernel} --sensitivity-lines 1000000")
             with self.subTest(kernel):
                 self.assertGreater(correlation(listed, truth), 0.9)
                 self.assertEqual(report["operator"]["family"], "listmode")

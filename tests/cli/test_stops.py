@@ -130,11 +130,11 @@ class DataSignals(Signals):
         for backend in ["native", "compute", "cpu"]:
             self.check(f"recon {VISTA} {FINE} --data counts.h5 --store no --backend {backend} --threads 1 -o x.nii",
                        number=signal.SIGTERM, work_s=DRAWING_S[backend])
-            self.check(f"backproject {VISTA} {FINE} --data counts.h5 --backend {backend} --threads 1 -o x.nii",
-                       work_s=DRAWING_S[backend])
+        self.check(f"backproject {VISTA} {FINE} --data counts.h5 --backend compute --threads 1 -o x.nii",
+                   work_s=DRAWING_S["compute"])
 
     def test_events(self):
-        self.good(f"simulate {self.on_ring} --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4 --counts 10000000",
+        self.good(f"simulate {self.on_ring} --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4 --counts 2000000",
                   "-o y.petsird")
         self.check("events convert y.petsird z.tsv", work_s=0.5)
 

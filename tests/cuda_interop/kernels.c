@@ -175,6 +175,8 @@ static void gathers_are_those_of_the_reference(void **state)
     const lr_grid grid = case_grid();
     double worst = 0;
     for (int k = 0; k < NUM_MODELS * NUM_ANGLES; k++) {
+        /* Usually each model with every third view, and each view with every third model. */
+        if ((k / NUM_ANGLES + k % NUM_ANGLES) % 3 > 0 && !test_is_full()) continue;
         const lr_direct_kernel kernel = {.resolution = case_resolution(k / NUM_ANGLES)};
         worst = fmax(worst, check_case(&grid, &case_views[k % NUM_ANGLES], &kernel));
     }

@@ -311,6 +311,10 @@ def main():
             sys.exit(77)
         met, num_bad, num_tried = Counter(), 0, 0
         wanted = [case for case in cases.all_cases(inputs, KIND) if WANTED.search(case.title)]
+        if KIND != "cuda" and not (FULL or BY_WAY or "INJECT_CASES" in os.environ):
+            # Good runs take most of the time: threads fail in the cases in which allocations do not.
+            wanted = [case for k, case in enumerate(wanted)
+                      if k % 2 == (KIND == "threads") or (KIND != "threads" and case.always)]
         for k, case in enumerate(wanted):
             left_s = START + SECONDS - time.monotonic()
             share_s = left_s / (len(wanted) - k)

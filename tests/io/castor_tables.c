@@ -129,13 +129,15 @@ static void assert_positions(const struct table *table, const lr_scanner *scanne
             const double way[3] = {at[0] - module->centre_mm[0], at[1] - module->centre_mm[1],
                                    at[2] - module->centre_mm[2]};
             const double across = way[0] * module->u[0] + way[1] * module->u[1];
-            if (fabs(across) >= 0.5 * nu * module->pitch_mm[0] || fabs(way[2]) >= 0.5 * nv * module->pitch_mm[1])
+            const double along = way[2] * module->v[2]; /* panels do not lean */
+            if (fabs(across) >= 0.5 * nu * module->pitch_mm[0] || fabs(along) >= 0.5 * nv * module->pitch_mm[1])
                 continue;
-            for (int n = 0; n < nu * nv; n++) {
-                double centre[3];
-                lr_module_crystal_centre(module, n % nu, n / nu, centre);
-                least = fmin(least, distance_mm(centre, at));
-            }
+            /* The nearest crystal of this module. */
+            const int p = (int)floor(across / module->pitch_mm[0] + 0.5 * nu);
+            const int q = (int)floor(along / module->pitch_mm[1] + 0.5 * nv);
+            double centre[3];
+            lr_module_crystal_centre(module, p, q, centre);
+            least = fmin(least, distance_mm(centre, at));
         }
         if (least > most_off_mm) fail_msg("crystal %d is %g mm off", c, least);
     }

@@ -6,7 +6,7 @@
 #include "listmode/native/kernels.h"
 #include "listmode/settings.h"
 
-enum { COUNT = 3000 };
+enum { COUNT = 1800 };
 
 static lr_lors lors; /* only the scanner is set; list mode needs no more */
 static lr_grid grid;
@@ -211,7 +211,7 @@ static void test_factors(const lr_listmode_params *params)
     for (int few = 0; few < 2; few++) {
         lr_listmode_params with = *params;
         uint64_t seed = 15;
-        with.count = few ? 400 : COUNT;
+        with.count = few ? 240 : COUNT;
         const struct case_backend *open = case_open(&with, test_backend);
         const int64_t num_voxels = lr_grid_num_voxels(&grid);
         double *y = case_random(with.count, &seed), *found = kept_doubles(num_voxels), *expected[3];
@@ -257,18 +257,18 @@ static void check_part(const struct case_backend *open, const lr_selection *part
 
 static void test_parts(const lr_listmode_params *params)
 {
-    static const int64_t uneven[6] = {0, 700, 700, 1100, 2999, COUNT};
+    static const int64_t uneven[6] = {0, 400, 400, 700, COUNT - 1, COUNT};
     static const int32_t ranges[3] = {0, 1, 3};
     lr_listmode_params with = *params;
     with.ranges = uneven;
     with.num_ranges = 5;
     const struct case_backend *open = case_open(&with, test_backend);
     int64_t *numbers = kept(COUNT, sizeof(*numbers)), count = 0;
-    for (int64_t k = 0; k < 2999; k++)
-        if (k < 700 || k >= 1100) numbers[count++] = k;
+    for (int64_t k = 0; k < COUNT - 1; k++)
+        if (k < 400 || k >= 700) numbers[count++] = k;
     check_part(open, &(lr_selection){.pairs = ranges, .num_pairs = 3}, numbers);
     count = 0;
-    for (int64_t k = 690; k < COUNT; k += 3) numbers[count++] = k;
+    for (int64_t k = 390; k < COUNT; k += 3) numbers[count++] = k;
     check_part(open, &(lr_selection){.lors = numbers, .num_lors = count}, numbers);
 }
 

@@ -40,6 +40,8 @@ static int set_up(void **state)
  * one. With only the lines drawn for all voxels, voxels at the ends would be off by 68 %. */
 static void test_errors_are_those_told(void **state)
 {
+    /* Other backends have the same sample with the same errors (test_it_is_one_sample). */
+    if (!test_backend_is("native") && !test_takes_all("the errors of many samples")) skip();
     const int64_t count = lr_grid_num_voxels(&grid);
     const lr_listmode_params all = params_of("native", lors->count);
     const double *exact = sensitivity_by(&all, NULL);
@@ -117,6 +119,7 @@ static void test_it_is_one_sample(void **state)
    there. */
 static void test_ends_are_not_hot(void **state)
 {
+    if (!test_backend_is("native") && !test_takes_all("an image by a sample that native has, too")) skip();
     const int64_t count = lr_grid_num_voxels(&grid);
     double *body = kept_doubles(count), *image = kept_doubles(count), largest[2] = {0, 0};
     for (int64_t v = 0; v < count; v++) {

@@ -14,7 +14,7 @@ static const double exact_l2 = 1e-5, exact_worst = 1e-4;
 /* Sampled mode computes in double where lines hit, so that only the weights are rounded. */
 static const double sampled_l2 = 1e-6;
 
-enum { NUM_POINTS = 24 };
+enum { NUM_POINTS = 12 };
 
 /* Dense rows, or NULL if the backend refuses the scanner, which must give LR_USAGE. */
 static const double *ask(const lr_operator_params *params, const char *backend, const double (*points)[3])

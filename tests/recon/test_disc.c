@@ -21,6 +21,7 @@ struct made {
     int num_modules;
     double disc_mm; /* radius */
     bool stores;    /* the matrix is kept */
+    int number;     /* of this scanner among all */
 };
 
 /* Modules around the axis, rotated about their own u by lean_deg, alternately to either side. */
@@ -111,8 +112,10 @@ static void check(const struct made *made)
     for (int v = 0; v < SIDE * SIDE; v++) disc[v] = voxel_radius(v) < made->disc_mm ? DISC : 0.0f;
     assert_ok(array_forward(op, disc, data->values));
     const struct deviation one = reconstruct(made, op, data, 1);
-    const int num_counts = !test_backend_is("native") ? 1 : made->stores ? 5 : 2;
+    const int num_counts = !test_backend_is("native") ? 1 : made->stores ? 5 : test_is_full() ? 2 : 1;
     for (int k = 0; k < num_counts; k++) {
+        /* All scanners have the first number of subsets and, except with LORASTER_FULL, one of the others. */
+        if (k > 0 && k != 1 + made->number % 4 && !test_is_full()) continue;
         const struct deviation found = reconstruct(made, op, data, counts[k]);
         const double most = counts[k] <= 14 ? 1.5 : 3.0;
         print_message("%s, %d subsets: rms %.2f %%, worst %.2f %%; with one %.2f and %.2f\n", made->name, counts[k],
@@ -135,6 +138,7 @@ static void test_a_disc_is_flat(void **state)
     const bool is_native = test_backend_is("native");
     for (int k = 0; (is_native || test_is_full()) && k < 9; k++) {
         made.name = rings[k].name;
+        made.number = k;
         make_ring(&made, rings[k].size, rings[k].radius_mm, 0.0);
         check(&made);
     }

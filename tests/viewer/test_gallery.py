@@ -12,9 +12,10 @@ BLOCK = 8
 # Of the full range. Drivers draw lines and edges differently by up to a pixel, and one number tells
 # of frames a second: that stays below a third of these. A picture of another module exceeds them.
 MEAN, WORST = 0.010, 0.15
-NAMES = ["view-start", "view-voxel", "view-sheet", "view-weights", "view-exact", "view-lor", "view-volume",
-         "view-doctor", "view-direct", "view-event", "view-frames", "view-panes", "view-compare", "view-small"]
-SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity", "view-listmode", "view-compose"]
+# Drawn in every run; SLOW_NAMES, which take minutes together, with --full.
+NAMES = ["view-start", "view-voxel", "view-lor", "view-doctor", "view-panes", "view-small"]
+SLOW_NAMES = ["view-sheet", "view-weights", "view-exact", "view-volume", "view-direct", "view-event", "view-frames",
+              "view-compare", "view-mmr", "view-recon", "view-sensitivity", "view-listmode", "view-compose"]
 
 
 def blocks(path):
