@@ -253,6 +253,9 @@ int panes_at(const struct app *app, const double at[2]);
 /* The axis of the slice pane at a place in the window, and the point that it shows there; -1: no pane. */
 int panes_point(const struct app *app, const double at[2], double point_mm[3]);
 
+/* The point of a slice pane's plane at a place in the window, which may be outside of the pane. */
+void panes_point_in(const struct app *app, int pane, const double at[2], double point_mm[3]);
+
 /* How a pane sees the image of the slices. */
 struct flat_view panes_flat(const struct app *app, int axis);
 

@@ -67,14 +67,18 @@ int panes_at(const struct app *app, const double at[2])
     return found;
 }
 
+void panes_point_in(const struct app *app, int pane, const double at[2], double point_mm[3])
+{
+    const double *corner = app->panes[pane].at;
+    const struct flat_view flat = panes_flat(app, pane);
+    flat_point(&flat, (double[2]){at[0] + 0.5 - corner[0], at[1] + 0.5 - corner[1]}, app->slices.at_mm[pane], point_mm);
+}
+
 int panes_point(const struct app *app, const double at[2], double point_mm[3])
 {
     const int axis = panes_at(app, at);
     if (axis < 0) return -1;
-    const struct app_pane *pane = &app->panes[axis];
-    const struct flat_view flat = panes_flat(app, axis);
-    flat_point(&flat, (double[2]){at[0] + 0.5 - pane->at[0], at[1] + 0.5 - pane->at[1]}, app->slices.at_mm[axis],
-               point_mm);
+    panes_point_in(app, axis, at, point_mm);
     return axis;
 }
 

@@ -32,7 +32,8 @@ struct measure_state {
 
     enum hand hand;
     bool is_dragging;
-    double from_mm[3]; /* where the drag began */
+    int pane;          /* the pane in which the drag began */
+    double from_mm[3]; /* where it began */
 
     bool has_line;
     double ends_mm[2][3];
@@ -159,21 +160,23 @@ static bool take(struct app *app, const struct input_event *event)
     struct measure_state *tool = app_state(app, &measure_tool);
     struct draw_region *region = &app->slices.region;
     double point_mm[3];
-    int axis = -1;
-    const bool is_button = event->kind == INPUT_BUTTON && event->button == INPUT_LEFT;
-    if (tool->is_dragging && is_button && !event->is_down) {
+    const bool is_press = event->kind == INPUT_BUTTON && event->is_down;
+    const bool is_release = event->kind == INPUT_BUTTON && !event->is_down;
+    if (!tool->is_dragging) {
+        const bool is_free = app->held_button < 0 && !app->holds_pane && !app->ui->wants_mouse;
+        if (!is_press || event->button != INPUT_LEFT || !is_free || app->tool != &measure_tool ||
+            tool->hand == HAND_CROSS || (event->modifiers & INPUT_SHIFT) != 0)
+            return false;
+        tool->pane = panes_point(app, event->at, tool->from_mm);
+        tool->is_dragging = tool->pane >= 0;
+        return tool->is_dragging;
+    }
+    if (is_release && event->button == INPUT_LEFT) {
         tool->is_dragging = false;
         return true;
     }
-    if (event->kind != INPUT_MOVE && !is_button) return tool->is_dragging;
-    axis = panes_point(app, event->at, point_mm);
-    if (is_button && app->tool == &measure_tool && tool->hand != HAND_CROSS && axis >= 0 && !app->ui->wants_mouse &&
-        (event->modifiers & INPUT_SHIFT) == 0) {
-        tool->is_dragging = true;
-        memcpy(tool->from_mm, point_mm, sizeof(point_mm));
-        return true;
-    }
-    if (!tool->is_dragging || axis < 0) return tool->is_dragging;
+    if (event->kind != INPUT_MOVE) return is_press || event->kind == INPUT_SCROLL || event->kind == INPUT_KEY;
+    panes_point_in(app, tool->pane, event->at, point_mm);
     if (tool->hand == HAND_LINE) {
         set_line(tool, tool->from_mm, point_mm);
         return true;
@@ -183,7 +186,8 @@ static bool take(struct app *app, const struct input_event *event)
     region->shape = tool->hand == HAND_BOX ? DRAW_BOX : DRAW_ELLIPSOID;
     memcpy(region->middle_mm, tool->from_mm, sizeof(region->middle_mm));
     for (int k = 0; k < 3; k++) region->half_mm[k] = fabs(point_mm[k] - tool->from_mm[k]);
-    region->half_mm[axis] = fmax(region->half_mm[flat_axes[axis][0]], region->half_mm[flat_axes[axis][1]]);
+    const int *axes = flat_axes[tool->pane];
+    region->half_mm[tool->pane] = fmax(region->half_mm[axes[0]], region->half_mm[axes[1]]);
     return true;
 }
 

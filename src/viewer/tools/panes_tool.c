@@ -43,14 +43,11 @@ static void step(struct app *app, int axis, double voxels)
 static void follow_drag(struct app *app, const double at[2])
 {
     struct panes_state *tool = app_state(app, &panes_tool);
-    const struct app_pane *pane = &app->panes[tool->pane];
-    const struct flat_view flat = panes_flat(app, tool->pane);
     const double right = at[0] - tool->from[0], down = at[1] - tool->from[1];
     const double scale = app->window->scale;
     double point_mm[3];
     if (tool->drag == DRAG_CROSS) {
-        flat_point(&flat, (double[2]){at[0] + 0.5 - pane->at[0], at[1] + 0.5 - pane->at[1]},
-                   app->slices.at_mm[tool->pane], point_mm);
+        panes_point_in(app, tool->pane, at, point_mm);
         panes_cross(app, point_mm);
     } else if (tool->drag == DRAG_WINDOW) { /* to the right widens the window, upwards raises its level */
         const double width = tool->window[1] - tool->window[0];
@@ -58,9 +55,10 @@ static void follow_drag(struct app *app, const double at[2])
         const double half = 0.5 * width * exp2(right / (100.0 * scale));
         app_set_window(app, level - half, level + half);
     } else if (tool->drag == DRAG_MIDDLE) {
+        const double pixel_mm = panes_flat(app, tool->pane).pixel_mm;
         for (int c = 0; c < 2; c++) {
             const int axis = flat_axes[tool->pane][c];
-            app->pane_offset_mm[axis] = tool->offset_mm[axis] + (c == 0 ? right : down) * flat.pixel_mm;
+            app->pane_offset_mm[axis] = tool->offset_mm[axis] + (c == 0 ? right : down) * pixel_mm;
         }
     }
 }
