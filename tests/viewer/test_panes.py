@@ -164,6 +164,30 @@ class Measures(Places):
                 seen[is_tinted] += 1
         self.assertGreater(min(seen), 20)
 
+    def test_a_drag_from_elsewhere_draws_nothing(self):
+        """A button that was pressed in the scene and is released in a pane; the camera is free afterwards."""
+        panes = self.panes("tool measure")
+        x, y = panes.pixel("z", (10, 8, 6))
+        pairs, _ = self.view([*self.ready, "tool measure", "hand box", f"drag 700 100 {x} {y}", "print camera.turn_deg",
+                              f"move {x + 40} {y + 30}", "move 750 150", "print camera.turn_deg", "wait",
+                              "print region.voxels"])
+        self.assertEqual(pairs[0], pairs[1])
+        self.assertEqual(pairs[2], ("region.voxels", "0"))
+
+    def test_a_drag_stays_in_its_pane(self):
+        """Across the border of two panes, a region and a line grow in the plane of the first."""
+        panes = self.panes("tool measure")
+        x, y = panes.pixel("z", (10, 8, 6))
+        left, top, width, height = panes.boxes["z"]
+        down = int(top + height + 60)
+        drag = f"drag {x} {y} {x + 20} {down}"
+        found = self.values([*self.ready, "tool measure", "hand box", drag, "hand line", drag, "print region.half_mm",
+                             "print line.mm"])
+        half = list(map(float, found["region.half_mm"].split(",")))
+        want = [20 * panes.pixel_mm, (down - y) * panes.pixel_mm]
+        np.testing.assert_allclose(half, [*want, max(want)], rtol=1e-6)
+        self.assertAlmostEqual(float(found["line.mm"]), math.hypot(*want), delta=1e-5)
+
     def test_lines(self):
         """Length, and each value of the profile, which the mouse reads."""
         ends = (-9.0, -11.0, -10.0), (9.5, 12.0, 8.0)
@@ -397,6 +421,17 @@ class Handling(Places):
         self.assertEqual(states[5:10], [states[3], states[2], states[1], states[0], states[0]])
         self.assertEqual(states[10], states[2])
         self.assertEqual(states[11], states[3])
+
+    def test_undo_and_the_program(self):
+        """A change that no person has made is no step, also after an undo; other files begin anew, with their windows."""
+        step = ["frames 2", "print undo", "print redo"]
+        pairs, _ = self.view([*self.ready, "frames 2", "key left", "frames 2", "key left", *step, "key z control", *step,
+                              "slice x 0", *step, "key y control", *step])
+        self.assertEqual([text for _, text in pairs], ["2", "0", "1", "1", "1", "1", "2", "0"])
+        self.image("z.nii", [8.0 + 2.0 * (k % 2) for k in range(8)], (2, 2, 2), (10.0, 10.0, 10.0))
+        found = self.values([*self.ready, "colours grey 0 1", "frames 2", "key left", "frames 2", "open image z.nii",
+                             "wait", "frames 2", "key z control", "frames 2", "print window.high", "print undo"])
+        self.assertEqual(found, {"window.high": "10", "undo": "0"})
 
     def test_escape_closes_dialogs(self):
         found = self.values([*self.ready, "show open on", "frames 1", "key escape", "print open.folder", "key ?",
