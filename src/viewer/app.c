@@ -140,17 +140,6 @@ void app_show_image(struct app *app, enum draw_image which)
     }
 }
 
-void app_mix(struct app *app, enum draw_mix mix, enum draw_image second)
-{
-    struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    slices->mix = mix;
-    slices->second = second;
-    memcpy(slices->second_range, app->ranges[second], sizeof(slices->second_range));
-    for (int k = 0; k < 3 && grid != NULL; k++)
-        slices->field_mm = fmax(k > 0 ? slices->field_mm : 0.0, grid->size[k] * grid->voxel_mm[k] / 8.0);
-}
-
 void app_set_window(struct app *app, double low, double high)
 {
     app->slices.low = app->ranges[app->slices.image][0] = low;
@@ -203,10 +192,12 @@ lr_status app_write_picture(struct app *app, const char *path)
 
 struct draw_params scene_draw_params(const struct app *app)
 {
+    const double *second_range = app->ranges[app->slices.second];
     return (struct draw_params){.hides_scanner = app->hides_scanner,
                                 .hides_lors = app->hides_lors,
                                 .hovered_module = app->probe.hit.module,
                                 .slices = app->slices,
+                                .second_range = {second_range[0], second_range[1]},
                                 .has_volume = app->has_volume};
 }
 
@@ -423,7 +414,7 @@ void scene_show_labels(struct app *app)
     else if (has_second && slices->mix == DRAW_MIX_RATIO)
         bars[count++] = scene_bar(LR_COLOURS_DIVERGING, (double[2]){-1.0, 1.0}, "ratio: log2(first / second)");
     else if (has_second)
-        bars[count++] = image_bar(app, slices->second, (int)slices->second_colours, slices->second_range);
+        bars[count++] = image_bar(app, slices->second, (int)slices->second_colours, app->ranges[slices->second]);
 
     double at[2] = {pane->at[0] / scale + margin, (pane->at[1] + pane->size[1]) / scale};
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {

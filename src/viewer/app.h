@@ -272,9 +272,6 @@ void app_put_image(struct app *app, enum draw_image which, const lr_image *image
 /* Shows an image on the slices, with its range. */
 void app_show_image(struct app *app, enum draw_image which);
 
-/* Combines a second image with the image that the slices show. */
-void app_mix(struct app *app, enum draw_mix mix, enum draw_image second);
-
 /* Sets the lowest and the highest value that the slices show. */
 void app_set_window(struct app *app, double low, double high);
 

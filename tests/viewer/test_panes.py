@@ -235,6 +235,22 @@ class Combined(Places):
                 want = (1 - opacity) * first + opacity * second / self.largest()
                 self.assertLess(abs(pixel[0] / 255.0 - want), 0.01, (opacity, place))
 
+    def test_another_second_image(self):
+        """Its window is its own; without a first image it is shown alone."""
+        self.image("more.nii", [10.0 * value for value in self.other[3]], self.other[0], self.other[1])
+        for place, _, second, pixel in self.greys("combine fused second 1", "open second more.nii", "wait"):
+            self.assertLess(abs(pixel[0] / 255.0 - second / self.largest()), 0.01, place)
+        centre = [o + v * n for o, v, n in zip(self.other[2], self.other[1], (7, 2, 3))]
+        cross = "cross {} {} {}".format(*centre)
+        found = self.values(["open second y.nii", "wait", cross, "print cross.value", "print window.high"])
+        self.assertEqual(float(found["cross.value"]), value_at(self.other, (7, 2, 3)))
+        self.assertEqual(float(found["window.high"]), self.largest())
+        panes = self.panes()
+        found = self.values(["open second y.nii", "wait", *self.ready[:2], "cross 0 0 0",
+                             "move {} {}".format(*panes.pixel("z", (4, 5, 6))), "print hover.value", "print hover.second"])
+        self.assertEqual(float(found["hover.value"]), value_at(self.file, (4, 5, 6)))
+        self.assertEqual(float(found["hover.second"]), value_at(self.other, (2, 2, 3)))
+
     def largest(self):
         return max(self.other[3])  # the second image's window is up to its largest voxel
 

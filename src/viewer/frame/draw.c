@@ -454,6 +454,7 @@ static struct frame begin_frame(struct draw *draw, struct gl_target *target, con
     find_box(&draw->grids[slices->image], uniforms->low_mm, uniforms->high_mm);
     find_box(&draw->grids[slices->second], uniforms->other_low_mm, uniforms->other_high_mm);
     for (int k = 0; k < 3; k++) {
+        uniforms->mixing[1] = fmaxf(uniforms->mixing[1], (uniforms->high_mm[k] - uniforms->low_mm[k]) / 8.0f);
         uniforms->overlay[1 + k] = (float)slices->at_mm[k];
         uniforms->region_mm[k] = (float)region->middle_mm[k];
         uniforms->region_half_mm[k] = (float)region->half_mm[k];
@@ -463,12 +464,11 @@ static struct frame begin_frame(struct draw *draw, struct gl_target *target, con
     uniforms->overlay[0] = draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE && !params->hides_lors
                                ? (float)slices->overlay_high
                                : 0.0f;
-    uniforms->other_low_mm[3] = (float)slices->second_range[0];
-    uniforms->other_high_mm[3] = (float)slices->second_range[1];
+    uniforms->other_low_mm[3] = (float)params->second_range[0];
+    uniforms->other_high_mm[3] = (float)params->second_range[1];
     uniforms->region_mm[3] = (float)region->range[0];
     uniforms->region_half_mm[3] = (float)region->range[1];
     uniforms->mixing[0] = (float)slices->opacity;
-    uniforms->mixing[1] = (float)slices->field_mm;
     uniforms->style[0] = draw->images[slices->second] != NULL ? (int32_t)slices->mix : 0;
     uniforms->style[1] = slices->is_smooth;
     uniforms->style[3] = (int32_t)region->shape;

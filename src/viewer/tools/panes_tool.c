@@ -238,7 +238,8 @@ static lr_status act_combine(struct app *app, const struct command_words *words)
     if (!(opacity >= 0.0 && opacity <= 1.0))
         return lr_error(&app->log, LR_BAD_INPUT, "opacity is from 0 to 1, not %g", opacity);
     app->slices.opacity = opacity;
-    app_mix(app, (enum draw_mix)way, (enum draw_image)second);
+    app->slices.mix = (enum draw_mix)way;
+    app->slices.second = (enum draw_image)second;
     return LR_OK;
 }
 

@@ -135,7 +135,10 @@ static lr_status take_study(struct app *app, bool is_new)
         app->hides_lors = session->hides_lors;
         app->alone = session->panes == 0 ? PANE_FOUR : session->panes - 1;
         app->slices.opacity = session->opacity;
-        if (app->open.second != NULL) app_mix(app, (enum draw_mix)session->mix, DRAW_SECOND);
+        if (app->open.second != NULL) {
+            app->slices.mix = (enum draw_mix)session->mix;
+            app->slices.second = DRAW_SECOND;
+        }
     }
     for (int k = 0; k < session->num_ranges; k++) {
         if (strcmp(session->ranges[k].name, "image") == 0) {

@@ -142,9 +142,17 @@ static lr_status take_opened(struct app *app)
             app_show_image(app, open->image != NULL ? DRAW_IMAGE : DRAW_MU);
         }
     }
-    if (status == LR_OK && open->second != before.second) {
-        begin_image(app, DRAW_SECOND, open->second, open->second_largest);
-        if (open->second != NULL && app->slices.mix == DRAW_MIX_NONE) app_mix(app, DRAW_MIX_FUSED, DRAW_SECOND);
+    const bool has_first = open->image != NULL || open->mu != NULL;
+    const bool had_first = before.image != NULL || before.mu != NULL;
+    const bool is_second = open->second != before.second;
+    if (status == LR_OK && is_second) begin_image(app, DRAW_SECOND, open->second, open->second_largest);
+    if (status == LR_OK && open->second != NULL && (is_second || has_first != had_first)) {
+        if (!has_first) {
+            app_show_image(app, DRAW_SECOND);
+        } else if (app->slices.mix == DRAW_MIX_NONE) {
+            app->slices.mix = DRAW_MIX_FUSED;
+            app->slices.second = DRAW_SECOND;
+        }
     }
     if (status == LR_OK) status = draw_set_grid(app->draw, &open->grid);
     study_view_release(&before);
@@ -228,12 +236,12 @@ static void show_slices(struct app *app)
     ui_beside();
     ui_check("maximum projection", &slices->is_projected);
     ui_hint("panes show the largest value along their axis");
-    if (ui_choose("combined", &mix, mixes, 5)) app_mix(app, (enum draw_mix)mix, slices->second);
+    if (ui_choose("combined", &mix, mixes, 5)) slices->mix = (enum draw_mix)mix;
     ui_hint("with a second image: fused, their difference or ratio, or fields of each in turn");
     if (slices->mix != DRAW_MIX_NONE) {
         const double shares[2] = {0.0, 1.0};
         int second_map = (int)slices->second_colours;
-        if (ui_choose("with", &second, images, DRAW_NUM_IMAGES)) app_mix(app, slices->mix, (enum draw_image)second);
+        if (ui_choose("with", &second, images, DRAW_NUM_IMAGES)) slices->second = (enum draw_image)second;
         ui_hint("the second image, which may have a grid of its own");
         if (slices->mix == DRAW_MIX_FUSED) {
             ui_slide_real("opacity", &slices->opacity, shares);
@@ -242,9 +250,9 @@ static void show_slices(struct app *app)
         if (slices->mix == DRAW_MIX_FUSED || slices->mix == DRAW_MIX_CHECKERED) {
             if (ui_choose("its colours", &second_map, map_names, 4)) slices->second_colours = (lr_colour_map)second_map;
             ui_hint("colours of the second image");
-            double second_ends[2] = {slices->second_range[0], slices->second_range[1]};
+            double *range = app->ranges[slices->second], second_ends[2] = {range[0], range[1]};
             if (ui_reals("its from, to", second_ends, 2) && second_ends[0] < second_ends[1])
-                memcpy(slices->second_range, second_ends, sizeof(second_ends));
+                memcpy(range, second_ends, sizeof(second_ends));
             ui_hint("lowest and highest value shown of the second image");
         }
     }
