@@ -158,12 +158,20 @@ const char *app_choose_path(struct app *app, const char *ending)
 lr_status app_check_output(const struct app *app, const char *path)
 {
     const struct study_view *open = &app->open;
-    const char *paths[] = {open->scanner_path, open->image_path, open->mu_path, open->second_path, open->data_path};
-    const char *read[5];
-    lr_file_uses uses = {.read = read, .written = &path, .num_written = 1, .log = &app->log};
-    for (int k = 0; k < 5; k++)
-        if (paths[k] != NULL) read[uses.num_read++] = paths[k];
-    return lr_files_check(&uses);
+    const char *paths[] = {open->scanner_path, open->image_path, open->mu_path,
+                           open->second_path,  open->data_path,  direct_tool_histo_path(app)};
+    char *files[sizeof(paths) / sizeof(paths[0])];
+    lr_file_uses uses = {.read = (const char *const *)files, .written = &path, .num_written = 1, .log = &app->log};
+    lr_status status = LR_OK;
+    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]) && status == LR_OK; k++) {
+        if (paths[k] == NULL) continue;
+        char *file = lr_copy_string(paths[k], &app->log);
+        if (file != NULL) (void)study_cut_frame(files[uses.num_read++] = file);
+        status = file != NULL ? LR_OK : LR_FAILED;
+    }
+    if (status == LR_OK) status = lr_files_check(&uses);
+    for (int k = 0; k < uses.num_read; k++) free(files[k]);
+    return status;
 }
 
 lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path)

@@ -194,6 +194,7 @@ const struct voxel *voxel_tool_voxel(const struct app *app);          /* has the
 void lor_tool_choose(struct app *app, int64_t lor);
 
 const lr_histo_images *direct_tool_histo(const struct app *app); /* the open histo-images; NULL = none */
+const char *direct_tool_histo_path(const struct app *app);       /* their file */
 
 /* The kernel that a person has set. If the person has not set its time resolution, the scanner's time resolution is
  * used. */

@@ -390,7 +390,7 @@ class Saved(Places):
     def test_refused(self):
         before = Path(self.path("x.nii")).read_bytes()
         for step in ("export coronal x.nii", "export coronal a.txt", "export line a.png", "export line a.csv",
-                     "turn a 0", "turn a 100000", "screenshot x.nii"):
+                     "turn a 0", "turn a 100000", "screenshot x.nii", "save x.nii"):
             self.view([*self.ready, "frames 1", step], code=3 if "turn" in step else 2)
         self.assertEqual(Path(self.path("x.nii")).read_bytes(), before)
         self.assertEqual(list(self.folder.glob("a*")), [])

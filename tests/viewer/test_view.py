@@ -591,6 +591,7 @@ class Direct(ViewTest):
         pairs, _ = self.view(steps)
         self.assertEqual([float(found) for _, found in pairs], [float(sum) for sum in wanted])
         self.view([*READY, "open histo y.h5", "wait", "histo 4"], code=2)
+        self.view([*READY, "open histo y.h5", "wait", "save y.h5"], code=2)
         self.view([*READY, "open histo delta.nii", "wait"], code=3)
 
     def test_reconstruction(self):

@@ -91,6 +91,16 @@ struct opened {
 /* Most frames of a NIfTI file, and the length of a frame number in a path, including colon and terminator. */
 enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
+int study_cut_frame(char *path)
+{
+    char *colon = strrchr(path, ':'), *end = NULL;
+    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
+    /* A file may also have the name "pet.nii:3". */
+    if (!(frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)) return 0;
+    *colon = '\0';
+    return (int)frame;
+}
+
 /* A new part with one holder. path: NULL = no file. errors: NULL if memory runs out. */
 static struct opened *create_opened(const char *path, const lr_log *log)
 {
@@ -240,20 +250,13 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         return reason.status;
     }
 
-    /* "pet.nii:3" means frame 3 of the file "pet.nii", unless a file with the name "pet.nii:3" exists. */
-    char *end = NULL;
-    const char *colon = strrchr(path, ':');
-    long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
     memcpy(file, path, strlen(path) + 1);
-    if (frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)
-        file[colon - path] = '\0';
-    else
-        frame = 0;
+    int frame = study_cut_frame(file);
     opened->num_frames = lr_image_num_frames(file);
     frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
     if (frame > 0) {
-        snprintf(opened->path, room, "%s:%d", file, (int)frame);
-        opened->image = lr_image_read_frame(file, (int)frame, &reason.log);
+        snprintf(opened->path, room, "%s:%d", file, frame);
+        opened->image = lr_image_read_frame(file, frame, &reason.log);
     } else {
         opened->image = lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, &reason.log);
     }

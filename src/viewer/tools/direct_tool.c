@@ -159,6 +159,13 @@ const lr_histo_images *direct_tool_histo(const struct app *app)
     return task != NULL ? task->histo : NULL;
 }
 
+const char *direct_tool_histo_path(const struct app *app)
+{
+    struct direct_state *tool = app_state(app, &direct_tool);
+    const struct histo_task *task = tool->histo.result;
+    return task != NULL ? task->path : NULL;
+}
+
 /* --- requests --- */
 
 const lr_direct_kernel *direct_tool_kernel(struct app *app)

@@ -62,6 +62,7 @@ lr_status session_tool_write(struct app *app, const char *path)
     if (slices->second == DRAW_SECOND && files.second != NULL) session.mix = (int)slices->mix;
     session.opacity = slices->opacity;
     memcpy(session.window, app->window->size, sizeof(session.window));
+    LR_TRY(app_check_output(app, path));
     LR_TRY(lr_view_session_write(path, &session, &app->log));
     app_say(app, LR_LOG_INFO, "the session is in %s", path);
     return LR_OK;
