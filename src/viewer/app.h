@@ -200,6 +200,9 @@ const char *direct_tool_histo_path(const struct app *app);       /* their file *
  * used. */
 const lr_direct_kernel *direct_tool_kernel(struct app *app);
 
+/* True if the image was opened as another frame of the image before. */
+bool study_tool_is_next_frame(const struct app *app);
+
 /* Writes a session. */
 lr_status session_tool_write(struct app *app, const char *path);
 

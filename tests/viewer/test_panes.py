@@ -386,6 +386,10 @@ class Saved(Places):
         self.assertEqual(len({str(rows) for rows in pictures}), 4)
         self.assertEqual(read_png(self.path("u-001.png"))[2], pictures[1])
         self.assertFalse(Path(self.path("t-005.png")).exists())
+        self.view(["open scanner ring.yaml", *self.ready, "camera 20 30 200", "panes scene", "move 500 120", "turn v 4",
+                   "camera 70 10 300", "size 900 700", "wait"])
+        for k, picture in enumerate(pictures, 1):
+            self.assertTrue(read_png(self.path(f"v-{k:03d}.png"))[2] == picture, k)
 
     def test_refused(self):
         before = Path(self.path("x.nii")).read_bytes()

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { OPENER_PATH = 1024, OPENER_NAME = 256, OPENER_MOST = 4096, START_MOST = 64, START_NAME = 80 };
-enum { RECENT_MOST = 6 };
+enum { RECENT_MOST = 6, RECENT_PARTS = 5 };
 
 struct opener_entry {
     char name[OPENER_NAME];
@@ -52,6 +52,7 @@ struct opener_state {
     struct opener opener;
     struct start start;
     char recent[RECENT_MOST][OPENER_PATH]; /* files that people have opened, the most recent one first; "" = none */
+    char open[RECENT_PARTS][OPENER_PATH];  /* files that are open; "" = none */
     char notes[OPENER_PATH];               /* file that stores the list of recent files; "" = none */
 };
 
@@ -117,7 +118,7 @@ static void list_folder(struct opener *opener, const char *folder)
 static void remember(struct app *app, const char *path)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
-    char *whole = path != NULL ? realpath(path, NULL) : NULL; /* NULL also for names of presets */
+    char *whole = realpath(path, NULL); /* NULL for names of presets, and if nothing is open */
     int at = 0;
     const bool fits = whole != NULL && strlen(whole) < OPENER_PATH && strchr(whole, '\n') == NULL;
     while (fits && at < RECENT_MOST - 1 && strcmp(tool->recent[at], whole) != 0) at++;
@@ -126,17 +127,24 @@ static void remember(struct app *app, const char *path)
     free(whole);
 }
 
-/* Adds the opened files to the recent files if a person uses the window. It is no error if the list cannot be
- * written. */
+/* Adds newly opened files to the recent files if a person uses the window, but no further frames of an image. It is no
+ * error if the list cannot be written. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
     const struct study_view *open = &app->open;
-    const char *const paths[] = {open->scanner_path, open->data_path, open->mu_path, open->second_path,
-                                 open->image_path};
+    const char *const paths[RECENT_PARTS] = {open->scanner_path, open->data_path, open->mu_path, open->second_path,
+                                             open->image_path};
     struct lr_output output;
     if (!is_new || tool->notes[0] == '\0') return LR_OK;
-    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) remember(app, paths[k]);
+    for (int k = 0; k < RECENT_PARTS; k++) {
+        char file[OPENER_PATH];
+        snprintf(file, sizeof(file), "%s", paths[k] != NULL ? paths[k] : "");
+        (void)study_cut_frame(file);
+        const bool is_old = strcmp(file, tool->open[k]) == 0;
+        memcpy(tool->open[k], file, sizeof(file));
+        if (!is_old && !(paths[k] == open->image_path && study_tool_is_next_frame(app))) remember(app, file);
+    }
     if (lr_output_open(&output, tool->notes, NULL) != LR_OK) return LR_OK;
     for (int k = 0; k < RECENT_MOST && tool->recent[k][0] != '\0'; k++) {
         (void)lr_output_write(&output, tool->recent[k], strlen(tool->recent[k]));

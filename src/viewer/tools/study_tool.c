@@ -23,6 +23,7 @@ struct frames {
     int number;             /* number of the open frame, from 1; 0 = the image is not a frame */
     int wanted;             /* number of the frame that was requested last */
     int count;              /* consecutively numbered frames in the folder; 0 = the image is not a frame */
+    bool is_next;           /* the image was opened as another frame of the one before */
 };
 
 struct study_state {
@@ -129,6 +130,7 @@ static lr_status take_opened(struct app *app)
         if (frames->number < 1 || frames->number > frames->count || frames->count < 2)
             frames->number = frames->count = 0;
         frames->wanted = frames->number;
+        frames->is_next = is_frame;
     }
     if (status == LR_OK && is_frame && open->mu == before.mu) {
         const double high = app->ranges[DRAW_IMAGE][1];
@@ -157,6 +159,12 @@ static lr_status take_opened(struct app *app)
     if (status == LR_OK) status = draw_set_grid(app->draw, &open->grid);
     study_view_release(&before);
     return status;
+}
+
+bool study_tool_is_next_frame(const struct app *app)
+{
+    const struct study_state *tool = app_state(app, &study_tool);
+    return tool->frames.is_next;
 }
 
 static lr_status update(struct app *app)
