@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "io/files/keyed_text.h"
+#include "io/files/output.h"
 #include "model/scanner/scanner.h"
 
 #include <lr/io.h>
@@ -28,6 +30,12 @@ void app_choose(struct app *app, const struct viewer_tool *tool)
 {
     app->tool = tool;
     app->wants_tool = true;
+}
+
+void app_unfold(struct app *app, int side)
+{
+    app->folds[side] = false;
+    app->folds[1 - side] = app->folds[1 - side] || app->is_narrow;
 }
 
 bool app_is_busy(const struct app *app)
@@ -103,6 +111,30 @@ void app_take_reading(struct app *app, struct ui_reading reading)
     if (reading.index >= 0) app->reading = reading;
 }
 
+/* --- notes --- */
+
+enum { NOTE_BYTES = 1 << 14 };
+
+char *app_read_note(const struct app *app, const char *name)
+{
+    char path[1024], *text = NULL;
+    int64_t count = 0;
+    if (app->window->is_seen && lr_notes_place(name, path, sizeof(path)) && access(path, R_OK) == 0)
+        (void)lr_file_bytes("", path, NOTE_BYTES, &count, &text, NULL);
+    return text;
+}
+
+void app_write_note(const struct app *app, const char *name, const char *text)
+{
+    char path[1024];
+    struct lr_output output;
+    if (!app->window->is_seen || !lr_notes_place(name, path, sizeof(path)) ||
+        lr_output_open(&output, path, NULL) != LR_OK)
+        return;
+    (void)lr_output_write(&output, text, strlen(text));
+    (void)lr_output_finish(&output);
+}
+
 /* --- the scene --- */
 
 void app_fit(struct app *app)
@@ -158,12 +190,14 @@ const char *app_choose_path(struct app *app, const char *ending)
 lr_status app_check_output(const struct app *app, const char *path)
 {
     const struct study_view *open = &app->open;
-    const char *paths[] = {open->scanner_path, open->image_path, open->mu_path,
-                           open->second_path,  open->data_path,  direct_tool_histo_path(app)};
-    char *files[sizeof(paths) / sizeof(paths[0])];
+    const char *paths[5 + APP_TOOLS] = {open->scanner_path, open->image_path, open->mu_path, open->second_path,
+                                        open->data_path};
+    char *files[5 + APP_TOOLS];
+    for (int k = 0; app->tools[k] != NULL; k++)
+        paths[5 + k] = app->tools[k]->input != NULL ? app->tools[k]->input(app) : NULL;
     lr_file_uses uses = {.read = (const char *const *)files, .written = &path, .num_written = 1, .log = &app->log};
     lr_status status = LR_OK;
-    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]) && status == LR_OK; k++) {
+    for (int k = 0; k < 5 + APP_TOOLS && status == LR_OK; k++) {
         if (paths[k] == NULL) continue;
         char *file = lr_copy_string(paths[k], &app->log);
         if (file != NULL) (void)study_cut_frame(files[uses.num_read++] = file);
@@ -409,8 +443,8 @@ void scene_show_labels(struct app *app)
         app->draw->images[DRAW_TUBE] != NULL)
         bars[count++] = image_bar(app, DRAW_TUBE, DRAW_NUM_MAPS, (double[2]){0.0, slices->overlay_high});
     if (has_image && app->has_volume) {
-        bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
-        count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
+        bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, range);
+        count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL;
     }
 
     const bool has_second = has_image && slices->mix != DRAW_MIX_NONE && app->draw->images[slices->second] != NULL;

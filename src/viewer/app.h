@@ -43,6 +43,7 @@ struct viewer_tool {
     size_t state_bytes;        /* size of its state, which is zero when the tool is opened */
     enum lr_file_kind opens;   /* kind of the files that `open_file` reads */
     lr_status (*open_file)(struct app *app, const char *path);
+    const char *(*input)(const struct app *app); /* path of the file that is open in the tool; returns NULL for none */
 
     lr_status (*open)(struct app *app);
     void (*close)(struct app *app); /* also called after a failed opening */
@@ -159,6 +160,9 @@ void app_choose(struct app *app, const struct viewer_tool *tool);
 /* True while anything is being opened or computed. */
 bool app_is_busy(const struct app *app);
 
+/* Opens a panel: 0 = Study, 1 = Tools. In a narrow window, the other panel becomes a strip. */
+void app_unfold(struct app *app, int side);
+
 /* Gives a click at the mouse to the first tool that uses it. */
 void app_click(struct app *app);
 
@@ -194,7 +198,6 @@ const struct voxel *voxel_tool_voxel(const struct app *app);          /* has the
 void lor_tool_choose(struct app *app, int64_t lor);
 
 const lr_histo_images *direct_tool_histo(const struct app *app); /* the open histo-images; NULL = none */
-const char *direct_tool_histo_path(const struct app *app);       /* their file */
 
 /* The kernel that a person has set. If the person has not set its time resolution, the scanner's time resolution is
  * used. */
@@ -210,7 +213,8 @@ lr_status session_tool_write(struct app *app, const char *path);
  * there is no line. */
 int measure_tool_profile(const struct app *app, const float **values, double *length_mm);
 
-/* Statistics of the whole image on the slices; NULL: there is no image, or the statistics are not complete yet. */
+/* Statistics of the whole image on the slices. While they are computed again, the last complete statistics are returned.
+ * NULL: there are none. */
 const struct survey *measure_tool_whole(const struct app *app);
 
 /* A panel without a tab. */
@@ -242,6 +246,14 @@ void app_take_failure(struct app *app, const struct job_report *report, bool is_
 
 /* Keeps a curve's value under the mouse for scripts. Does nothing if the mouse is not on the curve. */
 void app_take_reading(struct app *app, struct ui_reading reading);
+
+/* --- notes: small files that the viewer keeps in its folder while its window is visible --- */
+
+/* The text of a note, which the caller frees. NULL: there is none. */
+char *app_read_note(const struct app *app, const char *name);
+
+/* A note that cannot be written is no error. */
+void app_write_note(const struct app *app, const char *name, const char *text);
 
 /* --- panes: panes.c --- */
 

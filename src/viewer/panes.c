@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where the panes are in the window, and what lies where in them. */
+ * Places of the panes in the window, and the points that they show. */
 #include "viewer/app.h"
 
 #include <math.h>
@@ -86,7 +86,7 @@ void panes_cross(struct app *app, const double point_mm[3])
 {
     const lr_grid *shown = panes_grid(app), *grid = shown != NULL ? shown : &app->open.grid;
     for (int k = 0; k < 3 && grid->size[k] > 0; k++) {
-        const double voxel = floor((point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
-        app->slices.at_mm[k] = grid->origin_mm[k] + fmin(fmax(voxel, 0.0), grid->size[k] - 1.0) * grid->voxel_mm[k];
+        const double voxel = fmin(fmax(pick_index(grid, k, point_mm[k]), 0.0), grid->size[k] - 1.0);
+        app->slices.at_mm[k] = grid->origin_mm[k] + voxel * grid->voxel_mm[k];
     }
 }

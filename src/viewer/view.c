@@ -54,6 +54,10 @@ static lr_status open_parts(struct app *app)
     app->ui = ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL}, &app->log);
     app->draw = draw_create(app->ctx);
     if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
+    char *look = app_read_note(app, "look.txt");
+    app->is_light = look != NULL && strncmp(look, "light", 5) == 0;
+    free(look);
+    ui_set_look(app->is_light);
     if (params->script != NULL) {
         app->script = script_read(params->script, app->tools, &app->log);
         if (app->script == NULL) return LR_BAD_INPUT;
@@ -232,10 +236,7 @@ static bool show_side(struct app *app, int side, double height)
         return is_open;
     }
     if (ui_panel(strips[side], &place, NULL)) {
-        if (ui_strip(names[side])) {
-            app->folds[side] = false;
-            app->folds[1 - side] = app->folds[1 - side] || app->is_narrow;
-        }
+        if (ui_strip(names[side])) app_unfold(app, side);
         ui_hint(side == 0 ? "Study: what is open, and what of it is shown" : "Tools: a tab for each");
     }
     return false;

@@ -423,6 +423,13 @@ class Handling(Places):
                              "print region.voxels"])
         self.assertGreater(int(found["region.voxels"]), 0)
 
+    def test_scripts_unfold_one_panel(self):
+        """In a narrow window a script, like a click, opens one panel instead of the other; in a wide window both."""
+        steps = ["show study on", "frames 1", "show tools on", "frames 1", "print folded.study", "print folded.tools",
+                 "show study on", "frames 1", "print folded.study", "print folded.tools"]
+        pairs, _ = self.view([*self.ready, "size 800 600", "frames 2", *steps, "size 1280 800", "frames 2", *steps])
+        self.assertEqual("".join(text for _, text in pairs), "10" "01" "00" "00")
+
     def test_a_person_undoes(self):
         """Camera, cross-hair, window and panes go back one by one, and forth again."""
         panes = self.panes()

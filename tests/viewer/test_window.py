@@ -498,6 +498,18 @@ class Window(ViewTest):
         notes = (self.folder / "notes" / "recent.txt").read_text().splitlines()
         self.assertEqual([os.path.basename(line) for line in notes], ["ring.yaml", "v.nii", "f-1.nii"])
 
+    def test_look_is_kept(self):
+        """Light panels are there again in the next window, until they are dark again."""
+        self.screen.env["LORASTER_CACHE"] = str(self.folder / "notes")
+        script = self.write("start.txt", "stay light mouse frames\n")
+        for before in ("0", "1", "0"):
+            viewer = self.start("--script", script)
+            viewer.until("light", lambda text: text == before)
+            viewer.hover(122, 142)
+            viewer.xdotool("click", 1)
+            viewer.until("light", lambda text: text != before)
+            self.close(viewer)
+
     def test_no_opengl(self):
         """A screen without a driver: the sentence says what to install."""
         bare = Screen((640, 480), "-extension", "GLX")

@@ -152,7 +152,7 @@ struct draw_params {
     int hovered_module; /* -1: none */
     struct draw_slices slices;
     double second_range[2]; /* lowest and highest value shown of the second image */
-    bool has_volume; /* show slices.image as a volume up to slices.high, and the density field if there is a mu-map */
+    bool has_volume; /* shows slices.image as a volume, from slices.low to slices.high, in the haze of the mu-map */
 };
 
 /* Clears the target. ground: the colour below panels, 0xRRGGBBAA. */

@@ -305,15 +305,23 @@ bool ui_section(const char *label, bool is_open_first)
 
 int ui_tabs(const char *label, const char *const *names, int count, int wanted)
 {
+    // If the names do not fit, their margins become narrower. If even this does not suffice, the row scrolls.
+    const ImGuiStyle &style = ImGui::GetStyle();
+    float room = ImGui::GetContentRegionAvail().x;
+    for (int k = 0; k < count; k++) room -= ImGui::CalcTextSize(names[k]).x + 1.0f + style.ItemInnerSpacing.x;
+    const float margin = fminf(fmaxf(floorf(0.5f * room / (float)count), 1.0f), style.FramePadding.x);
     int chosen = -1;
-    if (!ImGui::BeginTabBar(label)) return chosen;
-    for (int k = 0; k < count; k++) {
-        if (ImGui::BeginTabItem(names[k], nullptr, k == wanted ? ImGuiTabItemFlags_SetSelected : 0)) {
-            chosen = k;
-            ImGui::EndTabItem();
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(margin, style.FramePadding.y));
+    if (ImGui::BeginTabBar(label, ImGuiTabBarFlags_FittingPolicyScroll)) {
+        for (int k = 0; k < count; k++) {
+            if (ImGui::BeginTabItem(names[k], nullptr, k == wanted ? ImGuiTabItemFlags_SetSelected : 0)) {
+                chosen = k;
+                ImGui::EndTabItem();
+            }
         }
+        ImGui::EndTabBar();
     }
-    ImGui::EndTabBar();
+    ImGui::PopStyleVar();
     return chosen;
 }
 

@@ -92,7 +92,10 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     *switches[what] = state;
     app->hides_lors = what == 7 ? !state : app->hides_lors;
     app->hides_scanner = what == 0 ? !state : app->hides_scanner;
-    if (what >= 12) app->folds[what - 12] = !state;
+    if (what >= 12 && state)
+        app_unfold(app, what - 12);
+    else if (what >= 12)
+        app->folds[what - 12] = true;
     ui_set_look(app->is_light);
     return LR_OK;
 }
@@ -323,6 +326,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {"camera.distance_mm", app->camera.distance_mm},
         {"help", app->shows_help},
         {"lors", !app->hides_lors},
+        {"light", app->is_light},
         {"folded.study", app->folds[0]},
         {"folded.tools", app->folds[1]},
         {"frames", (double)app->num_frames},

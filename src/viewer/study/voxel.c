@@ -137,7 +137,7 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     const lr_grid *grid = &study->grid;
     int64_t row = 0, stride = 1;
     for (int k = 0; k < 3; k++) {
-        const double place = floor((request->point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
+        const double place = pick_index(grid, k, request->point_mm[k]);
         const bool inside = row >= 0 && place >= 0 && place < grid->size[k];
         row = inside ? row + stride * (int64_t)place : -1;
         stride *= grid->size[k];

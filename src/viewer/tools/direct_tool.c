@@ -159,7 +159,7 @@ const lr_histo_images *direct_tool_histo(const struct app *app)
     return task != NULL ? task->histo : NULL;
 }
 
-const char *direct_tool_histo_path(const struct app *app)
+static const char *histo_path(const struct app *app)
 {
     struct direct_state *tool = app_state(app, &direct_tool);
     const struct histo_task *task = tool->histo.result;
@@ -445,6 +445,7 @@ const struct viewer_tool direct_tool = {.name = "DIRECT",
                                         .state_bytes = sizeof(struct direct_state),
                                         .opens = LR_FILE_HISTO,
                                         .open_file = open_histo,
+                                        .input = histo_path,
                                         .open = open_direct,
                                         .close = close_direct,
                                         .update = update,

@@ -90,7 +90,7 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
     int first[3] = {0}, size[3];
     memcpy(size, grid->size, sizeof(size));
     if (!is_projected) {
-        const double slice = (app->slices.at_mm[axis] - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5;
+        const double slice = pick_index(grid, axis, app->slices.at_mm[axis]);
         if (!(slice >= 0.0 && slice < grid->size[axis]))
             return lr_error(&app->log, LR_USAGE, "the %s slice is outside of the image: move the cross-hair into it",
                             scene_plane_names[axis]);

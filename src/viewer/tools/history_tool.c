@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a person has changed of the view, to be undone and done again: the camera, the panes, the slices and what is
- * hidden. Files, regions and settings of tools are no part of it. */
+ * Undo and redo. A state holds the camera, the panes, the slices, and which parts of the scene are hidden. It does not
+ * hold files, regions and settings of tools. */
 #include "viewer/app.h"
 
 #include <stddef.h>
@@ -124,9 +124,8 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
     return command_pick(numbers, (const struct command_text[]){{0}}, name, value);
 }
 
-const struct viewer_tool history_tool = {
-    .state_bytes = sizeof(struct history_state),
-    .take_study = take_study,
-    .update = update,
-    .take = take,
-    .get_value = get_value};
+const struct viewer_tool history_tool = {.state_bytes = sizeof(struct history_state),
+                                         .take_study = take_study,
+                                         .update = update,
+                                         .take = take,
+                                         .get_value = get_value};

@@ -147,7 +147,7 @@ static lr_status update_guesses(struct app *app)
     const lr_grid *grid = &tool->grid;
     const struct tiles tiles = lay_out(app);
     const double *range = app->ranges[DRAW_LIVE];
-    const double place = floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
+    const double place = pick_index(grid, 2, app->slices.at_mm[2]);
     struct guesses_look look = {.image = live->serial + tool->rounds,
                                 .slice = (int)fmin(fmax(place, 0.0), grid->size[2] - 1.0),
                                 .size = {tiles.all[0], tiles.all[1]},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers of the image that the slices show: its histogram, a region of interest, and a line with its profile. */
+ * The tool Measure: statistics of the image on the slices, of all its voxels and of a region of interest, and the values
+ * along a line. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -13,9 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILE_MOST = 512, PIECE_VOXELS = 1 << 22 };
+enum {
+    PROFILE_MOST = 512, /* values of a profile; the steps along a long line are so large that this number suffices */
+    PIECE_VOXELS = 1 << 22, /* voxels that are counted in one frame */
+};
 
-/* What a drag in a pane draws while this tool is in front. */
+/* The shape that a drag in a pane draws while this tool is in front. */
 enum hand { HAND_CROSS = 0, HAND_ELLIPSOID, HAND_BOX, HAND_LINE };
 
 /* A survey, and the image for which it was begun. */
@@ -27,20 +31,21 @@ struct surveyed {
 
 struct measure_state {
     struct surveyed whole, inside; /* the whole image; the region of interest */
-    float *slices;                 /* owned: values on their way from the device */
-    int64_t room;                  /* values that fit there */
+    struct survey complete;        /* the last complete survey of a whole image */
+    float *slices;                 /* owned: slices that were read from the device */
+    int64_t room;                  /* number of values for which `slices` has memory */
 
     enum hand hand;
     bool is_dragging;
     int pane;          /* the pane in which the drag began */
-    double from_mm[3]; /* where it began */
+    double from_mm[3]; /* the point at which the drag began */
 
     bool has_line;
     double ends_mm[2][3];
     float profile[PROFILE_MOST]; /* values of the voxels along the line; NaN outside the image */
-    int count;                   /* 0: to be read anew */
-    enum draw_image image;
-    int64_t change;
+    int count;                   /* 0: the profile must be read again */
+    enum draw_image image;       /* the image from which the profile was read */
+    int64_t change;              /* of this image's values */
 };
 
 /* --- numbers --- */
@@ -50,6 +55,15 @@ static bool is_same(const struct draw_region *one, const struct draw_region *oth
     return one->shape == other->shape && memcmp(one->middle_mm, other->middle_mm, sizeof(one->middle_mm)) == 0 &&
            memcmp(one->half_mm, other->half_mm, sizeof(one->half_mm)) == 0 &&
            memcmp(one->range, other->range, sizeof(one->range)) == 0;
+}
+
+/* The values of the image on the slices, as its file has them: [z][y][x]. NULL: only the device has the values. */
+static const float *host_values(const struct app *app)
+{
+    const lr_image *const images[DRAW_NUM_IMAGES] = {
+        [DRAW_IMAGE] = app->open.image, [DRAW_MU] = app->open.mu, [DRAW_SECOND] = app->open.second};
+    const lr_image *image = images[app->slices.image];
+    return image != NULL ? image->values : NULL;
 }
 
 /* Starts a new survey if the image or the region has changed. Then adds some slices to the survey. */
@@ -73,6 +87,11 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
     if (survey->is_done) return LR_OK;
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1], fitting = PIECE_VOXELS / slice;
     const int left = survey->end - survey->next, count = fitting < 1 ? 1 : fitting < left ? (int)fitting : left;
+    const float *values = host_values(app);
+    if (values != NULL) {
+        survey_add(survey, values + survey->next * slice, count);
+        return LR_OK;
+    }
     if (tool->room < count * slice) {
         free(tool->slices);
         tool->slices = lr_alloc(count * slice, sizeof(*tool->slices), "slices to be measured", &app->log);
@@ -85,12 +104,13 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
     return LR_OK;
 }
 
-/* Reads the voxels along the line, in steps of at most half a voxel. */
+/* Reads the voxels along the line, in steps of at most half a voxel if PROFILE_MOST values are enough for that. */
 static void read_profile(struct app *app)
 {
     struct measure_state *tool = app_state(app, &measure_tool);
     const enum draw_image image = app->slices.image;
     const lr_grid *grid = draw_get_grid(app->draw, image);
+    const float *values = host_values(app);
     const bool is_old = tool->image != image || tool->change != app->draw->changes[image] || tool->count == 0;
     if (!tool->has_line || grid == NULL || app->draw->images[image] == NULL || !is_old) return;
     double steps = 1.0;
@@ -104,7 +124,12 @@ static void read_profile(struct app *app)
         int voxel[3];
         for (int k = 0; k < 3; k++)
             point_mm[k] = tool->ends_mm[0][k] + (tool->ends_mm[1][k] - tool->ends_mm[0][k]) * n / (tool->count - 1);
-        tool->profile[n] = pick_voxel(grid, point_mm, voxel) ? (float)draw_get_voxel(app->draw, image, voxel) : NAN;
+        if (!pick_voxel(grid, point_mm, voxel))
+            tool->profile[n] = NAN;
+        else if (values != NULL)
+            tool->profile[n] = values[voxel[0] + grid->size[0] * (voxel[1] + (int64_t)grid->size[1] * voxel[2])];
+        else
+            tool->profile[n] = (float)draw_get_voxel(app->draw, image, voxel);
     }
 }
 
@@ -113,6 +138,7 @@ static lr_status update(struct app *app)
     static const struct draw_region everywhere = {.shape = DRAW_EVERYWHERE, .range = {-INFINITY, INFINITY}};
     struct measure_state *tool = app_state(app, &measure_tool);
     LR_TRY(advance(app, &tool->whole, &everywhere));
+    if (tool->whole.survey.is_done) tool->complete = tool->whole.survey;
     LR_TRY(advance(app, &tool->inside, &app->slices.region));
     if (!tool->is_dragging) read_profile(app);
     return LR_OK;
@@ -127,7 +153,7 @@ static bool is_busy(const struct app *app)
 const struct survey *measure_tool_whole(const struct app *app)
 {
     const struct measure_state *tool = app_state(app, &measure_tool);
-    return tool->whole.survey.is_done && tool->whole.survey.voxels > 0 ? &tool->whole.survey : NULL;
+    return tool->complete.voxels > 0 ? &tool->complete : NULL;
 }
 
 static double line_mm(const struct measure_state *tool)
@@ -358,7 +384,7 @@ static lr_status act_hand(struct app *app, const struct command_words *words)
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
     const struct measure_state *tool = app_state(app, &measure_tool);
-    const struct survey *survey = &tool->inside.survey, *whole = &tool->whole.survey;
+    const struct survey *survey = &tool->inside.survey, *whole = &tool->complete;
     const lr_grid *grid = &survey->grid;
     const bool is_empty = survey->voxels == 0, has_image = whole->voxels > 0;
     const struct command_number numbers[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Transaxial, coronal and sagittal panes beside the scene. They show the image of the slices without perspective, with
- * the same scale and middle, and with a cross-hair that marks the planes of the other two. */
+ * Mouse, keys, marks and scripts of the three slice panes. All panes have the same scale and middle. The cross-hair of a
+ * pane marks the planes of the other two panes. */
 #include "base/log.h"
 #include "viewer/app.h"
 
@@ -12,7 +12,7 @@
 
 static const char *const pane_names[] = {"sagittal", "coronal", "transaxial", "scene", "four", NULL};
 
-/* What a drag in a pane changes. */
+/* The quantity that a drag in a pane changes. */
 enum pane_drag { DRAG_NOTHING = 0, DRAG_CROSS, DRAG_WINDOW, DRAG_MIDDLE };
 
 struct panes_state {
@@ -149,7 +149,7 @@ static void mark_pane(struct app *app, int axis)
     const struct app_pane *pane = &app->panes[axis];
     const struct flat_view flat = panes_flat(app, axis);
     const lr_grid *grid = panes_grid(app);
-    const double scale = app->window->scale, letter = 14.0, edge = 20.0;
+    const double scale = app->window->scale, letter = 14.0, edge = 20.0, at_mm = slices->at_mm[axis];
     const double at[2] = {pane->at[0] / scale, pane->at[1] / scale};
     const double size[2] = {pane->size[0] / scale, pane->size[1] / scale};
     double cross[2];
@@ -176,12 +176,11 @@ static void mark_pane(struct app *app, int axis)
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + letter + 6.0}, letter_colour, upwards[1]);
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + size[1] - letter - 5.0}, letter_colour, upwards[0]);
 
-    const double slice = floor((slices->at_mm[axis] - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
     if (slices->is_projected)
         snprintf(text, sizeof(text), "%s, maximum", pane_names[axis]);
     else
-        snprintf(text, sizeof(text), "%s %.0f: %c = %.2f mm", pane_names[axis], slice, "xyz"[axis],
-                 slices -> at_mm[axis]);
+        snprintf(text, sizeof(text), "%s %.0f: %c = %.2f mm", pane_names[axis], pick_index(grid, axis, at_mm),
+                 "xyz"[axis], at_mm);
     ui_label((double[2]){at[0] + 6.0, at[1] + 3.0}, draw_axis_colours[axis], text);
 
     /* A scale of 1, 2 or 5 times a power of ten, at most a third of the pane. */

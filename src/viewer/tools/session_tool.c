@@ -141,12 +141,9 @@ static lr_status take_study(struct app *app, bool is_new)
             app->slices.second = DRAW_SECOND;
         }
     }
-    for (int k = 0; k < session->num_ranges; k++) {
-        if (strcmp(session->ranges[k].name, "image") == 0) {
-            app->slices.low = session->ranges[k].low;
-            app->slices.high = session->ranges[k].high;
-        }
-    }
+    for (int k = 0; k < session->num_ranges; k++)
+        if (strcmp(session->ranges[k].name, "image") == 0)
+            app_set_window(app, session->ranges[k].low, session->ranges[k].high);
     forget(app);
     return LR_OK;
 }

@@ -335,7 +335,10 @@ void study_tool_panel(struct app *app)
         if (ui_button("fit the scanner", true)) app_fit(app);
         ui_hint("moves the camera so that the whole scanner is seen, as F does; X, Y and Z look along an axis");
         ui_beside();
-        if (ui_check("light panels", &app->is_light)) ui_set_look(app->is_light);
+        if (ui_check("light panels", &app->is_light)) {
+            ui_set_look(app->is_light);
+            app_write_note(app, "look.txt", app->is_light ? "light\n" : "dark\n");
+        }
         ui_hint("dark text on a light ground; the scene and the panes stay dark");
     }
 
