@@ -243,38 +243,14 @@ struct draw_params scene_draw_params(const struct app *app)
                                 .has_volume = app->has_volume};
 }
 
+const char *const scene_image_words[] = {"image",  "mu",    "tube",   "sensitivity", "live",
+                                         "kernel", "histo", "second", NULL};
 const char *const scene_plane_names[3] = {"sagittal", "coronal", "transaxial"};
 
 /* --- under the mouse --- */
 
 const struct probe scene_no_probe = {
     .pane = -1, .hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN, .second = NAN};
-
-/* The module or slice that the scene shows at the mouse. */
-static void probe_scene(const struct app *app, struct probe *probe)
-{
-    struct pick_ray ray;
-    double place[2];
-    for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
-    camera_ray(&app->seen, place, ray.direction);
-    for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
-    if (!app->hides_scanner) probe->hit = pick_module(app->drawn, &ray);
-
-    /* A slice replaces the module if it is nearer to the eye. */
-    const struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    const bool has_image = app->draw->images[slices->image] != NULL;
-    double nearest = probe->hit.module >= 0 ? probe->hit.share : HUGE_VAL, point[3];
-    for (int axis = 0; axis < 3 && has_image; axis++) {
-        const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
-        if (slices->is_shown[axis] && pick_slice(grid, &ray, axis, slices->at_mm[axis], point) && share < nearest) {
-            nearest = share;
-            probe->axis = axis;
-            memcpy(probe->point_mm, point, sizeof(point));
-        }
-    }
-    if (probe->axis >= 0) (void)pick_voxel(grid, probe->point_mm, probe->voxel);
-}
 
 /* Finds the voxel of an image that a pane shows at a point: the voxel in the slice, or the voxel with the largest value
  * along the axis. Returns false if there is none. */
@@ -302,24 +278,39 @@ struct probe scene_probe(const struct app *app)
 {
     struct probe probe = scene_no_probe;
     const struct draw_slices *slices = &app->slices;
-    for (int k = 0; k < NUM_PANES; k++) {
-        const double right = app->mouse[0] + 0.5 - app->panes[k].at[0],
-                     down = app->mouse[1] + 0.5 - app->panes[k].at[1];
-        if (fmin(right, down) >= 0.0 && right < app->panes[k].size[0] && down < app->panes[k].size[1]) probe.pane = k;
-    }
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    probe.pane = panes_at(app, (double[2]){app->mouse[0] + 0.5, app->mouse[1] + 0.5});
     const bool is_flat = probe.pane >= 0 && probe.pane != PANE_SCENE;
-    if (probe.pane == PANE_SCENE) probe_scene(app, &probe);
+    if (probe.pane == PANE_SCENE) {
+        struct pick_ray ray;
+        double place[2], point[3];
+        for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
+        camera_ray(&app->seen, place, ray.direction);
+        for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
+        if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
+
+        /* A slice replaces the module if it is nearer to the eye. */
+        double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL;
+        for (int axis = 0; axis < 3 && app->draw->images[slices->image] != NULL; axis++) {
+            const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
+            if (!slices->is_shown[axis] || !pick_slice(grid, &ray, axis, slices->at_mm[axis], point) ||
+                !(share < nearest))
+                continue;
+            nearest = share;
+            probe.axis = axis;
+            memcpy(probe.point_mm, point, sizeof(point));
+        }
+        if (probe.axis >= 0) (void)pick_voxel(grid, probe.point_mm, probe.voxel);
+    }
     if (is_flat && panes_point(app, app->mouse, probe.point_mm) >= 0 &&
         find_shown(app, slices->image, probe.pane, probe.point_mm, probe.voxel)) {
-        const lr_grid *grid = draw_get_grid(app->draw, slices->image);
         probe.axis = probe.pane;
         if (slices->is_projected)
             probe.point_mm[probe.axis] =
                 grid->origin_mm[probe.axis] + probe.voxel[probe.axis] * grid->voxel_mm[probe.axis];
     }
     if (probe.axis >= 0) {
-        const lr_grid *grid = draw_get_grid(app->draw, slices->image), *tube = draw_get_grid(app->draw, DRAW_TUBE);
-        const lr_grid *second = draw_get_grid(app->draw, slices->second);
+        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE), *second = draw_get_grid(app->draw, slices->second);
         int voxel[3];
         probe.hit.module = -1;
         probe.value = draw_get_voxel(app->draw, slices->image, probe.voxel);
@@ -462,7 +453,8 @@ void scene_show_labels(struct app *app)
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (k < count - 1 && at[1] < (pane->at[1] + 0.45 * pane->size[1]) / scale) break; /* they leave half the pane */
+        if (k < count - 1 && at[1] < (pane->at[1] + 0.45 * pane->size[1]) / scale)
+            break; /* the bars cover at most half of the pane */
         ui_bar(&bars[k], at);
     }
 }

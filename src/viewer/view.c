@@ -217,7 +217,8 @@ static const double narrow_width = 1000.0; /* windows that are less wide show on
 
 static double panel_width(const struct app *app, int side)
 {
-    return app->folds[side] ? folded_width : widths[side];
+    const double room = app->window->size[0] / app->window->scale - folded_width; /* beside the other panel's strip */
+    return app->folds[side] ? folded_width : fmax(fmin(widths[side], room), folded_width);
 }
 
 /* Shows a panel beside the scene, or a strip that unfolds it. Returns true if the caller adds the panel's widgets. */
@@ -336,7 +337,6 @@ static void show_panels(struct app *app)
 
 /* --- frames --- */
 
-/* Runs one frame: handles input, takes finished work, draws, and shows the picture. */
 static lr_status run_frame(struct app *app)
 {
     const double now = lr_clock_seconds(), seconds = now - app->now_s;
@@ -362,8 +362,8 @@ static lr_status run_frame(struct app *app)
     panes_arrange(app);
     app->has_room = window[0] >= left + right && window[1] >= bar_height * scale;
 
-    /* In each frame, events are handled up to and including the next press or release of a button or key, because
-     * panels can notice only one press or release per frame. */
+    /* Panels can notice only one press or release per frame. A frame therefore handles events only up to the next move,
+     * press, release or character. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
@@ -373,7 +373,6 @@ static lr_status run_frame(struct app *app)
             break; /* wants_mouse is up to date only after the panels' next frame */
     }
 
-    /* Takes results of finished work. */
     for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
@@ -394,7 +393,6 @@ static lr_status run_frame(struct app *app)
         if (app->target == NULL) return LR_FAILED;
     }
 
-    /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
     app->probe = scene_no_probe;
     if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);

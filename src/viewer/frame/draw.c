@@ -343,30 +343,29 @@ lr_status draw_set_grid(struct draw *draw, const lr_grid *grid)
     return draw_set_lines(draw, DRAW_GRID, lines, grid->size[0] > 0 ? count : 0);
 }
 
+/* Three lines through a point, one along each axis. ends_mm: where they begin and end, from the point. */
+static lr_status set_cross(struct draw *draw, enum draw_lines which, const double point_mm[3], const double ends_mm[2])
+{
+    struct draw_line lines[3];
+    for (int axis = 0; axis < 3; axis++) {
+        double ends[2][3];
+        for (int n = 0; n < 2; n++) {
+            memcpy(ends[n], point_mm, sizeof(ends[n]));
+            ends[n][axis] += ends_mm[n];
+        }
+        lines[axis] = line_between(ends[0], ends[1], which == DRAW_AXES ? draw_axis_colours[axis] : cursor_colour);
+    }
+    return draw_set_lines(draw, which, lines, 3);
+}
+
 lr_status draw_set_axes(struct draw *draw, double length_mm)
 {
-    static const double centre[3] = {0.0, 0.0, 0.0};
-    struct draw_line lines[3];
-    for (int k = 0; k < 3; k++) {
-        double end[3] = {0.0, 0.0, 0.0};
-        end[k] = length_mm;
-        lines[k] = line_between(centre, end, draw_axis_colours[k]);
-    }
-    return draw_set_lines(draw, DRAW_AXES, lines, 3);
+    return set_cross(draw, DRAW_AXES, (double[3]){0.0, 0.0, 0.0}, (double[2]){0.0, length_mm});
 }
 
 lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm)
 {
-    struct draw_line lines[3];
-    for (int axis = 0; axis < 3; axis++) {
-        double from[3], to[3];
-        for (int k = 0; k < 3; k++) {
-            from[k] = point_mm[k] - (k == axis ? size_mm : 0.0);
-            to[k] = point_mm[k] + (k == axis ? size_mm : 0.0);
-        }
-        lines[axis] = line_between(from, to, cursor_colour);
-    }
-    return draw_set_lines(draw, DRAW_CURSOR, lines, 3);
+    return set_cross(draw, DRAW_CURSOR, point_mm, (double[2]){-size_mm, size_mm});
 }
 
 /* --- drawing --- */

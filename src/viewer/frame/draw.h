@@ -116,8 +116,9 @@ lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double si
 
 /* --- drawing --- */
 
-/* How slices combine two images. Differences are in colours from minus to plus the width of the first image's window,
- * ratios from 1/2 to 2. A checkerboard's fields are an eighth of the longest side of the first image's box. */
+/* Ways in which slices combine two images. The colours of a difference reach from minus to plus the width of the first
+ * image's window, the colours of a ratio from 1/2 to 2. A field of a checkerboard is an eighth of the longest side of
+ * the first image's box. */
 enum draw_mix { DRAW_MIX_NONE = 0, DRAW_MIX_FUSED, DRAW_MIX_DIFFERENCE, DRAW_MIX_RATIO, DRAW_MIX_CHECKERED };
 
 enum draw_shape { DRAW_NO_REGION = 0, DRAW_BOX, DRAW_ELLIPSOID, DRAW_EVERYWHERE };

@@ -90,6 +90,9 @@ struct study_wish study_awaited(const struct study *study);
  * path of a file, which stays as it is. */
 int study_cut_frame(char *path);
 
+/* errors, logged: LR_USAGE if no scanner is open, or if it has no module with that number. */
+lr_status study_check_module(const struct study_view *study, int module, const lr_log *log);
+
 /* Takes a snapshot, which the caller must release. Several snapshots may exist. Call it on the window's thread. */
 struct study_view study_take(const struct study *study);
 

@@ -267,7 +267,6 @@ static lr_status update(struct app *app)
         if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
     }
 
-    /* A new voxel needs a new kernel. */
     if (tool->is_asked && memcmp(tool->request.point_mm, app->point_mm, sizeof(tool->request.point_mm)) != 0) ask(app);
     return LR_OK;
 }

@@ -102,7 +102,8 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
     float *values = lr_alloc(stride[2] * size[2], sizeof(*values), "a slice to be saved", &app->log);
     struct lr_output output;
     lr_status status = values != NULL ? gl_texture_read(app->draw->images[image], &box, values) : LR_FAILED;
-    const bool is_open = status == LR_OK && (status = lr_output_open(&output, path, &app->log)) == LR_OK;
+    if (status == LR_OK) status = lr_output_open(&output, path, &app->log);
+    const bool is_open = status == LR_OK;
     for (int row = -1; row < rows && status == LR_OK; row++) {
         for (int column = -1; column < columns && status == LR_OK; column++) {
             char text[48];
@@ -123,10 +124,7 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
             status = lr_output_write(&output, text, (size_t)length);
         }
     }
-    if (is_open && status == LR_OK)
-        status = lr_output_finish(&output);
-    else if (is_open)
-        lr_output_abandon(&output);
+    if (is_open) status = lr_output_finish(&output);
     free(values);
     return status;
 }
@@ -139,17 +137,15 @@ static lr_status write_profile(struct app *app, const char *path)
     struct lr_output output;
     if (count == 0) return lr_error(&app->log, LR_USAGE, "there is no line: draw one with the tool Measure");
     LR_TRY(lr_output_open(&output, path, &app->log));
-    lr_status status = lr_output_write(&output, "mm,value\n", 9);
-    for (int k = 0; k < count && status == LR_OK; k++) {
+    (void)lr_output_write(&output, "mm,value\n", 9); /* lr_output_finish reports a failure */
+    for (int k = 0; k < count; k++) {
         char text[64];
         const int length = isnan(values[k]) ? snprintf(text, sizeof(text), "%.9g,\n", length_mm * k / (count - 1))
                                             : snprintf(text, sizeof(text), "%.9g,%.9g\n", length_mm * k / (count - 1),
                                                        (double)values[k]);
-        status = lr_output_write(&output, text, (size_t)length);
+        (void)lr_output_write(&output, text, (size_t)length);
     }
-    if (status == LR_OK) return lr_output_finish(&output);
-    lr_output_abandon(&output);
-    return status;
+    return lr_output_finish(&output);
 }
 
 /* --- saving --- */

@@ -15,7 +15,7 @@ struct viewed {
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2], pane_zoom, pane_offset_mm[3];
     int32_t alone, hides_scanner, hides_lors, has_volume;
-    int64_t changes[DRAW_NUM_IMAGES]; /* of the images' values; a change of these alone makes no new state */
+    int64_t changes[DRAW_NUM_IMAGES]; /* copy of draw->changes; a change of these alone makes no new state */
 };
 
 struct history_state {

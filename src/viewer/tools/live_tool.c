@@ -208,7 +208,6 @@ static void show_guesses(struct app *app)
     const struct live_round *last = &tool->last;
     if (tool->count == 0) return;
 
-    /* The residuals and weights of the last composition. */
     if (tool->rounds > 0) {
         double best = HUGE_VAL;
         for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
@@ -243,7 +242,6 @@ static void show_guesses(struct app *app)
             .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
         const struct ui_touch touch = ui_image("##guesses", &image);
 
-        /* A tooltip describes the voxel under the mouse. */
         for (int k = 0; k < tiles.count && touch.is_over; k++) {
             const double *at = touch.at;
             int voxel[3] = {0, 0, tool->painted.slice};
@@ -268,7 +266,6 @@ static void show_guesses(struct app *app)
     }
     if (tool->rounds == 0) return;
 
-    /* Curves over all compositions. */
     const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
     struct ui_series series[LIVE_MOST_GUESSES + 1];
     for (int k = 0; k < tool->count; k++)

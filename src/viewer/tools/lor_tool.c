@@ -112,14 +112,15 @@ static void show_panel(struct app *app)
     bool changed = false;
     for (int end = 0; end < 2; end++) {
         struct tube_crystal *crystal = &request->crystals[end];
-        int numbers[3] = {crystal->module, crystal->p, crystal->q};
+        int numbers[3];
+        memcpy(numbers, crystal, sizeof(numbers));
         ui_radio(end == 0 ? "##first" : "##second", &tool->next_end, end);
         ui_hint("the next click on a crystal sets this end");
         ui_beside();
         changed = ui_integers(end == 0 ? "module, p, q" : "module, r, s", numbers, 3) || changed;
         ui_hint("the crystal of the LOR's %s end: its module, and its place along u and v",
                 end == 0 ? "first" : "second");
-        *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
+        memcpy(crystal, numbers, sizeof(numbers));
     }
     int kernel = (int)request->kernel;
     changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
@@ -195,17 +196,14 @@ static bool click(struct app *app, const struct probe *probe)
 
 /* --- sessions --- */
 
+_Static_assert(sizeof(struct tube_crystal[2]) == sizeof(int[6]), "sessions and scripts have module, p, q of two ends");
+
 static void write_session(const struct app *app, struct lr_view_session *session)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
     const struct tube_request *request = &tool->request;
     session->has_lor = tool->is_asked;
-    for (int end = 0; end < 2; end++) {
-        const struct tube_crystal *crystal = &request->crystals[end];
-        session->lor[3 * end] = crystal->module;
-        session->lor[3 * end + 1] = crystal->p;
-        session->lor[3 * end + 2] = crystal->q;
-    }
+    memcpy(session->lor, request->crystals, sizeof(session->lor));
     session->lor_kernel = (int)request->kernel;
     session->has_tof = request->has_tof;
     session->tof_mm = request->tof_mm;
@@ -216,10 +214,7 @@ static void read_session(struct app *app, const struct lr_view_session *session)
     struct lor_state *tool = app_state(app, &lor_tool);
     struct tube_request *request = &tool->request;
     if (!session->has_lor) return;
-    for (int end = 0; end < 2; end++) {
-        const int *numbers = session->lor + 3 * end;
-        request->crystals[end] = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
-    }
+    memcpy(request->crystals, session->lor, sizeof(session->lor));
     request->kernel = (enum tube_kernel)session->lor_kernel;
     request->has_tof = session->has_tof;
     request->tof_mm = session->tof_mm;
@@ -231,10 +226,9 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 static lr_status act_lor(struct app *app, const struct command_words *words)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
-    struct tube_crystal *crystals = tool->request.crystals;
-    int *const numbers[6] = {&crystals[0].module, &crystals[0].p, &crystals[0].q,
-                             &crystals[1].module, &crystals[1].p, &crystals[1].q};
-    for (int k = 0; k < 6; k++) LR_TRY(command_integer(&app->log, words, 1 + k, numbers[k]));
+    int numbers[6];
+    for (int k = 0; k < 6; k++) LR_TRY(command_integer(&app->log, words, 1 + k, &numbers[k]));
+    memcpy(tool->request.crystals, numbers, sizeof(numbers));
     ask(app);
     return LR_OK;
 }

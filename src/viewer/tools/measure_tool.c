@@ -31,7 +31,6 @@ struct surveyed {
 
 struct measure_state {
     struct surveyed whole, inside; /* the whole image; the region of interest */
-    struct survey complete;        /* the last complete survey of a whole image */
     float *slices;                 /* owned: slices that were read from the device */
     int64_t room;                  /* number of values for which `slices` has memory */
 
@@ -49,13 +48,6 @@ struct measure_state {
 };
 
 /* --- numbers --- */
-
-static bool is_same(const struct draw_region *one, const struct draw_region *other)
-{
-    return one->shape == other->shape && memcmp(one->middle_mm, other->middle_mm, sizeof(one->middle_mm)) == 0 &&
-           memcmp(one->half_mm, other->half_mm, sizeof(one->half_mm)) == 0 &&
-           memcmp(one->range, other->range, sizeof(one->range)) == 0;
-}
 
 /* The values of the image on the slices, as its file has them: [z][y][x]. NULL: only the device has the values. */
 static const float *host_values(const struct app *app)
@@ -78,8 +70,11 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
         return LR_OK;
     }
     const lr_grid *grid = draw_get_grid(app->draw, image);
-    if (surveyed->image != image || surveyed->change != app->draw->changes[image] ||
-        !is_same(&survey->region, region)) {
+    const struct draw_region *begun = &survey->region;
+    if (surveyed->image != image || surveyed->change != app->draw->changes[image] || begun->shape != region->shape ||
+        memcmp(begun->middle_mm, region->middle_mm, sizeof(begun->middle_mm)) != 0 ||
+        memcmp(begun->half_mm, region->half_mm, sizeof(begun->half_mm)) != 0 ||
+        memcmp(begun->range, region->range, sizeof(begun->range)) != 0) {
         surveyed->image = image;
         surveyed->change = app->draw->changes[image];
         survey_begin(survey, grid, region);
@@ -104,15 +99,21 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
     return LR_OK;
 }
 
-/* Reads the voxels along the line, in steps of at most half a voxel if PROFILE_MOST values are enough for that. */
-static void read_profile(struct app *app)
+static lr_status update(struct app *app)
 {
+    static const struct draw_region everywhere = {.shape = DRAW_EVERYWHERE, .range = {-INFINITY, INFINITY}};
     struct measure_state *tool = app_state(app, &measure_tool);
+    LR_TRY(advance(app, &tool->whole, &everywhere));
+    if (tool->whole.survey.is_done) app->whole = tool->whole.survey;
+    LR_TRY(advance(app, &tool->inside, &app->slices.region));
+
+    /* Reads the voxels along the line, in steps of at most half a voxel if PROFILE_MOST values are enough for that. */
     const enum draw_image image = app->slices.image;
     const lr_grid *grid = draw_get_grid(app->draw, image);
     const float *values = host_values(app);
     const bool is_old = tool->image != image || tool->change != app->draw->changes[image] || tool->count == 0;
-    if (!tool->has_line || grid == NULL || app->draw->images[image] == NULL || !is_old) return;
+    if (tool->is_dragging || !tool->has_line || grid == NULL || app->draw->images[image] == NULL || !is_old)
+        return LR_OK;
     double steps = 1.0;
     for (int k = 0; k < 3; k++)
         steps = fmax(steps, 2.0 * fabs(tool->ends_mm[1][k] - tool->ends_mm[0][k]) / grid->voxel_mm[k]);
@@ -131,16 +132,6 @@ static void read_profile(struct app *app)
         else
             tool->profile[n] = (float)draw_get_voxel(app->draw, image, voxel);
     }
-}
-
-static lr_status update(struct app *app)
-{
-    static const struct draw_region everywhere = {.shape = DRAW_EVERYWHERE, .range = {-INFINITY, INFINITY}};
-    struct measure_state *tool = app_state(app, &measure_tool);
-    LR_TRY(advance(app, &tool->whole, &everywhere));
-    if (tool->whole.survey.is_done) tool->complete = tool->whole.survey;
-    LR_TRY(advance(app, &tool->inside, &app->slices.region));
-    if (!tool->is_dragging) read_profile(app);
     return LR_OK;
 }
 
@@ -148,12 +139,6 @@ static bool is_busy(const struct app *app)
 {
     const struct measure_state *tool = app_state(app, &measure_tool);
     return !tool->whole.survey.is_done || !tool->inside.survey.is_done;
-}
-
-const struct survey *measure_tool_whole(const struct app *app)
-{
-    const struct measure_state *tool = app_state(app, &measure_tool);
-    return tool->complete.voxels > 0 ? &tool->complete : NULL;
 }
 
 static double line_mm(const struct measure_state *tool)
@@ -384,7 +369,7 @@ static lr_status act_hand(struct app *app, const struct command_words *words)
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
     const struct measure_state *tool = app_state(app, &measure_tool);
-    const struct survey *survey = &tool->inside.survey, *whole = &tool->complete;
+    const struct survey *survey = &tool->inside.survey, *whole = &app->whole;
     const lr_grid *grid = &survey->grid;
     const bool is_empty = survey->voxels == 0, has_image = whole->voxels > 0;
     const struct command_number numbers[] = {

@@ -110,19 +110,6 @@ static void list_folder(struct opener *opener, const char *folder)
 
 /* --- recent files --- */
 
-/* Moves a file to the front of the list of recent files. */
-static void remember(struct app *app, const char *path)
-{
-    struct opener_state *tool = app_state(app, &opener_tool);
-    char *whole = realpath(path, NULL); /* NULL for names of presets, and if nothing is open */
-    int at = 0;
-    const bool fits = whole != NULL && strlen(whole) < OPENER_PATH && strchr(whole, '\n') == NULL;
-    while (fits && at < RECENT_MOST - 1 && strcmp(tool->recent[at], whole) != 0) at++;
-    for (; fits && at > 0; at--) memcpy(tool->recent[at], tool->recent[at - 1], OPENER_PATH);
-    if (fits) snprintf(tool->recent[0], OPENER_PATH, "%s", whole);
-    free(whole);
-}
-
 /* If the window is visible, adds newly opened files to the recent files. Frames that the slider opens are not added. */
 static lr_status take_study(struct app *app, bool is_new)
 {
@@ -138,7 +125,14 @@ static lr_status take_study(struct app *app, bool is_new)
         (void)study_cut_frame(file);
         const bool is_old = strcmp(file, tool->open[k]) == 0;
         memcpy(tool->open[k], file, sizeof(file));
-        if (!is_old && !(paths[k] == open->image_path && study_tool_is_next_frame(app))) remember(app, file);
+        if (is_old || (paths[k] == open->image_path && app->is_next_frame)) continue;
+        char *whole = realpath(file, NULL); /* NULL for names of presets, and if nothing is open */
+        int at = 0;
+        const bool fits = whole != NULL && strlen(whole) < OPENER_PATH && strchr(whole, '\n') == NULL;
+        while (fits && at < RECENT_MOST - 1 && strcmp(tool->recent[at], whole) != 0) at++;
+        for (; fits && at > 0; at--) memcpy(tool->recent[at], tool->recent[at - 1], OPENER_PATH);
+        if (fits) snprintf(tool->recent[0], OPENER_PATH, "%s", whole);
+        free(whole);
     }
     for (int k = 0, length = 0; k < RECENT_MOST && tool->recent[k][0] != '\0'; k++)
         length += snprintf(list + length, sizeof(list) - (size_t)length, "%s\n", tool->recent[k]);

@@ -18,10 +18,10 @@ enum pane_drag { DRAG_NOTHING = 0, DRAG_CROSS, DRAG_WINDOW, DRAG_MIDDLE };
 struct panes_state {
     enum pane_drag drag;
     int pane, button;    /* the pane in which the button was pressed, and the button */
-    double from[2];      /* where it was pressed */
-    double window[2];    /* the values shown then */
-    double offset_mm[3]; /* the panes' middle then */
-    bool has_moved;      /* since it was pressed */
+    double from[2];      /* the place at which the button was pressed */
+    double window[2];    /* lowest and highest value shown when the button was pressed */
+    double offset_mm[3]; /* app->pane_offset_mm when the button was pressed */
+    bool has_moved;      /* the mouse has moved since the button was pressed */
     double pressed_s;    /* time of the last press; two in a short time enlarge the pane */
 };
 
@@ -81,7 +81,8 @@ static bool take_button(struct app *app, const struct input_event *event)
     }
     const int pane = panes_at(app, event->at);
     const double now_s = app->window->is_seen ? app->now_s : (double)app->num_frames / 60.0;
-    if (pane < 0 || app->ui->wants_mouse || app->held_button >= 0 || tool->drag != DRAG_NOTHING) return false;
+    if (pane < 0 || pane == PANE_SCENE || app->ui->wants_mouse || app->held_button >= 0 || tool->drag != DRAG_NOTHING)
+        return false;
     const bool is_left = event->button == INPUT_LEFT;
     if (is_left && now_s - tool->pressed_s < double_click_s && pane == tool->pane &&
         hypot(event->at[0] - tool->from[0], event->at[1] - tool->from[1]) < 4.0) {
@@ -106,7 +107,7 @@ static bool take(struct app *app, const struct input_event *event)
 {
     struct panes_state *tool = app_state(app, &panes_tool);
     const bool is_key = event->kind == INPUT_KEY && event->is_down && !app->ui->wants_keys;
-    const int under = panes_at(app, event->kind == INPUT_KEY ? app->mouse : event->at);
+    const int at = panes_at(app, event->kind == INPUT_KEY ? app->mouse : event->at), under = at == PANE_SCENE ? -1 : at;
     if (event->kind == INPUT_BUTTON) return take_button(app, event);
     if (event->kind == INPUT_MOVE && tool->drag != DRAG_NOTHING) {
         tool->has_moved = tool->has_moved || hypot(event->at[0] - tool->from[0], event->at[1] - tool->from[1]) > 0.0;
@@ -225,15 +226,14 @@ static lr_status act_cross(struct app *app, const struct command_words *words)
 
 static lr_status act_combine(struct app *app, const struct command_words *words)
 {
-    static const char *const images[] = {"image",  "mu",    "tube",   "sensitivity", "live",
-                                         "kernel", "histo", "second", NULL};
     int way = 0, second = (int)app->slices.second;
     double opacity = app->slices.opacity;
     LR_TRY(command_choice(&app->log, words, 1, lr_session_mixes, &way));
-    if (words->count > 2) LR_TRY(command_choice(&app->log, words, 2, images, &second));
+    if (words->count > 2) LR_TRY(command_choice(&app->log, words, 2, scene_image_words, &second));
     if (words->count > 3) LR_TRY(command_real(&app->log, words, 3, &opacity));
     if (way > 0 && app->draw->images[second] == NULL)
-        return lr_error(&app->log, LR_FAILED, "there is no %s to combine with: open it first", images[second]);
+        return lr_error(&app->log, LR_FAILED, "there is no %s to combine with: open it first",
+                        scene_image_words[second]);
     if (!(opacity >= 0.0 && opacity <= 1.0))
         return lr_error(&app->log, LR_BAD_INPUT, "opacity is from 0 to 1, not %g", opacity);
     app->slices.opacity = opacity;

@@ -23,7 +23,6 @@ struct frames {
     int number;             /* number of the open frame, from 1; 0 = the image is not a frame */
     int wanted;             /* number of the frame that was requested last */
     int count;              /* consecutively numbered frames in the folder; 0 = the image is not a frame */
-    bool is_next;           /* the image was opened as another frame of the one before */
 };
 
 struct study_state {
@@ -130,7 +129,7 @@ static lr_status take_opened(struct app *app)
         if (frames->number < 1 || frames->number > frames->count || frames->count < 2)
             frames->number = frames->count = 0;
         frames->wanted = frames->number;
-        frames->is_next = is_frame;
+        app->is_next_frame = is_frame;
     }
     if (status == LR_OK && is_frame && open->mu == before.mu) {
         const double high = app->ranges[DRAW_IMAGE][1];
@@ -159,12 +158,6 @@ static lr_status take_opened(struct app *app)
     if (status == LR_OK) status = draw_set_grid(app->draw, &open->grid);
     study_view_release(&before);
     return status;
-}
-
-bool study_tool_is_next_frame(const struct app *app)
-{
-    const struct study_state *tool = app_state(app, &study_tool);
-    return tool->frames.is_next;
 }
 
 static lr_status update(struct app *app)
@@ -233,8 +226,8 @@ static void show_slices(struct app *app)
     if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) app_set_window(app, ends[0], ends[1]);
     ui_hint("lowest and highest value shown; or drag with the right button in a pane: to the right for more contrast "
             "steps, upwards for a higher level");
-    const struct survey *whole = measure_tool_whole(app);
-    if (whole != NULL) {
+    const struct survey *whole = &app->whole;
+    if (whole->voxels > 0) {
         const struct ui_histogram histogram = {whole->bins, SURVEY_BINS, {whole->smallest, whole->largest}};
         if (ui_histogram("##histogram", &histogram, ends)) app_set_window(app, ends[0], ends[1]);
         ui_hint("how many voxels have which value (logarithm); drag the ends of what is shown, or both");
@@ -356,16 +349,13 @@ static lr_status act_open(struct app *app, const struct command_words *words)
     const char *path = words->words[2];
     int kind = 0;
     LR_TRY(command_choice(&app->log, words, 1, kinds, &kind));
-    switch (kind) {
-    case 0: return study_open(app->study, &(struct study_wish){.scanner = path});
-    case 1: return study_open(app->study, &(struct study_wish){.image = path});
-    case 2: return study_open(app->study, &(struct study_wish){.mu = path});
-    case 3: return study_open(app->study, &(struct study_wish){.data = path});
-    case 4: return app_open_file(app, LR_FILE_SESSION, path);
-    case 5: return app_open_file(app, LR_FILE_HISTO, path);
-    case 7: return study_open(app->study, &(struct study_wish){.second = path});
-    default: app_drop(app, path); return LR_OK;
-    }
+    const struct study_wish wishes[8] = {
+        {.scanner = path}, {.image = path}, {.mu = path}, {.data = path}, [7] = {.second = path}};
+    if (kind == 4) return app_open_file(app, LR_FILE_SESSION, path);
+    if (kind == 5) return app_open_file(app, LR_FILE_HISTO, path);
+    if (kind != 6) return study_open(app->study, &wishes[kind]);
+    app_drop(app, path);
+    return LR_OK;
 }
 
 static lr_status set_frame(struct app *app, const struct command_words *words)

@@ -321,7 +321,6 @@ static void show_result(struct app *app, const struct voxel_result *result)
         }
         show_sheet(app, k);
 
-        /* Draws the legend: false colours or values. */
         if (tool->gap.why[0] != '\0') continue;
         if (kind != SHEET_CRYSTALS) {
             const bool is_difference = kind == SHEET_DIFFERENCE;
@@ -528,30 +527,30 @@ static lr_status set_value(struct app *app, const struct command_words *words)
 {
     struct voxel_state *tool = app_state(app, &voxel_tool);
     struct voxel_request *request = &tool->request;
+    const struct {
+        const char *name;
+        int *value;
+    } numbers[] = {{"backend", &tool->backend},
+                   {"rays", &request->rays},
+                   {"samples", &request->samples},
+                   {"steps", &request->mu_steps}};
     const char *name = words->words[1];
     int value = 0;
     LR_TRY(strcmp(name, "backend") == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
                                         : command_integer(&app->log, words, 2, &value));
-    if (strcmp(name, "backend") == 0) {
-        tool->backend = value;
-    } else if (strcmp(name, "whole") == 0) {
-        request->wants_whole = value != 0;
-        ask(app);
-        return LR_OK;
-    } else if (strcmp(name, "module") == 0) { /* -1: all modules */
+    for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+        if (strcmp(name, numbers[k].name) == 0) *numbers[k].value = value;
+    if (strcmp(name, "exact") == 0) request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED;
+    if (strcmp(name, "absorption") == 0) request->without_mu = !value;
+    if (strcmp(name, "module") == 0) { /* -1: all modules */
         request->primary = value < 0 ? 0 : value;
         request->all_primaries = value < 0;
         tool->seeks_primary = false;
-    } else if (strcmp(name, "rays") == 0) {
-        request->rays = value;
-    } else if (strcmp(name, "samples") == 0) {
-        request->samples = value;
-    } else if (strcmp(name, "steps") == 0) {
-        request->mu_steps = value;
-    } else if (strcmp(name, "exact") == 0) {
-        request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED;
-    } else {
-        request->without_mu = !value;
+    }
+    if (strcmp(name, "whole") == 0) {
+        request->wants_whole = value != 0;
+        ask(app);
+        return LR_OK;
     }
     ask(app);
     return tool->is_asked ? LR_OK : LR_USAGE;
