@@ -149,8 +149,9 @@ void app_fit(struct app *app)
     camera_fit(&app->camera, reach, app->scene_size[0] / app->scene_size[1]);
 }
 
-void app_put_image(struct app *app, enum draw_image which, const lr_image *image)
+void app_put_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
+    app->ranges[which][1] = fmax(largest, 1e-30);
     if (draw_set_image(app->draw, which, image) != LR_OK) {
         draw_set_image(app->draw, which, NULL);
         app->failure = app->failure == LR_OK ? LR_FAILED : app->failure;
@@ -192,20 +193,18 @@ lr_status app_check_output(const struct app *app, const char *path)
     const struct study_view *open = &app->open;
     const char *paths[5 + APP_TOOLS] = {open->scanner_path, open->image_path, open->mu_path, open->second_path,
                                         open->data_path};
-    char *files[5 + APP_TOOLS];
     for (int k = 0; app->tools[k] != NULL; k++)
         paths[5 + k] = app->tools[k]->input != NULL ? app->tools[k]->input(app) : NULL;
-    lr_file_uses uses = {.read = (const char *const *)files, .written = &path, .num_written = 1, .log = &app->log};
-    lr_status status = LR_OK;
-    for (int k = 0; k < 5 + APP_TOOLS && status == LR_OK; k++) {
+    for (int k = 0; k < 5 + APP_TOOLS; k++) {
+        char file[4096];
+        const char *const read = file;
         if (paths[k] == NULL) continue;
-        char *file = lr_copy_string(paths[k], &app->log);
-        if (file != NULL) (void)study_cut_frame(files[uses.num_read++] = file);
-        status = file != NULL ? LR_OK : LR_FAILED;
+        snprintf(file, sizeof(file), "%s", paths[k]);
+        (void)study_cut_frame(file);
+        const lr_file_uses uses = {.read = &read, .num_read = 1, .written = &path, .num_written = 1, .log = &app->log};
+        LR_TRY(lr_files_check(&uses));
     }
-    if (status == LR_OK) status = lr_files_check(&uses);
-    for (int k = 0; k < uses.num_read; k++) free(files[k]);
-    return status;
+    return LR_OK;
 }
 
 lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path)
@@ -403,6 +402,8 @@ void scene_show_labels(struct app *app)
 {
     static const char *const names[3] = {"x", "y", "z (bed)"};
     const double scale = app->window->scale;
+    ui_clip((double[2]){app->scene_at[0] / scale, app->scene_at[1] / scale},
+            (double[2]){app->scene_size[0] / scale, app->scene_size[1] / scale});
     for (int k = 0; k < 3 && app->drawn != NULL && app->panes[PANE_SCENE].size[0] > 0.0; k++) {
         double end[3] = {0.0, 0.0, 0.0}, place[2];
         end[k] = 0.52 * app->camera.reach_mm;
@@ -413,6 +414,8 @@ void scene_show_labels(struct app *app)
                      draw_axis_colours[k], names[k]);
         }
     }
+
+    ui_unclip();
 
     struct ui_bar bars[6];
     const struct app_pane *pane =

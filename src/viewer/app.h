@@ -66,9 +66,10 @@ struct viewer_tool {
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
 
-    /* Words of scripts. The arrays end with a NULL name. */
+    /* Words of scripts. The arrays end with NULL. */
     const struct command *commands;
-    const struct command_setting *settings;
+    const char *const *settings; /* names that can follow the word `set` */
+    lr_status (*set)(struct app *app, const struct command_words *words, int setting); /* setting: index of the name */
     bool (*get_value)(struct app *app, const char *name, struct command_value *value); /* false: no such value */
 };
 
@@ -278,8 +279,9 @@ void panes_cross(struct app *app, const double point_mm[3]);
 
 void app_fit(struct app *app); /* moves the camera to show the open scanner */
 
-/* Copies an image into the scene. An image that the device cannot hold is reported and not shown. */
-void app_put_image(struct app *app, enum draw_image which, const lr_image *image);
+/* Copies an image into the scene, with colours up to its largest voxel. An image that the device cannot hold is reported
+ * and not shown. */
+void app_put_image(struct app *app, enum draw_image which, const lr_image *image, double largest);
 
 /* Shows an image on the slices, with its range. */
 void app_show_image(struct app *app, enum draw_image which);

@@ -53,9 +53,8 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
     const bool sets = strcmp(words->words[0], "set") == 0;
     for (int k = 0; app->tools[k] != NULL; k++) {
         const struct viewer_tool *tool = app->tools[k];
-        const struct command_setting *setting = tool->settings;
-        for (; sets && setting != NULL && setting->name != NULL; setting++)
-            if (strcmp(setting->name, name) == 0) return setting->set(app, words);
+        for (int n = 0; sets && tool->settings != NULL && tool->settings[n] != NULL; n++)
+            if (strcmp(tool->settings[n], name) == 0) return tool->set(app, words, n);
         if (!sets && tool->word != NULL && strcmp(tool->word, name) == 0) {
             app_choose(app, tool);
             return LR_OK;

@@ -79,7 +79,7 @@ static lr_status update(struct app *app)
     }
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tool->tubes.result;
-    app_put_image(app, DRAW_TUBE, result->image);
+    app_put_image(app, DRAW_TUBE, result->image, result->largest);
     /* The unit of an event's elements depends on its kernel. Exact elements are probabilities; with time of flight
      * they are probabilities per mm. Other elements are chord lengths in mm; with time of flight they are fractions
      * of the line. */
@@ -89,7 +89,6 @@ static lr_status update(struct app *app)
                             : kernel == TUBE_EXACT ? (has_tof ? "detections per emission and mm" : NULL)
                             : has_tof              ? "share of the line"
                                                    : "mm";
-    app->ranges[DRAW_TUBE][1] = fmax(result->largest, 1e-30);
     app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
     if (app->open.image == NULL) app_show_image(app, DRAW_TUBE);
     return LR_OK;
@@ -233,12 +232,14 @@ static lr_status act_lor(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set(struct app *app, const struct command_words *words)
+static const char *const settings[] = {"kernel", "tof", NULL};
+
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
     struct tube_request *request = &tool->request;
     int kernel = 0;
-    if (strcmp(words->words[1], "kernel") == 0) {
+    if (setting == 0) { /* kernel */
         LR_TRY(command_choice(&app->log, words, 2, kernel_names, &kernel));
         request->kernel = (enum tube_kernel)kernel;
         request->has_tof = request->has_tof && kernel != TUBE_LOR;
@@ -284,7 +285,6 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {{"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor}, {0}};
-static const struct command_setting settings[] = {{"kernel", set}, {"tof", set}, {0}};
 
 const struct viewer_tool lor_tool = {.name = "LOR",
                                      .word = "lor",
@@ -299,4 +299,5 @@ const struct viewer_tool lor_tool = {.name = "LOR",
                                      .read_session = read_session,
                                      .commands = commands,
                                      .settings = settings,
+                                     .set = set,
                                      .get_value = get_value};

@@ -358,9 +358,12 @@ static lr_status act_open(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set_frame(struct app *app, const struct command_words *words)
+static const char *const settings[] = {"frame", NULL};
+
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
     int number = 0;
+    (void)setting;
     LR_TRY(command_integer(&app->log, words, 2, &number));
     return open_frame(app, number);
 }
@@ -388,10 +391,10 @@ static const struct command commands[] = {
     {"open", "scanner|image|mu|second|data|session|histo|file PATH", 2, 2, .act = act_open},
     {0},
 };
-static const struct command_setting settings[] = {{"frame", set_frame}, {0}};
 
 const struct viewer_tool study_tool = {.state_bytes = sizeof(struct study_state),
                                        .update = update,
                                        .commands = commands,
                                        .settings = settings,
+                                       .set = set,
                                        .get_value = get_value};

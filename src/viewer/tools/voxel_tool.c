@@ -523,34 +523,29 @@ static lr_status act(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set_value(struct app *app, const struct command_words *words)
+static const char *const settings[] = {"backend",    "rays",   "samples", "steps", "exact",
+                                       "absorption", "module", "whole",   NULL};
+
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
     struct voxel_state *tool = app_state(app, &voxel_tool);
     struct voxel_request *request = &tool->request;
-    const struct {
-        const char *name;
-        int *value;
-    } numbers[] = {{"backend", &tool->backend},
-                   {"rays", &request->rays},
-                   {"samples", &request->samples},
-                   {"steps", &request->mu_steps}};
-    const char *name = words->words[1];
-    int value = 0;
-    LR_TRY(strcmp(name, "backend") == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
-                                        : command_integer(&app->log, words, 2, &value));
-    for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
-        if (strcmp(name, numbers[k].name) == 0) *numbers[k].value = value;
-    if (strcmp(name, "exact") == 0) request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED;
-    if (strcmp(name, "absorption") == 0) request->without_mu = !value;
-    if (strcmp(name, "module") == 0) { /* -1: all modules */
+    int value = 0, *const numbers[] = {&tool->backend, &request->rays, &request->samples, &request->mu_steps};
+    LR_TRY(setting == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
+                        : command_integer(&app->log, words, 2, &value));
+    switch (setting) { /* counted in the order of the names above */
+    case 4: request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED; break;
+    case 5: request->without_mu = !value; break;
+    case 6: /* -1: all modules */
         request->primary = value < 0 ? 0 : value;
         request->all_primaries = value < 0;
         tool->seeks_primary = false;
-    }
-    if (strcmp(name, "whole") == 0) {
+        break;
+    case 7:
         request->wants_whole = value != 0;
         ask(app);
         return LR_OK;
+    default: *numbers[setting] = value; break;
     }
     ask(app);
     return tool->is_asked ? LR_OK : LR_USAGE;
@@ -601,12 +596,6 @@ static const struct command commands[] = {
     {0},
 };
 
-static const struct command_setting settings[] = {
-    {"module", set_value},  {"rays", set_value},  {"samples", set_value},
-    {"steps", set_value},   {"exact", set_value}, {"absorption", set_value},
-    {"backend", set_value}, {"whole", set_value}, {0},
-};
-
 const struct viewer_tool voxel_tool = {.name = "Voxel",
                                        .word = "voxel",
                                        .mode = LR_SESSION_VOXEL,
@@ -622,4 +611,5 @@ const struct viewer_tool voxel_tool = {.name = "Voxel",
                                        .read_session = read_session,
                                        .commands = commands,
                                        .settings = settings,
+                                       .set = set,
                                        .get_value = get_value};
