@@ -38,7 +38,7 @@ struct bench_workload {
 /* The last entry has no name. */
 extern const struct bench_workload bench_workloads[BENCH_NUM_WORKLOADS + 1];
 
-/* errors: NULL, logged. The caller destroys the scanner. */
+/* Makes the workload's scanner, which the caller destroys. errors: NULL, logged. */
 lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *log);
 
 /* --- exact rows of some voxels --- */
@@ -50,7 +50,7 @@ struct bench_row {
     double *probability; /* owned [count] */
 };
 
-/* Voxels drawn at random, without repeats, from a grid. Zero is an empty sample. */
+/* Voxels drawn at random, without repeats, from a grid. A struct of zeros is an empty sample. */
 struct bench_sample {
     lr_grid grid;
     int num_voxels;
@@ -71,7 +71,7 @@ struct bench_draw {
     int threads;
 };
 
-/* Draws voxels of `grid` and computes their sample. Does nothing if `sample` already holds this sample. */
+/* Draws voxels of `grid` and fills in `sample`. Does nothing if `sample` already holds this sample. */
 lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw, const lr_grid *grid,
                             struct report *report);
 void bench_sample_finish(struct bench_sample *sample);
@@ -100,7 +100,7 @@ struct bench_direction {
     int num_passes;                               /* 0 = the passes are not timed separately */
 };
 
-/* Median time of an update by one subset, including the sums that measure the fit. It is the time of an iteration
+/* Median time of an update by one subset, including the sums that measure the fit. This is the time of an iteration
  * divided by the number of its updates. */
 struct bench_updates {
     int subsets;             /* 0 = not measured */

@@ -39,7 +39,7 @@ struct cluster_bench {
     double counts, voxel_mm;
     lr_operator_params params;
     lr_scanner *scanner;
-    lr_lors *all, *lors; /* `lors`: LORs of this rank */
+    lr_lors *all, *lors; /* all: LORs of the scanner; lors: LORs of this rank */
     int32_t *pairs;      /* this rank's pairs by their numbers in `all`; has room for all pairs */
     lr_grid grid;
     lr_operator *op;

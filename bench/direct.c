@@ -15,7 +15,7 @@
 enum {
     DIRECT_NUM_WORKS = 3,
     DIRECT_NUM_CASES = 16,
-    DIRECT_NUM_VARIANTS = 16,
+    DIRECT_NUM_VARIANTS = 15,
     DIRECT_MOST_PEERS = 4,
     DIRECT_MOST_REPEATS = 101
 };
@@ -23,7 +23,7 @@ enum {
 /* A case of the papers named in lr/direct.h. */
 struct direct_case {
     const char *workload; /* the name of the workload in --workload */
-    const char *name;     /* NULL = the name of the model */
+    const char *name;     /* name of the case; NULL = the name of its resolution model */
     int size[3];
     double voxel_mm;
     lr_resolution resolution;
@@ -93,7 +93,7 @@ struct direct_bench {
     }
 #define ON_BOTH(name_, backend_, way_) ON_BUFFERS(name_, backend_, way_), ON_TEXTURES(name_, backend_, way_)
 
-static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
+static const struct direct_variant variants[] = {
     ON_BOTH("auto", NULL, LR_DIRECT_FASTEST),
     ON_BOTH("compute", "compute", LR_DIRECT_FASTEST),
     ON_BUFFERS("cuda, bands", "cuda", LR_DIRECT_BANDS),
@@ -104,6 +104,7 @@ static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     ON_BOTH("cuda, texture cache", "cuda", LR_DIRECT_TEXTURE_CACHE),
     {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
 };
+_Static_assert(sizeof variants / sizeof variants[0] == DIRECT_NUM_VARIANTS, "one outcome of each variant");
 
 enum { BOTH = 2 /* both storages */ };
 
@@ -161,7 +162,7 @@ static lr_operator *open_case(const struct direct_bench *bench, const struct dir
                             .views = view < 0 ? views : views + view,
                             .num_views = view < 0 ? lr_view_set_count(&set) : 1,
                             .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-                            /* compute takes the place of a missing CUDA, which is skipped then */
+                            /* if CUDA is missing, the operator has backend compute, and the variant is skipped */
                             .backend = is_cuda(outcome->variant) ? "cuda,compute" : outcome->variant->backend,
                             .threads = bench->threads,
                             .device = bench->device,
@@ -225,7 +226,7 @@ struct trip {
     lr_operator *op;
     int32_t view;
     bool is_back;
-    double to_host_s; /* time to copy an image */
+    double to_host_s; /* time to copy an image from the device to the host */
 };
 
 static lr_status go(const struct trip *trip, const float *in, float *out, struct direct_stages *stages)
@@ -408,7 +409,7 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int k = 0; status == LR_OK && k < num_views; k++) views[k] = k;
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
-        /* One view. Its first run counts only if there is no time for other runs. */
+        /* Measures one view. The first run counts only if there is no time for other runs. */
         struct direct_measured *single = &outcome->single[work];
         lr_direct_timing first;
         status = lr_direct_time(op, &task, &first);

@@ -3,8 +3,8 @@
  *
  * Energy that a device consumes, in joules. The energy of NVIDIA's cards is read by the driver's library (NVML), which
  * is loaded at run time. The energy of processors is read from the RAPL counters in /sys. The driver's counter covers
- * the whole card since the driver was loaded. It is updated only every 20 to 100 ms, so the work must be repeated for
- * seconds between two readings. */
+ * the whole card since the driver was loaded. The counter is updated only every 20 to 100 ms, so the work must be
+ * repeated for seconds between two readings. */
 #ifndef LR_BENCH_ENERGY_H
 #define LR_BENCH_ENERGY_H
 

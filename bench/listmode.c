@@ -64,7 +64,7 @@ struct listmode_outcome {
     struct listmode_way way;
     char backend[32], device[160];
     int64_t lines;
-    double prepare_s; /* time to make an operator from events, in which events are partitioned and sorted */
+    double prepare_s; /* time to make an operator from events, including partitioning and sorting */
     double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both projections, ratio and update */
     double visits;                                    /* number of voxels per line */
@@ -77,9 +77,9 @@ struct listmode_outcome {
                          not counted */
     } collisions;
     float *image; /* image of an iteration, owned by the bench; NULL for cases without fast math */
-    double
-        deviation; /* RMS difference between the images of fast math and of the step before, divided by the range of the
-                      second image; NaN = not compared */
+    /* RMS difference between the images of fast math and of the step before, divided by the range of the second image;
+     * NaN = not compared */
+    double deviation;
 };
 
 struct listmode_bench {
@@ -148,7 +148,7 @@ static const struct listmode_case listmode_cases[] = {
     {"both", CUBE(128), 6, .millions = 1},
     {"both", CUBE(192), 9, .millions = 1},
     {"both", CUBE(256), 12, .millions = 1},
-    /* T = a N + b, with more lines than in the paper */
+    /* more lines than in the paper; the time should be a linear function of their number */
     {"linear", WHOLE_BODY, 3, .millions = 1},
     {"linear", WHOLE_BODY, 3, .millions = 10},
     {"linear", WHOLE_BODY, 3, .millions = 100},
@@ -268,7 +268,8 @@ static const double row_s = 0.1;
 
 enum {
     COUNTED_LINES = 1000,     /* most lines whose voxels are counted */
-    COUNTED_LEAST = 30,       /* least number of such lines; a line is followed once for each block of 1,024 voxels */
+    COUNTED_LEAST = 30,       /* least number of these lines, also for large images; counting a line takes longer in a
+                                 larger image */
     COUNTED_VOXELS = 1 << 20, /* size of an image above which fewer lines are counted */
     COUNTED_EXACT_LINES = 50, /* lines counted for exact elements, which take longer */
     MOST_IN_A_ROW = 32,       /* most runs between two readings of the clock */
@@ -321,7 +322,7 @@ static lr_status add_elements(void *user, const lr_row *row)
 
 /* --- collisions within a warp --- */
 
-/* Number of lines that a warp handles at once, and number of warps that are examined. */
+/* WARP: number of lines that a warp handles at once. COUNTED_WARPS: number of warps that are examined. */
 enum { WARP = 32, COUNTED_WARPS = 64 };
 
 struct counting {
@@ -608,7 +609,7 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     return status;
 }
 
-/* The last entry stands for all other entries. */
+/* "all" stands for all other entries. */
 static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
 
 /* Compares the image of fast math with the image of the step before, if both were measured: root mean square of the
@@ -723,7 +724,7 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     const bool is_usual =
         kernel != LR_LISTMODE_EXACT || bench->is_exact_alone || strcmp(what->table, listmode_tables[0]) == 0;
     const bool is_tube_alone = what->has_fastmath || what->has_blocks || what->has_collisions;
-    /* No tube is as narrow as a voxel, because it would miss all centres of some slices: a thin line is measured. */
+    /* A tube as narrow as a voxel would miss all centres of some slices, so a thin line is measured instead. */
     if (what->width == 1 && kernel == LR_LISTMODE_TUBE) return false;
     if (what->width == 1 && kernel == LR_LISTMODE_LINE)
         return bench->kernels[kernel] || bench->kernels[LR_LISTMODE_TUBE];

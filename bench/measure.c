@@ -40,7 +40,7 @@ const struct bench_workload bench_workloads[BENCH_NUM_WORKLOADS + 1] = {
 
 static const double pi = 3.14159265358979323846;
 
-/* Rodrigues' formula. */
+/* Turns a vector about a unit axis (Rodrigues' formula). */
 static void rotate(double vector[3], const double axis[3], double angle_deg)
 {
     const double angle = angle_deg * pi / 180, cosine = cos(angle), sine = sin(angle);
@@ -111,7 +111,8 @@ static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lor
 {
     const lr_scanner *scanner = lors->scanner;
     const int num_modules = scanner->num_modules;
-    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared; -1 = the face is turned away */
+    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared distances of modules; -1 = the face
+                                                                            is turned away */
     if (distances == NULL) return report_error(report, LR_FAILED, "no memory for the modules' distances");
     double sum = 0;
     for (int n = 0; n < sample->num_voxels; n++) {
@@ -190,7 +191,7 @@ static lr_status compute_rows(struct bench_sample *sample, const struct bench_dr
 lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw, const lr_grid *grid,
                             struct report *report)
 {
-    if (sample->num_voxels > 0 && setup_same_grid(&sample->grid, grid)) return LR_OK;
+    if (sample->num_voxels > 0 && lr_grid_same(&sample->grid, grid)) return LR_OK;
     bench_sample_finish(sample);
     sample->grid = *grid;
     lr_status status = draw_points(sample, draw, report);
@@ -241,7 +242,7 @@ static double square(double value)
     return value * value;
 }
 
-/* Both lists ascend. */
+/* Compares a row with the exact row of the same voxel. The LORs of both rows ascend. */
 static lr_status compare_row(void *user, const lr_row *row)
 {
     struct comparison *sums = user;
@@ -418,7 +419,7 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
 /* x and y need not be stored beside their projections, because both can be drawn again. */
 enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 
-/* Number of random numbers in one step. They are made and compared on the host. */
+/* Number of random numbers in one step. The numbers are made and compared on the host. */
 enum { CHUNK = 1 << 20 };
 
 static lr_status fill(const struct attempt *attempt, const lr_vector *vector, uint64_t seed)
@@ -514,7 +515,7 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     const struct bench_wish *wish = attempt->wish;
     struct bench_result *result = attempt->result;
     const struct bench_draw draw = {subject->lors, 0, wish->seed, wish->threads};
-    const bool whole = setup_same_grid(&subject->whole.grid, &result->grid);
+    const bool whole = lr_grid_same(&subject->whole.grid, &result->grid);
     struct bench_sample *sample = whole ? &subject->whole : &subject->part;
     CLI_TRY(bench_sample_take(sample, &draw, &result->grid, &attempt->report));
     /* The operator may have another grid, so its rows are computed for the voxels' points. */

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * JSON that all verbs of bench write beside their own figures (keys: docs/formats/json.md): machine, date, and
- * fractions of a device's ceilings. tools/bench_table.py makes tables of it.
+ * fractions of a device's ceilings. tools/bench_table.py makes tables of this JSON.
  *
  * The ceilings follow from the least work of a projection, and from the rates that a device reaches. The operations are
  * counted in the formulas of docs/method/correspondence.md, "Matrix element". Values that several elements or lines

@@ -14,7 +14,7 @@ fail() {
     exit 1
 }
 
-# What apt is configured to fetch for a suite: "URI suite component" a line.
+# Prints the sources from which apt fetches a suite: "URI suite component" a line.
 configured_sources() {
     command -v apt-get > /dev/null || return 0
     # shellcheck disable=SC2016 # apt's own variables

@@ -135,7 +135,7 @@ run() {
     fi
 }
 export -f run leaks
-# Of one input; slow ones take a second, where much else runs a minute.
+# Time limit for one input. Slow ones take a second, or a minute on a busy machine.
 hang_s=600
 export work targets seconds hang_s LORASTER_LIBEXEC=${targets%/tests/fuzz}
 

@@ -18,7 +18,7 @@
 #   paper      the papers' tables, a workload at a time, by every backend and beside FFTW and cuFFT
 #   profile    Nsight Compute of the bands kernel: an early launch and one of a batch, as a table of
 #              figures (raw) and instruction by instruction (source)
-# What is missing (a device, compute-sanitizer, ncu) is said and skipped. A step that fails does not
+# Missing tools (a device, compute-sanitizer, ncu) are reported and skipped. A step that fails does not
 # stop the others; the summary says which did, and then the exit code is 1. More in the environment:
 #   LIMIT          seconds for one command of a step; default 240, for racecheck 400
 #   TEST_LIMIT     seconds for a test that names no limit of its own; default 120
@@ -82,8 +82,8 @@ skip() {
     echo "skipped: $1"
 }
 
-# Whether CUDA has a device that the program can use; asked once. Whatever else goes wrong with it is
-# for the steps to show.
+# "yes" or "no": CUDA has a device that the program can use. This is asked once. The steps show all other
+# failures of the device.
 has_cuda=""
 need_cuda() {
     if [ -z "$has_cuda" ]; then

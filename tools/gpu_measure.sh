@@ -9,7 +9,7 @@
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
 #   tables       the list-mode paper's tables I, III, IV and V, and one thread of the processor  300
-#   body         the experiment at the paper's size, cuda against compute; draws what peers and tables left  300
+#   body         the experiment at the paper's size, cuda against compute; draws what peers and tables left  400
 #   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
@@ -21,8 +21,8 @@
 #   raster_ranks the same by raster, 32^3 voxels, four iterations                           300
 #   scanners     five scanners: OSEM of counts by 14 subsets, and of list mode with water, against native  300
 #   pairs        five ranks, each with one of five opposite pairs of the paper, composed    120
-# What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
-# then 1; one that takes longer than its step may is ended, and fails.
+# The output of each goes to OUT_FOLDER/STEP.txt, too. A command that fails is reported, and the exit code
+# is then 1. A command that exceeds its step's time is ended, and fails.
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
@@ -128,7 +128,7 @@ measure_script() {
 }
 
 measure_body() {
-    limited 300 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute --times no \
+    limited 400 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute --times no \
         "${figures[@]}" --program "$program" --out "$out/body"
 }
 
@@ -150,7 +150,7 @@ simulate_list() {
         --voxel-mm 4 --counts "$2" --tof-ps 375 -o "$1"
 }
 
-# Whether images of one iteration are those of the processor, of a tenth of the events.
+# Compares images of one iteration with the processor's, for a tenth of the events.
 compare_backends() {
     local backend list="$work/tenth.petsird"
     simulate_list "$list" 5e6

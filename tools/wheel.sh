@@ -165,7 +165,7 @@ compiled_library() {
         ZLIB_CFLAGS="-I$prefix/include" ZLIB_LIBS="$prefix/lib/libz.a"
 [ -e "$prefix/GLEW.done" ] || {
     source=$(source_of glew)
-    # By EGL, without X11.
+    # GLEW for EGL, without X11.
     compiled_library GLEW "-DGLEW_EGL -DGLEW_NO_GLU -DGLEW_STATIC -I$source/include -I$prefix/include" "$source/src/glew.c"
 }
 [ -e "$prefix/glfw3.done" ] || {

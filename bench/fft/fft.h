@@ -24,7 +24,7 @@ struct fft_job {
 /* Median times for one volume: its transform, the product with the kernel's spectrum (computed before), and the inverse
  * transform. */
 struct fft_timing {
-    double wall_s, device_s; /* device: 0 = not measured */
+    double wall_s, device_s; /* by the wall clock, and by the device's clock; 0 = not measured */
 };
 
 /* out: [z][y][x], cyclic convolution of the last volume. name: receives the library's version and its device. errors:

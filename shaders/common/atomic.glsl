@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Atomic addition to a float in a storage buffer. It uses the driver's extension if there is one, otherwise compare and
-// swap. Include this file first, because #extension must precede all other code. The buffer's elements have the type
-// LR_ATOMIC.
+// Atomic addition to a float in a storage buffer: by the driver's extension if there is one, otherwise by compare and
+// swap. Include this file first, because #extension must precede all other code. LR_ATOMIC is the type of the buffer's
+// elements.
 #extension GL_NV_shader_atomic_float : enable
 #ifdef GL_NV_shader_atomic_float
 #define LR_ATOMIC float

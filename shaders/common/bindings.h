@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Binding points of buffers and textures. C and GLSL include this file, so it has only #define. */
+ * Binding points of buffers and textures, and other numbers that C and GLSL share. Both include this file, so it has
+ * only #define. */
 #ifndef LR_BINDINGS_H
 #define LR_BINDINGS_H
 
@@ -17,7 +18,7 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
-#define LR_BIND_BOXES 7 /* only in passes of correspondence/visit.glsl, which have no rows */
+#define LR_BIND_BOXES 7 /* only in passes of correspondence/visit.glsl, which use no buffer of rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
 #define LR_BIND_CUT_SHORT 10 /* only in passes of correspondence/visit.glsl */
@@ -40,8 +41,9 @@
 #define LR_BIND_PAIR_POINTS 10
 
 /* Storage buffers of passes that make rows from lists of elements (shaders/correspondence/rows). KEYS and VALUES are
- * the tables of LORs. A pass moves elements from FROM to TO. PLACES has counts of elements, which become the indices
- * in TO of the first elements. SUMS has the sums of each thread's counts. STARTS has the first element of each row. */
+ * the tables of LORs. A pass moves elements from FROM to TO. PLACES has counts of elements, which are then converted to
+ * indices of first elements in TO. SUMS has the sum of each thread's counts. STARTS has the index of each row's first
+ * element. */
 #define LR_BIND_ROWS_LIST 0
 #define LR_BIND_ROWS_KEYS 1
 #define LR_BIND_ROWS_VALUES 2
@@ -57,7 +59,7 @@
 #define LR_BIND_VECTOR_IN 1
 #define LR_BIND_VECTOR_SUMS 4
 
-/* Storage buffers of the pass that converts between the orders of images. */
+/* Storage buffers of the pass that copies an image from one order to another. */
 #define LR_BIND_ORDER_GRID 0
 #define LR_BIND_ORDER_PROJECTOR 1
 
@@ -78,7 +80,7 @@
 #define LR_UNIT_DIRECT_FACTORS 4
 #define LR_IMAGE_DIRECT_TARGET 0
 
-/* Storage buffers of depositions, and the outcomes of events, which are tallied. */
+/* Storage buffers of depositions. The outcomes of events are counted. */
 #define LR_BIND_DEPOSIT_EVENTS 0
 #define LR_BIND_DEPOSIT_CRYSTALS 1
 #define LR_BIND_DEPOSIT_BORDERS 2
@@ -90,9 +92,9 @@
 
 /* Storage buffers of the family listmode. The pass that computes lines reads the buffers EVENTS to PLACES and the
  * buffer VALUES, and writes LINES. SLICES and SUMS are images slice by slice. GRID is an image in the grid's order.
- * TABLE is the tube's table. SCALE is the scale of the sums. ELEMENTS has first the number of elements of each
- * event, and then the elements. JOBS, LINE_VALUES and OTHERS are for kept lines: LINE_VALUES has values in the order
- * of lines, OTHERS has the lines whose values are not of the usual size. */
+ * TABLE is the tube's table. SCALE is the scale of the sums. ELEMENTS has first the number of elements of each event,
+ * and then the elements. JOBS, LINE_VALUES and OTHERS are for kept lines: LINE_VALUES has values in the order of lines,
+ * OTHERS has the lines with values of unusual size. */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -124,37 +126,39 @@
 #define LR_UNIT_MU 3
 #define LR_UNIT_VOXELS 4
 
-/* Threads of a workgroup, sums of a vector, and the largest number of modules seen through a primary. */
+/* LR_GROUP_SIZE, LR_VECTOR_GROUP: threads of a workgroup in most passes, and in passes over vectors;
+ * LR_VECTOR_NUM_SUMS: number of sums of a vector; LR_MAX_TARGETS: largest number of modules that are seen through a
+ * primary. */
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 6
 #define LR_VECTOR_LARGEST 4 /* from this index on, a vector's sums are maxima: of x, and of -x */
 #define LR_MAX_TARGETS 96
 
-/* Rows are sorted by groups of LR_SORT_GROUP threads, by digits of LR_SORT_BITS bits. Each thread
- * has a count of each digit in shared memory. Every device has enough for these numbers. */
+/* Rows are sorted by groups of LR_SORT_GROUP threads, by digits of LR_SORT_BITS bits. Each thread has one count per
+ * digit in shared memory, which is large enough for this on every device. */
 #define LR_SORT_GROUP 32
 #define LR_SORT_BITS 8
 
 /* The number of threads that work on one LOR of a list. */
 #define LR_LIST_SHARE 8
 
-/* Family direct: the threads of a group; the neighbouring outputs and the quads of slices that one thread computes.
- * The code of shaders/direct/gather.glsl is written for these numbers. */
+/* Family direct: number of threads of a group; numbers of neighbouring outputs and of quads of slices that one thread
+ * computes. The code of shaders/direct/gather.glsl depends on these numbers. */
 #define LR_DIRECT_GROUP 128
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
 
-/* Family listmode: the threads of a group in most passes, in forward projections by slabs, and in
- * passes of exact elements. */
+/* Family listmode: numbers of threads of a group in most passes, in forward projections by slabs, and in passes of
+ * exact elements. */
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXACT_GROUP 32
-/* The number of threads that share a line whose value is not of the usual size. */
+/* The number of threads that share one line with a value of unusual size. */
 #define LR_EVENTS_SHARE 32
-/* LR_EVENTS_EXACT_HALF limits the ratio of half of a face's edge to the face's distance from the points that see it.
- * A face with a larger ratio is divided into pieces, up to LR_EVENTS_EXACT_PIECES along an axis. LR_EVENTS_EXPONENT
- * is added to exponents, because they may be negative. */
+/* LR_EVENTS_EXACT_HALF is the limit for half of a face's edge divided by the face's distance from the points that see
+ * it. A face beyond this limit is divided into pieces, up to LR_EVENTS_EXACT_PIECES along an axis. LR_EVENTS_EXPONENT
+ * is added to exponents, because they can be negative. */
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
@@ -163,21 +167,19 @@
 /* The largest term of the smallest value has at least this many bits: six bits for elements smaller than the
  * largest, LR_EVENTS_SPREAD bits for terms larger than usual, 15 bits for the sum's accuracy of 1e-5. */
 #define LR_EVENTS_LEAST_BITS 29
-/* The sums of a group have one word each if none of its values is more than 2^LR_EVENTS_CELL_SPREAD times smaller
- * than usual. */
+/* The sums of a group have one word each. Values that are more than 2^LR_EVENTS_CELL_SPREAD times smaller than usual
+ * are not added to them. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* Values of exact elements count as usual up to 2^LR_EVENTS_EXACT_NEAR times the usual value. Sums of exact
- * elements have bits to spare, and finding the largest terms of many events would take as long as a projection. */
+/* Values of exact elements count as usual up to 2^LR_EVENTS_EXACT_NEAR times the usual value. This is possible because
+ * sums of exact elements have bits to spare. It saves time, because finding the largest terms of many events would take
+ * as long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4
 /* The largest sum that a group keeps in one word, rounding errors included. */
 #define LR_EVENTS_CELL_MOST 2.14e9
 
-/* The mask of a gather's step: bit 4 r + j selects offset r for output j. LR_DIRECT_FRESH marks the first step of a
+/* The mask of a gather's step. Bit 4 r + j is set if output j uses offset r. LR_DIRECT_FRESH marks the first step of a
  * column. */
 #define LR_DIRECT_FRESH 0x10000
-
-/* A column pass holds at most this many strips of a pair of modules at once. */
-#define LR_MAX_STRIPS 256
 
 /* The number that stands for a pair of modules, or for a LOR, that does not exist. */
 #define LR_NONE 0xffffffffu

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sums in fixed point. Threads may add their terms in any order; the sum always has the same bits. A sum is an integer
-// of 64 bits in two's complement, low word first; 2^61 represents 1. If a term or sum is not below 4 in size,
-// `fixed_overflow` is set. Define FIXED_BINDING before including this file.
+// Sums in fixed point. Threads can add their terms in any order, and the sum has the same bits. A sum is an integer of
+// 64 bits in two's complement, low word first. The number 1 is stored as 2^61. `fixed_overflow` is set if the size of a
+// term or sum is 4 or more. The including file defines FIXED_BINDING.
 
 layout(std430, binding = FIXED_BINDING) buffer Fixed
 {
@@ -14,7 +14,7 @@ layout(std430, binding = FIXED_BINDING) buffer Fixed
 // Nearest integer to 2^61 |term|, with the sign of the term.
 uvec2 to_fixed(float term)
 {
-    float size = abs(term) * 536870912.0; // in units of 1 of the high word
+    float size = abs(term) * 536870912.0; // in units of the high word
     float high = floor(size);
     uvec2 words = uvec2(uint(roundEven((size - high) * 4294967296.0)), uint(high));
     if (term < 0.0) {

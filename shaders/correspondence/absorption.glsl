@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Ray-marched absorption (docs/method/common.md, "Attenuation"). The trilinear interpolation is
-// spelled out: texture units interpolate with 8-bit fractions, which is not enough for a matrix
-// element.
+// Absorption along a line, by sampling the attenuation map step by step (docs/method/common.md, "Attenuation"). The
+// code interpolates between voxels itself, because texture units interpolate with 8-bit fractions, which is not enough
+// for a matrix element.
 
 layout(binding = LR_UNIT_MU) uniform sampler3D mu_map; // 1/mm
 
@@ -14,7 +14,7 @@ float mu_texel(ivec3 at)
     return texelFetch(mu_map, at, 0).r;
 }
 
-// The attenuation at a place in voxel coordinates; centres of voxels have integer coordinates.
+// The attenuation at a position in voxel coordinates, in which the centres of voxels have integer coordinates.
 float mu_at(vec3 at)
 {
     vec3 low = floor(at);
@@ -27,8 +27,8 @@ float mu_at(vec3 at)
     return mix(mix(m00, m10, f.y), mix(m01, m11, f.y), f.z);
 }
 
-// Probability that neither photon is absorbed between start and end. Both are in voxel coordinates;
-// length_mm is their distance.
+// The probability that no photon of the pair is absorbed between start and end, which are in voxel coordinates.
+// length_mm: distance between start and end.
 float survival(vec3 start, vec3 end, float length_mm, int steps)
 {
     vec3 direction = end - start;

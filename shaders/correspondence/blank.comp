@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sets some values of LORs to 0: LORs are interleaved in parts, and those of other parts are cleared. A LOR's part
-// follows from the sum of its two crystals' places around the axis and from the kind of their rows (lr_turn).
+// Sets the values of other parts' LORs to 0. The part that a LOR belongs to follows from the sum of its two crystals'
+// positions around the axis, and from the kind of their rows (lr_turn).
 //
-// reads: modules, pairs of modules, and for each sum of two places one bit per kind of rows: 1 = LORs of this kind stay
+// reads: modules, pairs of modules, and for each sum of two positions one bit per kind of rows: 1 = LORs of this
+//        kind stay
 // writes: values
 // shape: each group takes every n-th pair
 #include "common/bindings.h"
@@ -19,8 +20,8 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 
 layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
 {
-    ivec4 modules[]; // crystals along u and v; place of crystal 0; 4 rank, plus 2 if places run along v, plus 1 if they
-                     // run upwards
+    ivec4 modules[]; // crystals along u and v; position of crystal 0 around the axis; 4 * rank + 2 (if positions run
+                     // along v) + 1 (if they increase)
 };
 layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs
 {
@@ -35,7 +36,7 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Values
     float values[];
 };
 
-// Place around the axis and row along it (lr_place_of_crystal, lr_row_of_crystal).
+// The crystal's position around the axis, and its row along the axis (lr_place_of_crystal, lr_row_of_crystal).
 ivec2 place_and_row(ivec4 module, uint crystal)
 {
     ivec2 pq = ivec2(crystal % uint(module.x), crystal / uint(module.x));

@@ -10,7 +10,7 @@ layout(std430, binding = LR_BIND_CRYSTAL_MODULE) readonly buffer CrystalModule
 };
 
 // A pair of modules: the number of its first LOR within the LOR window, and the index of its mask. For pairs before the
-// window, the number wraps below zero.
+// window, the unsigned number wraps around.
 struct Pair {
     uint first_lor;
     uint mask; // LR_NONE = the pair is not in coincidence, or not in the window

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The rows of a batch; mirrored by struct lr_plan_row of src/correspondence/plan.h.
+// The rows of a batch: struct lr_plan_row of src/correspondence/plan.h.
 #include "common/bindings.h"
 
 struct Row {

@@ -5,7 +5,7 @@
 #include "common/bindings.h"
 
 struct Module {
-    vec4 centre_pitch_u; // detection-plane centre, pitch along u
+    vec4 centre_pitch_u; // centre of the detection plane, pitch along u
     vec4 rest_pitch_v;   // rounding error of the centre, pitch along v
     vec4 u_face_u;
     vec4 v_face_v;
@@ -18,12 +18,12 @@ layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
     Module modules[];
 };
 
-// The rendering of one sample point into the window of one primary module.
+// The picture that one sample point sees in the window of one primary module.
 struct Image {
     vec4 point_scale; // sample point; factor of the weights in forward projection
     vec3 rest;        // rounding error of the point
     uint row;         // row of the request: the voxel
-    ivec4 place;      // primary module; left and lower texel of its tile in the atlas; first draw
+    ivec4 place;      // primary module; left and lower texel of the image's tile in the atlas; first draw
 };
 
 layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images
@@ -31,8 +31,8 @@ layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images
     Image images[];
 };
 
-// The difference a - b of two vectors, each given as floats and their rounding errors. Its relative
-// error is 1e-7.
+// The difference a - b of two vectors. Each is the sum of floats and their rounding errors. The relative error of the
+// result is 1e-7.
 vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
 {
     precise vec3 leading = a - b;
@@ -41,7 +41,7 @@ vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
     return sum;
 }
 
-// Vector from a sample point to a module's detection-plane centre.
+// Vector from the image's sample point to the centre of a module's detection plane.
 vec3 to_centre(Image image, Module module)
 {
     return difference(module.centre_pitch_u.xyz, module.rest_pitch_v.xyz, image.point_scale.xyz, image.rest.xyz);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The position at which a line from a point of the primary through the sample point meets the secondary's plane
+// The position where a line from a point of the primary, through the sample point, hits the secondary's plane
 // (docs/method/correspondence.md, "First hit"). Needs correspondence/scene.glsl before it.
 
-// A line from the position (a, b) on the primary, counted from its centre, meets the secondary's plane at the distance
-// t |y1 - w| beyond the sample point. t = denominator.w / (denominator.x + a .y + b .z). The position on the secondary,
-// counted from its centre, is along.w - t (along.x + a .y + b .z).
+// A line begins at position (a, b) on the primary, relative to its centre, and goes through the sample point. It hits
+// the secondary's plane at a distance beyond the sample point that is t times the distance before it, with t =
+// denominator.w / (denominator.x + a denominator.y + b denominator.z). The position on the secondary, relative to its
+// centre, is along.w - t (along.x + a along.y + b along.z), for along_u and along_v.
 struct Sight {
     vec4 denominator;
     vec4 along_u;
     vec4 along_v;
 };
 
-// centre, other: vectors from the sample point to the centres of primary and secondary.
+// Makes a Sight. centre, other: vectors from the sample point to the centres of the primary and of the secondary.
 Sight make_sight(Module primary, vec3 centre, Module secondary, vec3 other)
 {
     vec3 u = primary.u_face_u.xyz;
@@ -31,7 +32,7 @@ float along(vec4 row, vec2 at)
     return row.x + row.y * at.x + row.z * at.y;
 }
 
-// The factor t of the line through `at`; negative if the line does not meet the plane beyond the point.
+// The factor t of the line from position `at`; negative if the line does not hit the plane beyond the sample point.
 float sight_distance(Sight sight, vec2 at)
 {
     float denominator = along(sight.denominator, at);
@@ -44,9 +45,9 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
 }
 
 #ifdef HIDING
-// The Sight of a module whose face may point away from the point. `draw` is the secondary with its flags. The sign of
-// the denominator is chosen so that it is positive for lines that meet the module's plane. For a module between the
-// point and the primary, t is negative.
+// The Sight of a module that may face away from the point. `draw` is the secondary with its flags. The sign of the
+// denominator is chosen so that it is positive for lines that hit the module's plane. For a module between the point
+// and the primary, t is negative.
 Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)
 {
     Sight sight = make_sight(primary, centre, secondary, other);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Modules as boxes of crystals, for visit.glsl with PENETRATION (docs/method/correspondence.md,
-// "Penetration"). A module's coordinates are u, v and the depth below its front face, from its
-// centre. Needs the buffers and the Pass block of visit.glsl before it.
+// Modules as boxes of crystals, for visit.glsl with PENETRATION (docs/method/correspondence.md, "Penetration"). The
+// coordinates of a module are u, v and the depth below its front face, relative to the centre of this face. Needs the
+// buffers and the Pass block of visit.glsl before it.
 
 // A module's box: the numbers of strata in a gap along u, along v and along the depth; the depth; the attenuation of
 // its crystals in 1/mm.
@@ -17,9 +17,9 @@ layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes
     Box boxes[];
 };
 
-// A module that lines of the group's image may cross.
+// A module that lines of the workgroup's image may cross.
 struct Target {
-    vec4 along_u; // coordinates of a ray from the primary's frame; coordinate of the sample point
+    vec4 along_u; // xyz: converts a ray from the primary's frame; w: coordinate of the sample point
     vec4 along_v;
     vec4 along_depth;
     vec4 cells;   // pitch, half the face

@@ -3,7 +3,7 @@
 //
 // The solid angle of a triangle at any distance (van Oosterom and Strackee, The Solid Angle of a Plane Triangle, 1983).
 
-// atan(y, x) for y >= 0, as accurate as a float's rounding. GLSL's own atan may be far less accurate.
+// atan(y, x) for y >= 0, to a float's accuracy. GLSL's own atan can be far less accurate.
 float arc_of(float y, float x)
 {
     bool steep = y > abs(x);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Common part of the compute passes. A workgroup handles one image: a sample point and a primary
-// module. Each of its threads handles one primary crystal after another, and passes each system
-// matrix element of the crystal to emit(). PENETRATION: each thread handles one line after another.
-// HIDING: the image also lists modules that stop lines. Those between the point and the primary
-// precede `first_secondary`. Includers define void emit(uint lor, float weight); lor is the number
-// within the LOR window.
+// Common part of the compute passes. A workgroup works on one image, that is on a sample point and a primary module.
+// Each thread works on one primary crystal after another, and passes each matrix element of the crystal to emit(). The
+// including file defines void emit(uint lor, float weight); lor is the number within the LOR window.
+//
+// PENETRATION: each thread works on one line after another. HIDING: the image also lists modules that stop lines.
+// Modules between the point and the primary come before number `first_secondary`.
 #include "correspondence/scene.glsl"
 
 #include "correspondence/coincidence.glsl"
@@ -56,14 +56,14 @@ void check_loops()
 #ifdef PENETRATION
 #include "correspondence/target_penetration.glsl"
 #else
-// A secondary module as seen from the group's image.
+// A secondary module as seen by the workgroup's image.
 struct Target {
     Sight sight;
     vec4 cells;   // pitch, half the face
     ivec4 module; // crystals along u and v, crystals in all, module
     uvec4 mask;   // kind, offsets, first LOR of the pair in the window
 #ifdef HIDING
-    uint draw;    // its entry in the draws, with flags
+    uint draw;    // the module's entry in the draws, with flags
 #endif
 };
 
@@ -122,18 +122,18 @@ void load_targets(uint image_index, Image image, Module primary)
     barrier();
 }
 
-// The group's image, and the thread's primary crystal.
+// The workgroup's image, and the thread's primary crystal.
 struct View {
     vec3 point;   // sample point
     vec3 centre;  // vector from the point to the primary's centre
     vec3 u, v;    // the primary's axes
-    vec2 offset;  // the centre's coordinates along u and v
+    vec2 offset;  // coordinates of the primary's centre along u and v
     float height; // height of the point over the primary's plane
     vec2 face;
     ivec2 size; // crystals along u and v
     int module;
     ivec2 pq;
-    vec2 crystal_mm; // centre of crystal pq from the module's centre
+    vec2 crystal_mm; // centre of the thread's crystal pq, relative to the module's centre
 };
 
 View make_view(Image image, Module primary)
@@ -191,7 +191,7 @@ float view_survival(View view, vec2 at, float t)
 #include "correspondence/visit_sampled.glsl"
 #endif
 
-// Emits every element of the group's image.
+// Emits every element of the workgroup's image.
 void visit_image(uint image_index)
 {
     Image image = images[image_index];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Exact mode of visit.glsl: the solid angle of the part of the primary face that is visible through
-// a secondary face. The visible part is the intersection of four half-planes on the primary, which
-// are linear in its coordinates. U >= U0 means (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j . (y1 -
-// w)) >= 0; the other three are similar. The face is clipped by four lines, in coordinates around
-// the crystal's centre.
+// Exact mode of visit.glsl: the solid angle of the part of the primary face that is visible through a secondary face.
+// The visible part is the intersection of the face with four half-planes, one for each edge of the secondary face. Let
+// w be the sample point, y1 a position on the primary, h_j the point's height over the secondary's plane, and u_j, n_j
+// the secondary's axis and normal. For the edge at U0, the half-plane is (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j .
+// (y1 - w)) >= 0. The face is clipped by these four lines in coordinates relative to the crystal's centre.
 
 #ifdef HIDING
-const int MAX_CORNERS = 16; // 8 corners are needed before a cut by a module, and one more for each of 5 lines
+const int MAX_CORNERS = 16; // 8 corners before a cut by a module, and one more for each of its 5 lines
 #else
-const int MAX_CORNERS = 12; // 4 corners are needed, and one more for each line of the cell
+const int MAX_CORNERS = 12; // 4 corners of the face, and one more for each line of the cell
 #endif
 #include "kernels/polygon.glsl"
 
@@ -19,8 +19,8 @@ convex_polygon clip_by(convex_polygon polygon, vec3 line)
     return clip(polygon, line.x, line.y, line.z);
 }
 
-// The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around `crystal`. rectangle:
-// its middle and half of its size. edge: 0 and 1 lie along u, 2 and 3 along v.
+// The half-plane on the inner side of an edge of a rectangle on the target, in coordinates relative to `crystal`.
+// rectangle: middle, and half of the size. edge: 0 and 1 lie along u, 2 and 3 along v.
 vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
 {
     bool is_u = edge < 2;
@@ -33,8 +33,8 @@ vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
     return sign * vec3(here, shift * sight.denominator.yz - height * row.yz);
 }
 
-// The part of a polygon that is visible through a rectangle of the target. middle, half_mm: the
-// rectangle's middle and half of its size.
+// The part of a polygon that is visible through a rectangle of the target. middle, half_mm: middle of the rectangle,
+// and half of its size.
 convex_polygon clip_window(convex_polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
 {
     for (int edge = 0; edge < 4; edge++)
@@ -46,7 +46,7 @@ convex_polygon clip_window(convex_polygon polygon, Sight sight, vec2 crystal, ve
 #include "correspondence/visit_hidden.glsl"
 #endif
 
-// Cells of the target through which the primary face may be visible: first and last, inclusive.
+// The cells of the target through which the primary face may be visible. Result: first and last cell.
 ivec4 cell_range(View view, Target target)
 {
     vec2 low = vec2(1e30), high = vec2(-1e30);

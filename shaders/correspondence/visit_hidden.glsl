@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The visible part of an overlap, for visit_exact.glsl (docs/method/correspondence.md, "Compute, point by point").
-// Modules before the primary can hide parts of it. So can modules on the secondary's side that the lines meet first. A
-// module hides the part of the primary's plane that lies inside five lines: the four edges of its rectangle, and the
-// line on which it is as far away as the module that it hides. The visible rest is divided into pieces, one for each
-// line: a piece is outside its line and inside the preceding lines. Each piece is divided again by the next module. The
-// pieces are visited one after another. The number of the current piece takes 4 bits for each module, so there is no
-// list that could overflow.
+// The visible part of an overlap, for visit_exact.glsl (docs/method/correspondence.md, "Compute, point by point"). An
+// overlap can be hidden by modules between the point and the primary, and by modules on the secondary's side that the
+// lines hit first. On the primary's plane, a module hides the area inside five lines: the four edges of its rectangle,
+// and the line where it is as far away as the module that it hides. The visible rest is divided into pieces, one for
+// each line. A piece is outside its line and inside all earlier lines. The next module divides each piece again. Pieces
+// are visited one after another. The current piece is identified by 4 bits per module, so there is no list that could
+// overflow.
 
 #include "correspondence/triangle.glsl"
 
-const int MOST_CORNERS = 8; // corners of a piece; larger pieces are cut in two
+const int MOST_CORNERS = 8; // largest number of corners of a piece; larger pieces are cut in two
 const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;
 const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
 
-// Sets of targets, one bit each. crystal_hiders: targets that hide a part of the thread's primary crystal, or of the
-// area that is visible through the crystal. The second set: targets that hide a part of the current overlap.
+// Sets of targets, with one bit per target. crystal_hiders: targets that hide a part of the thread's primary crystal,
+// or of the area that is visible through it. hiders: targets that hide a part of the current overlap.
 uint crystal_hiders[HIDER_WORDS];
 uint hiders[HIDER_WORDS];
 
-// The region hidden by a module, in which all five half-planes x + y a + z b are positive, in coordinates around the
-// crystal. The four edges of the rectangle are stored side by side.
+// The area that a module hides: where all five functions x + y a + z b are positive. (a, b) is a position relative to
+// the crystal. Each component of x, y, z belongs to one edge of the rectangle; `nearer` has the three coefficients of
+// the fifth line.
 struct Shadow {
     vec4 x, y, z;
     vec3 nearer;
 };
 
-// The region that target k hides on target `index`. A target k before the primary hides the region on all targets, and
-// `index` is not used.
+// The area that target k hides on target `index`. If target k is before the primary, the area does not depend on
+// `index`.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;
@@ -55,8 +56,8 @@ vec3 shadow_line(Shadow shadow, int line)
     return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
 }
 
-// The size up to which the value of a half-plane counts as 0, for each edge. A point whose distance from a line is at
-// most 1e-6 of the face's diagonal counts as on the line.
+// The value of each edge's function up to which a point counts as on the edge. Such a point is at most 1e-6 of the
+// face's diagonal away from the edge.
 vec4 edges_noise(View view, Shadow shadow)
 {
     return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);
@@ -67,7 +68,7 @@ float nearer_noise(View view, Shadow shadow)
     return 1e-6 * length(view.face) * length(shadow.nearer.yz);
 }
 
-// True if a box lies outside one of the lines.
+// True if a box lies completely outside one of the five lines.
 bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
 {
     vec4 reach =
@@ -76,7 +77,7 @@ bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
     return any(lessThanEqual(reach, edges_noise(view, shadow))) || nearer <= nearer_noise(view, shadow);
 }
 
-// True if the whole face of the crystal lies inside all lines.
+// True if the whole face of the crystal lies inside all five lines.
 bool covers_face(View view, Shadow shadow)
 {
     vec4 least = shadow.x - 0.5 * (abs(shadow.y) * view.face.x + abs(shadow.z) * view.face.y);
@@ -93,7 +94,9 @@ bool find_hiders(View view)
         bool before = k < first_secondary;
         if ((targets[k].draw & (LR_BEFORE_PRIMARY | LR_HIDES | LR_ONLY_STOPS)) == 0u) continue;
         Shadow shadow = make_shadow(view, k, k);
-        if (!before) shadow.nearer = vec3(1.0, 0.0, 0.0); // target `index` is not tested
+        if (!before)
+            shadow.nearer = vec3(1.0, 0.0, 0.0); // the fifth line depends on the target that is hidden, so it
+                                                 // is left out here
         if (!box_apart(view, shadow, vec2(0.0), 0.5 * view.face)) {
             if (before && covers_face(view, shadow)) return true;
             crystal_hiders[k >> 5] |= 1u << (k & 31);
@@ -120,7 +123,7 @@ void pick_hiders(View view, convex_polygon overlap, int index)
     }
 }
 
-// One of the two parts of a polygon that a diagonal divides.
+// One of the two halves into which a diagonal divides a polygon.
 convex_polygon half_polygon(convex_polygon polygon, int half_number)
 {
     int last = polygon.count / 2;
@@ -131,10 +134,11 @@ convex_polygon half_polygon(convex_polygon polygon, int half_number)
     return part;
 }
 
-// The path to a piece. For each hider it has the number 1 + 2 * line + half, or 0 for the hider's first piece.
+// The path to a piece. For each hider, it has a number of 4 bits: 1 + 2 * line + half, or 0 for the hider's first
+// piece.
 struct Path {
     uint words[PATH_WORDS];
-    int fork;  // the last hider that has further pieces, -1 = none
+    int fork;  // depth of the last hider that has further pieces; -1 = none
     uint next; // the next piece of this hider
 };
 
@@ -143,7 +147,7 @@ uint path_choice(Path path, int depth)
     return (path.words[depth >> 3] >> (4 * (depth & 7))) & 15u;
 }
 
-// Moves to the next piece at the fork, and to the first piece of all later hiders.
+// Moves to the next piece of the hider at the fork, and to the first piece of all later hiders.
 void path_turn(inout Path path)
 {
     int word = path.fork >> 3, shift = 4 * (path.fork & 7);
@@ -151,8 +155,8 @@ void path_turn(inout Path path)
     for (int k = word + 1; k < PATH_WORDS; k++) path.words[k] = 0u;
 }
 
-// Bits of the shadow's lines outside of which a part of the polygon lies. apart is set to true if the whole polygon
-// lies outside one line.
+// The set of the shadow's lines that have a part of the polygon outside. apart: set to true if the whole polygon lies
+// outside one line.
 uint cutting_lines(View view, Shadow shadow, convex_polygon polygon, out bool apart)
 {
     vec4 low = vec4(1e30), high = vec4(-1e30);
@@ -171,8 +175,9 @@ uint cutting_lines(View view, Shadow shadow, convex_polygon polygon, out bool ap
     return bits.x + bits.y + bits.z + bits.w + (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
 }
 
-// The piece to which the path leads at `depth`, of the pieces that target k leaves visible. It is the whole polygon if
-// no part is hidden, and an empty polygon if all parts are hidden.
+// The piece to which the path leads, among the pieces that target k leaves visible. depth: number of the target's
+// choice in the path. The result is the whole polygon if nothing is hidden, and an empty polygon if everything is
+// hidden.
 convex_polygon take_piece(View view, convex_polygon polygon, int k, int index, int depth, inout Path path)
 {
     Shadow shadow = make_shadow(view, k, index);
@@ -203,7 +208,7 @@ convex_polygon take_piece(View view, convex_polygon polygon, int k, int index, i
     return polygon;
 }
 
-// The piece of an overlap to which the path leads. The path's fork is set to the last fork on the way.
+// The piece of an overlap to which the path leads. Sets the path's fork to the last fork on the way.
 convex_polygon follow_path(View view, convex_polygon piece, int index, inout Path path)
 {
     int depth = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Crystal penetration for visit.glsl: lines through the sides of the primary's box, attenuated
-// along all crystals that they cross (docs/method/correspondence.md, "Penetration"). Each thread
-// handles one line after another.
+// Crystal penetration for visit.glsl: lines through the sides of the primary's box, attenuated along all crystals that
+// they cross (docs/method/correspondence.md, "Penetration"). Each thread works on one line after another.
 
 // A line at + t step in a module's coordinates, and the cell that contains the current point of the line.
 struct Way {
@@ -17,7 +16,7 @@ struct Way {
 
 const float FAR = 1e30;
 
-// 1 - exp(-x), without cancellation for small x.
+// 1 - exp(-x), without loss of digits for small x.
 float stopped(float x)
 {
     return x < 0.1 ? x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25))) : 1.0 - exp(-x);
@@ -36,8 +35,7 @@ vec2 box_half(Way way)
     return 0.5 * vec2(way.size - 1) * way.cells.xy + way.cells.zw;
 }
 
-// Finds the range of t, within 0 to `end`, in which the line is inside the box. Returns false if the
-// line does not enter the box.
+// Finds the range of t, within 0 .. end, in which the line is inside the box. Returns false if there is no such range.
 bool enter_box(inout Way way, float end)
 {
     vec2 outer = box_half(way);
@@ -53,7 +51,7 @@ void first_cell(inout Way way)
     way.cell = clamp(ivec2(floor(at / way.cells.xy + 0.5 * vec2(way.size))), ivec2(0), way.size - 1);
 }
 
-// Length in t of the line within its cell's crystal.
+// The length, in t, of the line within the crystal of its current cell.
 float crystal_part(Way way)
 {
     vec2 centre = (vec2(way.cell) - 0.5 * vec2(way.size - 1)) * way.cells.xy;
@@ -69,7 +67,7 @@ float leave_cell(float at, float step, float pitch, int cell, int size)
     return step == 0.0 ? FAR : (boundary - at) / step;
 }
 
-// Moves to the next cell; returns false if the line has left the box.
+// Moves to the next cell. Returns false if the line has left the box.
 bool next_cell(inout Way way)
 {
     float u = leave_cell(way.at.x, way.step.x, way.cells.x, way.cell.x, way.size.x);
@@ -81,7 +79,7 @@ bool next_cell(inout Way way)
     return min(u, v) < way.range.y && all(greaterThanEqual(way.cell, ivec2(0))) && all(lessThan(way.cell, way.size));
 }
 
-// The primary's line, and its weight.
+// A line through the primary, and its weight.
 struct Line {
     vec3 ray;        // vector from the point to the primary's box, in the primary's coordinates
     float length_mm; // length of the ray
@@ -113,7 +111,8 @@ float left_before(vec3 ray, float length_mm)
 }
 
 // Finds the next module beyond the point: the first module that the line enters at or after `entry`. If the line enters
-// several modules at the same position, the result is the first of them after target `last`. -1 = none.
+// several modules at the same position, the result is the first of them whose number is above `last`. -1 = no module is
+// left.
 int next_target(vec3 ray, int last, inout float entry)
 {
     int next = -1;
@@ -130,8 +129,8 @@ int next_target(vec3 ray, int last, inout float entry)
     return next;
 }
 
-// Emits the LORs of crystal rs of target k with all crystals of the primary. near: fraction of the photons that rs
-// stops.
+// Emits the LORs of crystal rs of target k and every crystal of the primary on the line. near: fraction of the photons
+// that rs stops.
 void emit_pairs(View view, Line line, Way primary, int k, ivec2 rs, float near)
 {
     float left = line.left;
@@ -181,11 +180,11 @@ void visit_line(View view, Line line, Way primary)
     }
 }
 
-// Strata of the primary's box.
+// The strata of the primary's box.
 struct Strata {
     vec2 pitch, face;
     ivec2 size, gap;
-    ivec3 count; // numbers along u, v and the depth
+    ivec3 count; // numbers of strata along u, v and the depth
     float depth;
 };
 
@@ -201,8 +200,8 @@ Strata make_strata(Module primary, uint index)
     return strata;
 }
 
-// Relative position of a line in its stratum along both edges, in exact numbers (docs/method/correspondence.md,
-// "Penetration").
+// The relative position of a line in its stratum along both edges. It is computed with integers, so all backends have
+// the same bits (docs/method/correspondence.md, "Penetration").
 vec2 place_in_stratum(uint module, uvec2 index)
 {
     uvec2 sum = 0x80000000u + uvec2(3242174889u, 2447445414u) * index + 2654435769u * index.yx +
@@ -210,7 +209,7 @@ vec2 place_in_stratum(uint module, uvec2 index)
     return vec2(sum >> 8u) / 16777216.0;
 }
 
-// A line's position in a stratum, and the stratum's width.
+// The coordinate of a line in a stratum, and the stratum's width.
 vec2 stratum(Strata strata, int axis, int index, float place)
 {
     if (axis == 2) {
@@ -229,7 +228,8 @@ vec2 stratum(Strata strata, int axis, int index, float place)
     return vec2(centre + 0.5 * face + (float(part - RAYS) + place) * width, width);
 }
 
-// Visits the lines through one side of the box, which is at `level` and has its outward normal along `axis`.
+// Visits the lines through one side of the box. The side is at `level` along `axis`, which is also the axis of its
+// outward normal.
 void visit_side(View view, Way primary, Strata strata, int axis, float level)
 {
     int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
@@ -253,7 +253,7 @@ void visit_side(View view, Way primary, Strata strata, int axis, float level)
     }
 }
 
-// Visits all lines of the group's image.
+// Visits all lines of the workgroup's image.
 void visit_primary(View view, Image image, Module primary)
 {
     Strata strata = make_strata(primary, uint(view.module));

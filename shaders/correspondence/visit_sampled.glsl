@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sampled mode of visit.glsl: RAYS x RAYS lines over the primary face, as the raster passes trace
-// them (docs/method/correspondence.md, "Sampled mode").
+// Sampled mode of visit.glsl: RAYS x RAYS lines over the primary face, the same lines as in the raster passes
+// (docs/method/correspondence.md, "Sampled mode").
 
-// The number of LORs in a Tally, which holds the LORs of the crystal's latest lines. Consecutive lines seldom have more
+// The number of LORs in a Tally, which has the LORs of the crystal's latest lines. Consecutive lines seldom have more
 // than four different LORs.
 const int SLOTS = 4;
 struct Tally {
@@ -34,7 +34,7 @@ void tally_flush(Tally tally)
         if (tally.lors[k] != LR_NONE) emit(tally.lors[k], tally.sums[k]);
 }
 
-// The target of the first module that the line through `at` meets; -1 = none.
+// The target of the first module that the line from position `at` hits; -1 = none.
 int first_target(vec2 at, out float nearest, out vec2 cell)
 {
     int first = -1;
@@ -54,7 +54,7 @@ int first_target(vec2 at, out float nearest, out vec2 cell)
 }
 
 #ifdef HIDING
-// True if a module between the point and `at` on the primary stops the line.
+// True if a module between the point and position `at` on the primary stops the line.
 bool stopped_before(vec2 at)
 {
     for (int k = 0; k < first_secondary; k++) {

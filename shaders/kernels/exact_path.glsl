@@ -2,15 +2,15 @@
 // Copyright The LORaster authors
 //
 // The path of an event's line through planes of sample points, for exact elements (docs/method/listmode.md, "Exact
-// elements"), in double. Everything that is stored of it is relative to the line and small, so that single precision is
-// enough for the elements. Axes are the frame's: one along its axis, and two across. The including file defines the
-// struct path_points, the sample points along these axes: int points[3], samples[3] (of all, and of a voxel); double
-// first_mm[3], step_mm[3], per_step[3].
+// elements"), in double. All stored numbers are relative to the line and therefore small, so that single precision is
+// enough for the elements. Arrays have the order of a frame's axes: the frame's axis first, then the two axes across.
+// The including file defines the struct path_points, with the sample points along these axes: int points[3] (of all
+// voxels), samples[3] (of one voxel); double first_mm[3], step_mm[3], per_step[3].
 #ifndef LR_KERNELS_EXACT_PATH
 #define LR_KERNELS_EXACT_PATH
 #include "kernels/numbers.glsl"
 
-// A crystal's face in a frame.
+// A crystal's face, in the coordinates of a frame.
 struct placed_face {
     int module;
     double centre[3], across[3], along[3], normal[3], half_mm[2];
@@ -18,19 +18,19 @@ struct placed_face {
 
 // The line between two faces. It runs from the face at the lower end of the frame's axis to the face at the upper end.
 struct face_line {
-    double direction[3], per_along, length_mm; // unit direction; 1 / its component along the axis; length
+    double direction[3], per_along, length_mm; // unit direction; 1 / its component along the frame's axis; length
     double slopes[2];
 };
 
-// Planes that the line crosses: the first plane, and one after the last plane; both are equal if there are none. `at`
-// is the line's crossing of the first plane, in points, and `step` is its increase from plane to plane. `reach` is the
-// distance from the crossing up to which points may have elements, and `widening` is its increase from plane to plane.
+// The planes that the line crosses: first, and one after the last; both are equal if there are none. at: where the line
+// crosses the first plane, in points; step: increase of this position per plane. reach: distance from the crossing up
+// to which points of the first plane may have elements; widening: increase of this distance per plane.
 struct path_planes {
     int first, last;
     double at[2], step[2], reach[2], widening[2];
 };
 
-// Time of flight along the path, in standard deviations: exact_time.
+// Time of flight along the path, in standard deviations, as in exact_time.
 struct path_time {
     double place, step, extent, gain[3];
 };
@@ -54,8 +54,8 @@ LR_KERNEL face_line line_between(placed_face low, placed_face high)
     return line;
 }
 
-// Half extents of a face along the frame's axis, and, for each axis across, of the face's projection along a line with
-// these slopes onto a plane across the frame's axis.
+// Half of a face's extent: along the frame's axis, and along the two axes across. For the latter, the face is projected
+// along a line with these slopes onto a plane across the frame's axis.
 struct face_reach {
     double mm[3];
 };
@@ -71,8 +71,8 @@ LR_KERNEL face_reach reach_of(placed_face face, const double slopes[2])
     return reach;
 }
 
-// Cosines between a face's axes and the line towards the face: angle_face. sign: -1 if the line comes from the opposite
-// side.
+// Cosines of the angles between a face's axes and the line towards the face, as in angle_face. sign: -1 if the line
+// comes from the opposite side.
 struct face_lean {
     float lean[3];
 };
@@ -88,14 +88,14 @@ LR_KERNEL face_lean lean_of(placed_face face, face_line line, double sign)
 
 // tof: centre, standard deviation and bin of time of flight, mm; a standard deviation of 0 means no time of flight.
 // reach_mm: the reach of lr_listmode_model. Any line through both faces is at most `reach` away from the line between
-// their centres. The reach changes linearly from one face to the other. The position of a plane between the faces is
-// uncertain by up to `slack`.
+// the faces' centres. This distance changes linearly from one face to the other. Because faces are tilted, the relative
+// position of a plane between the faces is uncertain by up to `slack`.
 LR_KERNEL path_planes planes_of(placed_face low, placed_face high, face_line line, const double tof[3],
                                 path_points grid, double reach_mm)
 {
     face_reach low_reach = reach_of(low, line.slopes), high_reach = reach_of(high, line.slopes);
 
-    // Planes that remain after the limits by the faces and by time of flight.
+    // Planes between the faces, and within the cut of the time of flight.
     double begin = fmin(low.centre[0] - low_reach.mm[0], high.centre[0] - high_reach.mm[0]);
     double end = fmax(low.centre[0] + low_reach.mm[0], high.centre[0] + high_reach.mm[0]);
     if (tof[1] > 0.0) {
@@ -123,7 +123,7 @@ LR_KERNEL path_planes planes_of(placed_face low, placed_face high, face_line lin
         planes.widening[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
         planes.reach[c] =
             slack > 0.25 ? most : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
-        // Planes are dropped if no point of the axis is within reach of the crossing.
+        // Drops planes in which the crossing is so far outside that no point is within reach.
         double first = double(planes.first), last = double(planes.last);
         double least = -most, largest = double(grid.points[1 + c]) - 1.0 + most;
         if (fabs(step) < 1e-9) {

@@ -2,23 +2,26 @@
 // Copyright The LORaster authors
 //
 // The time-of-flight weights of an event's exact elements: the mean of the Gaussian over a voxel's extent along the
-// line, per mm. Lengths are in standard deviations. Needs normal_around and normal_from_0 before it.
+// line, per mm. Lengths are in standard deviations.
 #ifndef LR_KERNELS_EXACT_TIME
 #define LR_KERNELS_EXACT_TIME
 #include "kernels/numbers.glsl"
+#include "kernels/times.glsl"
 
-// `place` is the distance from the centre of time of flight to the extent's middle, in the first plane, for a point in
-// the middle of its voxel; `step` is its increase from plane to plane, and `gain` its increase along p, u and v.
+// place: distance from the centre of the time of flight to the middle of the voxel's extent, in the first plane, for a
+// point in the middle of its voxel. step: increase of this distance per plane. gain: its increase along p, u and v.
 struct exact_time {
     float place, step, half_extent, half_bin, gain[3];
-    float per_mm; // 1 / extent in 1/mm, divided by the part of the Gaussian that counts
-    float whole;  // a voxel whose middle is at most this far away is short, and wholly within three standard deviations
+    float per_mm;  // 1 / extent in 1/mm, divided by the integral of the Gaussian within the cut
+    float whole;   // if a voxel's middle is at most this far away, the voxel is short and entirely within the cut at
+                   // three standard deviations
     float even[4]; // the mean over a short voxel is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2
 };
 
-// Finds `whole` and `even` from the other members: the series of the Gaussian around the middle of the extent. Half of
-// the extent is below a quarter of a standard deviation. The terms are Hermite polynomials; the first omitted term is
-// below 3e-8. A bin of up to about one standard deviation changes the terms; the first omitted term is then below 3e-6.
+// Finds `whole` and `even` from the other members. They describe the series of the Gaussian around the middle of the
+// extent, if half of the extent is below a quarter of a standard deviation. The terms are Hermite polynomials; the
+// first omitted term is below 3e-8. A bin of up to about one standard deviation changes the terms; the first omitted
+// term is then below 3e-6.
 LR_KERNEL exact_time with_series(exact_time given)
 {
     exact_time time = given;
@@ -38,10 +41,10 @@ LR_KERNEL exact_time with_series(exact_time given)
 LR_KERNEL float weight_of_whole(exact_time time, float middle)
 {
     float y = middle * middle;
-    return power_of_two(y * -0.72134752f) * (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
+    return gaussian_of(y) * (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
 }
 
-// The weight of a voxel that is long, or that lies across the end of the Gaussian; the event has no bin.
+// The weight of a voxel that is long, or that extends beyond the cut of the Gaussian. The event must not have a bin.
 LR_KERNEL float weight_of_part(exact_time time, float middle)
 {
     float low = fmaxf(middle - time.half_extent, -3.0f), high = fminf(middle + time.half_extent, 3.0f);

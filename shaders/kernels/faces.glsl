@@ -4,9 +4,10 @@
 // The solid angle in which a point near a LOR's line sees one face (the far face) through the other face (the near
 // face). A position (x, y) in the far face's plane is seen through the near face if
 //     |across| <= half of the near face times height   and   |along| <= half of the near face times height.
-// height is the height of the position over the near plane. across and along are the near face's coordinates of the ray
-// from the point to the position, multiplied by this height. All three are linear functions of x and y. They are
-// expressed by the point's offset from the line, so that no large numbers are subtracted.
+// Here, height is that of the position over the near face's plane. The ray from the point to the position crosses this
+// plane at a position of the near face; across and along are the coordinates of the crossing, times height. All three
+// are linear functions of x and y. They are computed from the point's offset from the line, so that no large numbers
+// are subtracted.
 #ifndef LR_KERNELS_FACES
 #define LR_KERNELS_FACES
 #include "kernels/polygon.glsl"
@@ -14,16 +15,19 @@
 
 // A crystal's face. Offsets of points from the line are along u and v; face coordinates are in mm.
 struct angle_face {
-    float across[2], along[2], normal[2]; // components along u and v: each is multiplied by the offset
-    float lean[3]; // cosines of the angles between the line and the face's axes; the normal's is negated
+    float across[2], along[2], normal[2]; // components, along u and v, of the face's axes; multiplied by a point's
+                                          // offset, they give its coordinates
+    float lean[3]; // cosines of the angles between the line and the face's axes; that of the normal has the opposite
+                   // sign
     float half_mm[2];
-    int pieces[2];     // pieces that the face is divided into, along its axes
+    int pieces[2];     // numbers of pieces into which the face is divided, along its axes
     float piece_mm[2]; // half edges of a piece
 };
 
-// The two faces as a point sees them. The far face is the one whose distance along the line from the plane of points is
-// larger. The height of a point over the far face's plane is usually, but not always, the larger one too. Cosines are
-// between an axis of the near face and one of the far face; the last five are for faces without a common axis.
+// The two faces as a point sees them. The far face is the one that is farther, along the line, from the plane of
+// points. Usually, but not always, the point's height over its plane is also larger. The other members are the length
+// of the line, and cosines of the angles between an axis of the near face and an axis of the far face. The last five
+// cosines are for faces without a common axis.
 struct angle_view {
     angle_face near_face, far_face;
     float length_mm, across_across, normal_across, across_normal;
@@ -49,7 +53,8 @@ struct angle_place {
     float across, along, height;
 };
 
-// off: offset of the point from the line. way_mm: its distance along the line from the face.
+// The place of a point relative to a face. off: offset of the point from the line. way_mm: distance along the line from
+// the face to the point.
 LR_KERNEL angle_place place_over(angle_face face, const float off[2], float way_mm)
 {
     angle_place place = {face.across[0] * off[0] + face.across[1] * off[1],
@@ -65,9 +70,9 @@ struct angle_range {
     float from, to;
 };
 
-// The range of x in which both a + b x >= 0 and other_a + other_b x >= 0. b is 0 for planes that are parallel to the
-// ray. A tiny number is added to b, so that the range is then either everything or empty. There are no branches, so
-// that the code before and after can run at the same time.
+// The range of x in which both a + b x >= 0 and other_a + other_b x >= 0. If b is 0, the range is either everything or
+// empty, because a tiny number is added to b. There are no branches, so that the code before and after can run at the
+// same time.
 LR_KERNEL angle_range cut_range(float a, float b, float other_a, float other_b)
 {
     float per_x = b + 1e-30f, at = -a * per_number(per_x);
@@ -77,12 +82,12 @@ LR_KERNEL angle_range cut_range(float a, float b, float other_a, float other_b)
     return range;
 }
 
-// The seen part of the far face's plane: x is within `range`, and y is between line - apart and line + apart. Both line
-// and apart are linear in x.
+// The visible part of the far face's plane: x is within `range`, and y is between line - apart and line + apart. Both
+// line and apart are linear in x.
 struct angle_strips {
     angle_range range;
     float line, line_per_x, apart, apart_per_x;
-    float foot[2], height; // from the foot of the point to the face's middle
+    float foot[2], height; // vector from the foot of the point to the face's middle, and height of the point
 };
 
 LR_KERNEL angle_strips strips_of(angle_view view, angle_place below, angle_place above, const float ways[2])
@@ -108,7 +113,7 @@ LR_KERNEL angle_strips strips_of(angle_view view, angle_place below, angle_place
     return strips;
 }
 
-// Seen solid angle of a piece of the far face around a middle (x, y), with these half edges.
+// The visible solid angle of a piece of the far face. The piece has the middle (x, y) and these half edges.
 LR_KERNEL float piece_angle(angle_strips strips, float middle_x, float middle_y, const float edges[2])
 {
     float from = fmaxf(strips.range.from, middle_x - edges[0]), to = fminf(strips.range.to, middle_x + edges[0]);
@@ -130,7 +135,8 @@ LR_KERNEL float piece_angle(angle_strips strips, float middle_x, float middle_y,
     return upper.mean > lower.mean ? strip_angle(strip, upper, lower) : 0.0f;
 }
 
-// Solid angle in sr of the far face's seen part. ways: distances along the line to the near face, and to the far face.
+// The solid angle of the far face's visible part, sr. ways: distances along the line to the near face and to the far
+// face.
 LR_KERNEL float upright_angle(angle_view view, const float off[2], const float ways[2])
 {
     angle_place below = place_over(view.near_face, off, ways[0]), above = place_over(view.far_face, off, ways[1]);
@@ -146,9 +152,9 @@ LR_KERNEL float upright_angle(angle_view view, const float off[2], const float w
     return sum;
 }
 
-// --- points that differ along the common axis alone ---
+// --- points that differ only along the common axis of the faces ---
 
-// True if points along v differ only along the faces' axis `along`, and see the faces in one piece.
+// True if points along v differ only along the faces' axis `along`, and if neither face is divided into pieces.
 LR_KERNEL bool has_columns(angle_view view)
 {
     angle_face a = view.near_face, b = view.far_face;
@@ -157,8 +163,8 @@ LR_KERNEL bool has_columns(angle_view view)
 }
 
 // True if both faces look small from every point whose distance to the farther face is at least half of the line's
-// length: the ratio of a face's edge to the distance is below 0.035. If w is this limit, lines rise by at most w of a
-// face, and the terms that level lines leave out are below w^3 / 8.
+// length: the ratio of a face's edge to the distance is below 0.035. With this limit w, the two lines in y rise by at
+// most w times a face over the strip. Formulas for level lines then leave out terms below w^3 / 8.
 LR_KERNEL bool are_small(angle_view view)
 {
     float edge = fmaxf(fmaxf(view.near_face.half_mm[0], view.near_face.half_mm[1]),
@@ -166,18 +172,21 @@ LR_KERNEL bool are_small(angle_view view)
     return 4.0f * edge <= 0.035f * view.length_mm;
 }
 
-// The seen part of one piece, for points that differ only along the faces' common axis. All these points have the same
-// two limits of x. The two lines in y depend linearly on a point's offset from the line along this axis.
+// The visible part of one piece, for points that differ only along the faces' common axis. All these points have the
+// same two limits of x. The two lines in y depend linearly on a point's offset from the line along this axis.
 struct angle_column {
-    float width, x, height, squares; // width <= 0: nothing is seen; squares: (x from the foot)^2 + height^2
-    float wide, more;                // half the distance between the lines in the middle; its increase to the end
-    float centre, centre_per;        // middle of the two lines for an offset of 0; its increase per mm of offset
-    float rise, rise_per;            // rise of this middle to the end of the strip, for an offset of 0; increase per mm
+    float width, x, height, squares; // width <= 0: nothing is visible; squares: (x relative to the foot)^2 + height^2
+    float wide, more;                // wide: half of the distance between the two lines in the strip's middle; more:
+                                     // its increase to the end of the strip
+    float centre, centre_per;        // centre: value halfway between the two lines, for an offset of 0; centre_per: its
+                                     // increase per mm of offset
+    float rise, rise_per;            // rise: increase of centre to the end of the strip, for an offset of 0; rise_per:
+                                     // its increase per mm of offset
     float foot;                      // y of the foot for an offset of 0
 };
 
-// The column of points with the offset `off` along u, if has_columns. The formulas are those of strips_of, without the
-// offset along the axis.
+// The column of points with the offset `off` along u, if has_columns is true. The formulas are those of strips_of,
+// without the offset along the axis.
 LR_KERNEL angle_column column_of(angle_view view, float off, const float ways[2])
 {
     angle_face of = view.near_face;
@@ -207,7 +216,7 @@ LR_KERNEL angle_column column_of(angle_view view, float off, const float ways[2]
     return column;
 }
 
-// True if one of the lines of the column's point at this offset along the axis may cross both limits.
+// True if, for the column's point at this offset along the axis, one of the two lines may cross both limits.
 LR_KERNEL bool is_steep(angle_column column, float along, float limit)
 {
     return fabsf(column.rise + along * column.rise_per) + fabsf(column.more) > limit;
@@ -219,7 +228,7 @@ LR_KERNEL angle_strip column_strip(angle_column column, float along)
     return strip;
 }
 
-// Solid angle that the column's point at this offset along the axis sees. steep: the result of is_steep, or true.
+// The solid angle that the column's point at this offset along the axis sees. steep: the result of is_steep, or true.
 LR_KERNEL float column_angle(angle_column column, float along, float limit, bool steep)
 {
     float middle = column.centre + along * column.centre_per, rise = column.rise + along * column.rise_per;
@@ -234,7 +243,7 @@ LR_KERNEL float column_angle(angle_column column, float along, float limit, bool
     return strip_angle(column_strip(column, along), upper, lower);
 }
 
-// The same for small faces.
+// Does the same as column_angle for small faces (are_small).
 LR_KERNEL float level_column_angle(angle_column column, float along, float limit)
 {
     float middle = column.centre + along * column.centre_per, rise = column.rise + along * column.rise_per;
@@ -244,7 +253,7 @@ LR_KERNEL float level_column_angle(angle_column column, float along, float limit
 
 // --- faces that lean: the far one is cut by four lines ---
 
-// Keeps the part of a piece of the far face where a + b x + c y >= 0. The polygon's coordinates are counted from the
+// Keeps the part of a piece of the far face where a + b x + c y >= 0. The polygon's coordinates are relative to the
 // middle (x, y) of the piece.
 LR_KERNEL void cut_piece(LR_INOUT(convex_polygon) polygon, vec2 middle, const float edges[2], const float line[3])
 {
@@ -256,7 +265,7 @@ LR_KERNEL void cut_piece(LR_INOUT(convex_polygon) polygon, vec2 middle, const fl
         polygon = clip(polygon, here, line[1], line[2]);
 }
 
-// Solid angle in sr of the far face's seen part, for any orientation of the faces.
+// The solid angle of the far face's visible part, sr, for any orientation of the faces.
 LR_KERNEL float leaning_angle(angle_view view, const float off[2], const float ways[2])
 {
     angle_place below = place_over(view.near_face, off, ways[0]), above = place_over(view.far_face, off, ways[1]);
@@ -277,7 +286,8 @@ LR_KERNEL float leaning_angle(angle_view view, const float off[2], const float w
         vec2 middle = {float(2 * (k % far_face.pieces[0]) + 1 - far_face.pieces[0]) * edges[0],
                        float(2 * (k / far_face.pieces[0]) + 1 - far_face.pieces[1]) * edges[1]};
         convex_polygon polygon = rectangle(edges[0], edges[1]);
-        for (int side = 0; side < 4; side++) { // one call in a loop, which compilers translate in a quarter of the time
+        for (int side = 0; side < 4; side++) { // a loop with one call, because compilers need a quarter of the time for
+                                               // it
             float sign = side % 2 == 0 ? -1.0f : 1.0f, edge = side < 2 ? near_face.half_mm[0] : near_face.half_mm[1];
             float line[3] = {edge * through[0] + sign * (side < 2 ? across[0] : along[0]),
                              edge * through[1] + sign * (side < 2 ? across[1] : along[1]),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Words with which OpenGL, CUDA and C can read the same text: the files of this folder. These files use only what the
-// languages share: numbers, functions of numbers, arrays and structs; no swizzles. Files with conversions such as
-// float(k), with LR_IN or with LR_INOUT are for OpenGL, CUDA and C++. Functions of numbers have their names in C.
+// Words with which OpenGL, CUDA and C can read the same text, namely the files of this folder. These files use only the
+// common parts of the languages: numbers, functions of numbers, arrays and structs, but no swizzles. Files with LR_IN,
+// LR_INOUT or conversions such as float(k) are only for OpenGL, CUDA and C++. Functions of numbers have their names in
+// C.
 #ifndef LR_KERNEL
 #ifdef GL_core_profile
 #define LR_KERNEL
@@ -16,9 +17,6 @@
 #define fabs abs
 #define fmin min
 #define fmax max
-#define floorf floor
-#define ceilf ceil
-#define sqrtf sqrt
 #define power_of_two exp2
 #else
 #ifdef __CUDACC__

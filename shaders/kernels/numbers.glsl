@@ -8,7 +8,6 @@
 #include "kernels/language.glsl"
 
 #ifdef GL_core_profile
-#define power_of_two exp2
 #define per_number(x) (1.0 / (x))
 #define quotient_of(a, b) ((a) / (b))
 #define between_0_and_1(x) clamp(x, 0.0, 1.0)
@@ -28,7 +27,7 @@ float copysignf(float size, float other)
     return uintBitsToFloat((floatBitsToUint(size) & 0x7fffffffu) | (floatBitsToUint(other) & 0x80000000u));
 }
 #else
-// 2^x to a few units in the last place.
+// 2^x, accurate to a few units in the last place.
 LR_KERNEL float power_of_two(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -40,7 +39,7 @@ LR_KERNEL float power_of_two(float x)
 #endif
 }
 
-// One over the square root. The results of per_root and per_number are accurate to a unit in the last place.
+// 1 / sqrt(x). The results of per_root and per_number are accurate to a unit in the last place.
 LR_KERNEL float per_root(float x)
 {
 #ifdef __CUDA_ARCH__

@@ -18,7 +18,7 @@ struct convex_polygon {
     vec2 corners[MAX_CORNERS];
 };
 
-// A rectangle around the origin.
+// A rectangle whose centre is the origin.
 LR_KERNEL convex_polygon rectangle(float half_x, float half_y)
 {
     convex_polygon polygon;
@@ -30,7 +30,7 @@ LR_KERNEL convex_polygon rectangle(float half_x, float half_y)
     return polygon;
 }
 
-// The part of the polygon that satisfies a + b x + c y >= 0.
+// The part of the polygon in which a + b x + c y >= 0.
 LR_KERNEL convex_polygon clip(LR_IN(convex_polygon) polygon, float a, float b, float c)
 {
     convex_polygon kept;
@@ -56,7 +56,7 @@ LR_KERNEL convex_polygon clip(LR_IN(convex_polygon) polygon, float a, float b, f
     return kept;
 }
 
-// Area, and if it is positive the centroid, and the area's second moments about the centroid.
+// The area of a polygon. If it is positive, also the centroid, and the second moments about the centroid.
 struct polygon_moments {
     float area, x, y, xx, yy, xy;
 };
@@ -83,7 +83,7 @@ LR_KERNEL polygon_moments moments_of(LR_IN(convex_polygon) polygon)
 }
 
 // The solid angle of a polygon: its area, times the density height / distance^3 at its centroid, with the terms of
-// second order. x, y: from the foot of the point to the origin of the corners.
+// second order. x, y: vector from the foot of the point to the origin of the corners' coordinates.
 LR_KERNEL float polygon_angle(polygon_moments of, float x, float y, float height)
 {
     float at_x = x + of.x, at_y = y + of.y;

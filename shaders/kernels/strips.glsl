@@ -2,8 +2,8 @@
 // Copyright The LORaster authors
 //
 // The solid angle of a strip of a plane between two lines that are clamped to an interval (docs/method/listmode.md,
-// "Exact elements"). Positions along a strip range from -1/2 to 1/2. A line's `middle` is its value at 0; half_rise is
-// its rise from there to the end of the strip. It is clamped to -limit .. limit.
+// "Exact elements"). Positions along a strip range from -1/2 to 1/2. A line has the value `middle` at 0, and rises by
+// half_rise from there to the end of the strip. Its values are clamped to -limit .. limit.
 #ifndef LR_KERNELS_STRIPS
 #define LR_KERNELS_STRIPS
 #include "kernels/numbers.glsl"
@@ -14,8 +14,8 @@ struct clamped_line {
     float mean, first, second, variance;
 };
 
-// Clamps a line that crosses at most one of the two limits. |half_rise| <= limit ensures this. within: the fraction of
-// the strip where the line is not clamped.
+// Clamps a line that crosses at most one of the two limits, which is certain if |half_rise| <= limit. within: the
+// fraction of the strip where the line is not clamped.
 LR_KERNEL clamped_line clamp_flat(float middle, float half_rise, float limit)
 {
     float rise = 2.0f * half_rise, steep = fabsf(rise), inner = limit + 0.5f * steep - fabsf(middle);
@@ -27,7 +27,7 @@ LR_KERNEL clamped_line clamp_flat(float middle, float half_rise, float limit)
     return line;
 }
 
-// Clamps any line.
+// Clamps a line that may cross both limits.
 LR_KERNEL clamped_line clamp_steep(float middle, float half_rise, float limit)
 {
     float rise = 2.0f * half_rise, steep = fabsf(rise), part = per_number(fmaxf(steep, 1e-20f));
@@ -49,7 +49,7 @@ struct level_line {
     float mean, first;
 };
 
-// `within` is 0 or 1 for an exactly level line, or 0 in place of NaN.
+// Clamps a line that is nearly level. `within` is 0 or 1 if the line is exactly level; NaN is replaced by 0.
 LR_KERNEL level_line clamp_level(float middle, float half_rise, float limit)
 {
     float steep = fabsf(half_rise), inner = limit + steep - fabsf(middle);
@@ -59,15 +59,15 @@ LR_KERNEL level_line clamp_level(float middle, float half_rise, float limit)
     return line;
 }
 
-// A strip of a plane, from x - width / 2 to x + width / 2, without limits along y. Lines are measured from y. The
-// origin is the foot of the perpendicular from the point to the plane; height is the length of this perpendicular.
-// squares: x^2 + height^2.
+// A strip of a plane, from x - width / 2 to x + width / 2, without limits along y. The values of lines are relative to
+// y. The origin is the foot of the perpendicular from the point to the plane; height is the length of this
+// perpendicular. squares: x^2 + height^2.
 struct angle_strip {
     float x, y, width, height, squares;
 };
 
-// The solid angle of the area between two lines: the area, times the density height / distance^3 at the area's middle,
-// with all terms of second order.
+// The solid angle of the area between two lines: the area times the density height / distance^3 at its middle, with all
+// second-order terms.
 LR_KERNEL float strip_angle(angle_strip strip, clamped_line upper, clamped_line lower)
 {
     float tall = upper.mean - lower.mean, x = strip.x, y = strip.y + 0.5f * (upper.mean + lower.mean);
@@ -81,7 +81,7 @@ LR_KERNEL float strip_angle(angle_strip strip, clamped_line upper, clamped_line 
     return strip.height * inverse * root * width * fmaxf(tall + inverse * bend, 0.0f);
 }
 
-// The same between lines that are nearly level.
+// The solid angle of the area between two lines that are nearly level.
 LR_KERNEL float level_angle(angle_strip strip, level_line upper, level_line lower)
 {
     float tall = upper.mean - lower.mean, x = strip.x, y = strip.y + 0.5f * (upper.mean + lower.mean);

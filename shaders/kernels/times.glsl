@@ -2,18 +2,18 @@
 // Copyright The LORaster authors
 //
 // Integrals of the normal distribution, for events' times of flight. Lengths are in standard deviations. Distributions
-// are cut off at three of them.
+// are cut off at three standard deviations.
 #ifndef LR_KERNELS_TIMES
 #define LR_KERNELS_TIMES
 #include "kernels/language.glsl"
 
-// The integral within the cut, and its inverse; the density at 0.
+// The integral of the normal distribution within the cut, 1 / this integral, and the density at 0.
 #define LR_TIMES_HELD 0.99730020393673981
 #define LR_TIMES_PER_HELD 1.0027071046938556
 #define LR_TIMES_DENSITY 0.39894228040143268
 
 #ifndef GL_core_profile
-// The integral from 0 to z, divided by z, as a function of y = z^2, 0 <= z <= 3. The error is 1.2e-9. The polynomial
+// The integral from 0 to z divided by z, as a function of y = z^2, for 0 <= z <= 3. The error is 1.2e-9. The polynomial
 // interpolates at the roots of a Chebyshev polynomial.
 LR_KERNEL double normal_over_z(double y)
 {
@@ -31,9 +31,9 @@ LR_KERNEL double normal_over_z(double y)
 }
 #endif
 
-#if defined(GL_core_profile) || defined(__cplusplus) // C++ has power_of_two
-// The integral from 0 to z, |z| <= 3, to 1e-8. Powers of t keep this accuracy in single precision better than powers
-// of z.
+#if defined(GL_core_profile) || defined(__cplusplus) // C++ has power_of_two for the code below
+// The integral from 0 to z, for |z| <= 3, with an error of 1e-8. In single precision, powers of t lose less accuracy
+// than powers of z.
 LR_KERNEL float normal_from_0(float z)
 {
     float t = z * z * (1.0f / 4.5f) - 1.0f;
@@ -60,9 +60,21 @@ LR_KERNEL float gaussian_of(float y)
     return power_of_two(y * -0.72134752f);
 }
 
-// The integral over an interval around a centre, made of normal_from_0, which is constant beyond |z| = 3. A short
-// interval uses derivatives at the middle of its part within |z| <= 3, to 1e-6 of the result. A longer interval uses
-// the difference between its ends.
+// The integral over an interval around a centre, for half_width <= 0.5: the Gaussian's series around the centre, with
+// Hermite polynomials as terms. The relative error is 3e-8. A difference of two integrals would have a larger error.
+LR_KERNEL float normal_around(float centre, float half_width)
+{
+    float y = centre * centre, q = half_width * half_width;
+    float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
+    float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f, of_4 = (y - 6.0f) * y + 3.0f;
+    float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
+    sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
+    return 2.0f * float(LR_TIMES_DENSITY) * half_width * gaussian_of(y) * sum;
+}
+
+// The integral over an interval around a centre, from normal_from_0, which is constant beyond |z| = 3. For a short
+// interval, derivatives at the middle of its part within |z| <= 3 are used, with an error of 1e-6 of the result. For a
+// longer interval, the difference between its ends is used.
 LR_KERNEL float normal_sum_around(float centre, float half_width)
 {
     float low = centre - half_width, high = centre + half_width;
@@ -80,8 +92,8 @@ LR_KERNEL float normal_sum_around(float centre, float half_width)
 }
 
 // The integral over an interval around a middle, averaged over a bin that reaches half_bin to either side. Both half
-// lengths are below 0.35. It is the Gaussian's series around the middle, with moments of the sum of two uniform
-// distributions. Its relative error is 3e-7. A difference of integrals would be less accurate far from the event's
+// lengths are below 0.35. The result is the Gaussian's series around the middle, with moments of the sum of two uniform
+// distributions. The relative error is 3e-7. A difference of integrals would be less accurate far from the event's
 // middle.
 LR_KERNEL float normal_around_bin(float middle, float half_width, float half_bin)
 {
@@ -100,8 +112,8 @@ LR_KERNEL float normal_around_bin(float middle, float half_width, float half_bin
 }
 
 // The share of an event's time of flight that lies within half_width of a middle. The event's bin extends by half_bin
-// to either side of 0. The formula is symmetric in the interval and the bin, so the difference is taken between the two
-// ends of the longer one.
+// to either side of 0. The interval and the bin can be exchanged in the formula, so the difference is taken between the
+// two ends of the longer one.
 LR_KERNEL float held_of_bin(float middle, float half_width, float half_bin)
 {
     float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Operations on vectors, element by element, in double. A NaN stays a NaN, and is noticed when the image is summed.
+// Operations on vectors, element by element, in double. A NaN remains a NaN, so that sums over the image reveal it.
 #ifndef LR_KERNELS_VECTOR
 #define LR_KERNELS_VECTOR
 #include "kernels/language.glsl"
 
-// Operations that replace each element of y by a function of it and of the inputs' elements.
-#define LR_VECTOR_CONVERT 0      // in[0], which has the other precision
+// Operations that replace each element of y by a function of this element and of the inputs' elements.
+#define LR_VECTOR_CONVERT 0      // in[0], converted from the other precision
 #define LR_VECTOR_MULTIPLY 1     // y in[0]
 #define LR_VECTOR_DIVIDE 2       // y / in[0] if in[0] is positive, else scalar
 #define LR_VECTOR_ADD_SCALED 3   // y + scalar in[0]
@@ -24,7 +24,7 @@
     USE(LR_VECTOR_UPDATE_RAMLA)                                                                                        \
     USE(LR_VECTOR_UPDATE_BSREM)
 
-// True if the operation reads y, which takes as long as writing it.
+// True if the operation reads y. Reading y takes as long as writing it, so other operations do not.
 LR_KERNEL bool vector_reads(int op)
 {
     return op == LR_VECTOR_MULTIPLY || op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;
@@ -44,7 +44,7 @@ LR_KERNEL double vector_result(int op, double y, double x, double by, double sen
         LR_PRECISE double factor = 1.0 + scalar * (by - sensitivity);
         return sensitivity > 0.0 ? x * (factor < 0.0 ? 0.0 : factor) : x;
     }
-    case LR_VECTOR_UPDATE_BSREM: { // `sensitivity` holds the scale
+    case LR_VECTOR_UPDATE_BSREM: { // `sensitivity` is the scale
         LR_PRECISE double next = x + scalar * (x > lowest ? x : lowest) * (by * sensitivity);
         return sensitivity > 0.0 ? (next < 0.0 ? 0.0 : next) : x;
     }
@@ -52,8 +52,8 @@ LR_KERNEL double vector_result(int op, double y, double x, double by, double sen
     }
 }
 
-// --- the relative-differences prior (lr_relative_differences in lr/vector.h): Nuyts, Beque, Dupont and Mortelmans, IEEE
-// Trans. Nucl. Sci. 49 (2002), equations 5 to 7 ---
+// --- the relative-differences prior (lr_relative_differences in lr/vector.h): Nuyts, Beque, Dupont and Mortelmans,
+// IEEE Trans. Nucl. Sci. 49 (2002), equations 5 to 7 ---
 
 #ifdef GL_core_profile // lr_differences of lr/vector.h
 #define LR_DIFFERENCES_VALUE 0
@@ -61,7 +61,7 @@ LR_KERNEL double vector_result(int op, double y, double x, double by, double sen
 #define LR_DIFFERENCES_WEIGHTS 2
 #endif
 
-// The term of a number and a neighbour, without weight and kappa.
+// The term of a number x and a neighbour, without the factors weight and kappa.
 LR_KERNEL double difference_term(int what, double x, double neighbour, double gamma, double epsilon)
 {
     double d = x - neighbour, size = d < 0.0 ? -d : d, n = x + neighbour + gamma * size + epsilon;
@@ -79,8 +79,8 @@ LR_KERNEL bool is_left_out(double measured, double estimated)
     return measured > 0.0 && !(estimated > 0.0);
 }
 
-// The ratio that is projected back. Probabilities of a voxel sum to at most 1, so the sum of ratios is finite if each
-// is at most half of the largest float.
+// The ratio that is projected back, at most half of the largest float. The probabilities of a voxel sum to at most 1,
+// so the sums of ratios are then finite.
 LR_KERNEL double poisson_ratio(double measured, double estimated)
 {
     double ratio = measured > 0.0 && estimated > 0.0 ? measured / estimated : 0.0;

@@ -3,9 +3,9 @@
 // Copyright The LORaster authors
 //
 // Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of rows of one slice,
-// in shared memory (Cui et al. 2011, II.B.6). It then adds its sums to those of the image. For values of the usual
-// size, a sum of the group is one word; when this word overflows, 2^32 of its units are added to the image's sum at
-// once. Lines with other values are added to the image's sums directly.
+// in shared memory (Cui et al. 2011, II.B.6). Then it adds its sums to those of the image. The sums of a group are
+// words of 32 bits, for lines whose values are of the usual size. If a word overflows, the lost 2^32 units are added to
+// the image's sum at once. Lines with other values are added to the image's sums directly.
 //
 // reads: lines with their values; their scale
 // writes: sums of the image, slice by slice
@@ -25,7 +25,7 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues
     float line_values[];
 };
 
-// Another pass adds the lines whose values are not of the usual size: listmode/listed.comp.
+// Another pass adds the lines with values of unusual size: listmode/listed.comp.
 #define ARE_LISTED true
 #define FRAME_BEGIN frame_begin
 #else
@@ -38,17 +38,18 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues
 #endif
 layout(local_size_x = GROUP) in;
 
-// Words before and after the cells, to which terms outside the image are added.
+// Spare words before and after the cells. Terms outside the image are added to them.
 #define BEFORE 4
 #define SPARE 32
 
 shared int cells[BEFORE + CELLS + SPARE + 4];
 shared int shared_bits;
-shared uint all_sizes, has_others; // sum of sizes of usual values; 1 if there are others
+shared uint all_sizes, has_others; // all_sizes: sum of the sizes of usual values; has_others: 1 if there are other
+                                   // values
 
-int cell_bits; // a value of 1 counts 2^cell_bits in a cell
+int cell_bits; // the value 1 is stored as 2^cell_bits in a cell
 
-// The part of the image that the group holds.
+// The part of the image that the group has in its cells.
 struct Slab {
     int first, last; // slices
     int row, rows;
@@ -62,26 +63,26 @@ Slab slab_of(int number)
 }
 #endif
 
-// One slice of a line, as it is added to the group's cells.
+// One slice of a line, in the form in which it is added to the group's cells.
 struct Slice {
     Box box;
-    float factor; // factor of the shares, with the line's value
-    int row;      // row of the box's lowest voxel, from the slab's lowest row
+    float factor; // factor of the shares, which includes the line's value
+    int row;      // row of the box's lowest voxel, relative to the slab's lowest row
     int cell;     // cell of this voxel, which may be outside the slab
 };
 
 // --- to the group's cells ---
 
-// 0.5 with the sign of a line's terms, for rounding: if this number is added to a term and the sum is truncated, the
-// result is the nearest integer. The addition takes no extra time, because it is fused with the term's multiplication.
+// Returns 0.5 with the sign of a line's terms. If this number is added to a term, truncation gives the nearest integer.
+// The addition takes no time, because it is fused with the term's multiplication.
 float half_of(float factor)
 {
     return factor < 0.0 ? -0.5 : 0.5;
 }
 
-int first_voxel; // the image's voxel of the group's first cell
+int first_voxel; // number of the image's voxel that belongs to the group's first cell
 
-// If the addition of `whole` made a cell overflow, adds the lost 2^32 units to the image's sum.
+// If adding `whole` made a cell overflow, adds the lost 2^32 units to the image's sum.
 void carry(int cell, int old, int whole)
 {
     int sum = old + whole;
@@ -99,8 +100,8 @@ void add_to_cell(int cell, bool is_held, int whole)
     if (is_held && whole != 0) carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
 }
 
-// ADD_ZEROS adds terms without branches. Terms of rows outside the slab are added to spare words. Terms beyond the
-// columns are 0, so they may be added to any word.
+// ADD_ZEROS: terms are added without branches. Terms of rows outside the slab are added to spare words. Terms of
+// columns outside the image are 0, so any word can take them.
 #ifdef ADD_ZEROS
 int add_to_row(int cell, bool is_row, int whole)
 {
@@ -123,7 +124,7 @@ int cell_of_row(int cell, bool is_row)
 }
 #endif
 
-// Four terms, the cells to which they were added, and the values of these cells before.
+// Four terms, the cells to which they were added, and the old values of these cells.
 struct Added {
     ivec4 cell, old, whole;
 };
@@ -141,7 +142,7 @@ Added add_four(ivec4 cell, bvec4 is_row, ivec4 whole)
     return Added(cell, old, whole);
 }
 
-// Adds the first four voxels of row v of a slice.
+// Adds the first four voxels of row v of a slice to the cells.
 Added add_row(Slice slice, Slab held, int v, vec4 terms)
 {
     bool is_row = is_within(slice.row + v, held.rows);
@@ -157,7 +158,7 @@ int changed(Added a)
 }
 
 #ifdef LINE
-// Carries the overflows of four terms.
+// Adds to the image what four terms lost by overflows.
 void carry_four(Added a)
 {
     while (changed(a) < 0) {
@@ -166,8 +167,8 @@ void carry_four(Added a)
     }
 }
 #else
-// Carries the overflows of four rows. A single loop handles all rows, because software renderers run the body of each
-// loop at least once.
+// Adds to the image what four rows of terms lost by overflows. There is a single loop for all rows, because software
+// renderers run the body of each loop at least once.
 void carry_rows(Added a, Added b, Added c, Added d)
 {
     while ((changed(a) | changed(b) | changed(c) | changed(d)) < 0) {
@@ -181,7 +182,7 @@ void carry_rows(Added a, Added b, Added c, Added d)
 }
 #endif
 
-// The factor by which the shares of a slice are multiplied. sum: sum of the shares.
+// The factor by which the shares of a slice are multiplied. sum: the sum of these shares.
 float factor_of(float factor, float sum)
 {
 #if NORMALISED
@@ -211,7 +212,7 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
 
 void add_wide(Kernel kernel, Slice slice, Slab held) {}
 #else
-// The rows are written out, because compilers may keep an array of rows in slow memory.
+// Each row has code of its own, because compilers may keep an array of rows in slow memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));
@@ -260,7 +261,7 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
 
 // --- slices of any size ---
 
-// Adds a slice of any size. to_cells: true = to the group's cells; false = to the image's sums.
+// Adds a slice with a window of any size. to_cells: true = to the group's cells; false = to the image's sums.
 void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 {
 #if NORMALISED
@@ -285,7 +286,7 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 
 // --- line by line ---
 
-// The kind of window for a line: NARROW, WIDE, or 0 for any size.
+// The kind of code for a line's windows: NARROW, WIDE, or 0 for any size.
 int window_of(Kernel kernel, bool to_cells)
 {
     if (!to_cells) return 0;
@@ -309,7 +310,6 @@ void add_slice(Kernel kernel, Slice slice, Slab held, int window, bool to_cells)
         add_any(kernel, slice, held, to_cells);
 }
 
-// The value of line k.
 float value_of(uint k, uvec4 way)
 {
 #ifdef KEPT
@@ -319,7 +319,7 @@ float value_of(uint k, uvec4 way)
 #endif
 }
 
-// The range of slices of line k that the group holds, counted from the line's first slice.
+// The slices of line k that are in the group's slab, counted from the line's first slice.
 ivec2 slices_of(uvec4 way, Slab held)
 {
     return ivec2(max(held.first - int(way.x), 0), min(held.last - int(way.x), int(way.y)));
@@ -396,7 +396,7 @@ void add_high(int word, uint high)
 }
 #endif
 
-// Adds four sums at once, so that the device waits only once for their old low words.
+// Adds four sums at once, so that the device waits only once for the old low words.
 void add_sums(int voxel, ivec4 four)
 {
     if (sums_are_floats()) {
@@ -433,7 +433,7 @@ int cell_at(int k, int count)
     return k < count ? cells[BEFORE + k] : 0;
 }
 
-// Adds the cells to the image's sums. A slab has all rows, except a slab of one slice, which may have fewer.
+// Adds the cells to the image's sums. A slab has all rows, unless it has only one slice.
 void flush(Slab held)
 {
     int count = cells_of(held);
@@ -444,7 +444,7 @@ void flush(Slab held)
     }
 }
 
-// Clears the cells and sets their unit; false if no line adds to them.
+// Clears the cells and chooses their unit. Returns false if no line adds to them.
 bool open_cells(uint first, uint last, Slab held)
 {
     if (gl_LocalInvocationIndex == 0u) {

@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // Finds the largest term of lines whose values are larger than usual. An event that sees almost nothing of the image
-// has a large value, but no large terms. A tight bound of its terms leaves more bits for the sums.
+// has a large value, but no large terms. If the bound is tight, more bits are left for the sums.
 //
 // reads: lines with their values; lines with other values have no slices
 // writes: scale.largest_term

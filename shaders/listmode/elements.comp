@@ -18,7 +18,7 @@ layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
-// Lists the elements of slice j after the `count` elements that the list already has.
+// Lists the elements of slice j, after the `count` elements that are already in the list.
 void list_slice(uint first, inout uint count, Line line, Kernel kernel, int j)
 {
     Box box = box_of(line, kernel, j);

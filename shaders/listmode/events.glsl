@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The current events, for the passes that compute their lines with one thread for each event: the selection of events,
-// and the tables to which they refer. Includers define void put(uint k, Event event, int place, float value), which
-// writes line k of an event; `place` is the index of the event's value in the window. Variants: BINS, if TOF is given
-// in bins.
+// The current events, for the passes that compute lines with one thread per event: the selection of events, and the
+// tables that events refer to. The including file defines void put(uint k, Event event, int place, float value), which
+// writes line k. `place` is the index of the event's value in the window. Variants: BINS, if times of flight are in
+// bins.
 #define LINES_ACCESS writeonly
 #include "listmode/lines.glsl"
 
@@ -12,19 +12,19 @@ layout(local_size_x = LR_EVENTS_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    dvec4 origin_mm, edge_mm; // along p, u, v: of voxels, or for exact elements of sample points; origin_mm.w: reach of
-                              // shares, mm; edge_mm.w: unused
-    ivec4 size;               // slices, voxels along u and v (exact elements: planes and points);
-                              // current lines
-    ivec4 axes;               // p, u, v; w: 1 if the kernel reaches one voxel (bilinear) instead
-    ivec4 events_first;       // first event in the buffer; its kinds (0 = all of kind 0); 1 if
-                              // there is TOF; 1 if slices count by their middles
-    ivec4 part;               // first selected number; how many are selected; 1 if places are listed; 1 if there are
-                              // values
-    ivec4 values_window;      // first place of the window; number of places; index of the first place; 1 to select only
-                              // lines with values larger than usual
-    ivec4 samples;            // samples of a voxel along p, u, v
-    ivec4 kept;               // index of the first line; lines of the buffer; 1 if lines are kept
+    dvec4 origin_mm, edge_mm; // along p, u, v: first position and size of voxels, or of sample points for exact
+                              // elements; origin_mm.w: reach of shares, mm; edge_mm.w: unused
+    ivec4 size;               // slices, and voxels along u and v (exact elements: planes, and points along u and v);
+                              // number of current lines
+    ivec4 axes;               // p, u, v; w: 1 if a thin line has shares up to one voxel away (bilinear)
+    ivec4 events_first;       // first event in the buffer; first event in the buffer of kinds (0 = all are of kind 0);
+                              // 1 if there is TOF; 1 if slices count by their middles
+    ivec4 part;               // number of the first selected event; how many are selected; 1 if there is a map of
+                              // places; 1 if there are values
+    ivec4 values_window;      // first place of the window; number of places; index of the first place's value; 1 to
+                              // select only lines with values larger than usual
+    ivec4 samples;            // numbers of samples of a voxel along p, u, v
+    ivec4 kept;               // index of the first line; number of lines of the buffer; 1 if lines are kept
 };
 
 struct Event {
@@ -63,8 +63,8 @@ layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values
 
 void put(uint k, Event event, int place, float value);
 
-// If some events have a TOF bin, events without a bin get a bin of twice this width, in standard deviations. Such a bin
-// is so narrow that results change by less than 1e-5.
+// If some events have a TOF bin, events without a bin get a bin of twice this width, in standard deviations. It is so
+// narrow that results change by less than 1e-5.
 #define NARROWEST_HALF_BIN 0.005
 
 // Standard deviation of the event's TOF, and width of its bin.
@@ -108,7 +108,8 @@ double along_axis(dvec3 point, int axis)
     return axis == 0 ? point.x : axis == 1 ? point.y : point.z;
 }
 
-// Reorders a vector to the axes p, u, v. NVIDIA's compiler cannot index vectors of doubles.
+// Converts a vector to the order of the axes p, u, v. The components are chosen by branches, because NVIDIA's compiler
+// cannot index vectors of doubles.
 dvec3 along_axes(dvec3 point)
 {
     return dvec3(along_axis(point, axes.x), along_axis(point, axes.y), along_axis(point, axes.z));

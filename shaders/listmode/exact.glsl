@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The exact elements of an event. Includers define void take(ivec3 voxel, float element), which receives the part of a
-// voxel's element that one sample point contributes. They call each_element(k) for line k, within the window, which is
-// a range of planes of sample points. PLANES, if defined, is a thread's range of planes; it replaces the window.
-// Variants: TOF; LEANING, if modules share no axial direction.
+// The exact elements of an event. The including file defines void take(ivec3 voxel, float element), which receives the
+// part of a voxel's element that one sample point contributes. It calls each_element(k) for line k. Only planes of
+// sample points within the window count, or within PLANES, the thread's range of planes, if this is defined. Variants:
+// TOF; LEANING, if no grid axis is an axis of all modules.
 #include "listmode/exact_line.glsl"
 #ifndef PLANES
 #define PLANES window.xy
@@ -16,8 +16,8 @@ struct Exact {
     Line line;
     angle_view view;
     Walk walk;
-    vec4 reach; // xy: largest distances, in the first plane, from the line to a point with elements, along the two
-                // axes; zw: their growth from plane to plane
+    vec4 reach; // xy: largest distances in the first plane, along the two axes, from the line to a point with elements;
+                // zw: their increase from plane to plane
 #ifdef TOF
     exact_time time;
 #endif
@@ -36,14 +36,14 @@ Exact exact_of(uint k)
     return exact;
 }
 
-// Distances from the point, along the line, to the near face and to the far face.
+// Distances along the line from the point to the near face and to the far face.
 float[2] ways_of(Exact exact)
 {
     float way = exact.walk.way_mm, rest = exact.line.factor.z - way;
     return float[2](exact.walk.is_turned ? rest : way, exact.walk.is_turned ? way : rest);
 }
 
-// Passes one point of the current plane to take(). angle: solid angle seen by the point.
+// Passes one point of the current plane to take(). angle: solid angle that the point sees.
 void take_point(Exact exact, ivec2 at, float angle)
 {
     float element = tube.x * angle;
@@ -57,8 +57,8 @@ void take_point(Exact exact, ivec2 at, float angle)
 }
 
 #ifndef LEANING
-// Visits two by two points at once. Most planes have one or two points along either axis, and similar lines have about
-// equally many planes, so the threads of a group do the same work.
+// Visits 2 x 2 points at once. Most planes have one or two points along either axis. Similar lines have about equally
+// many planes, so the threads of a group have about the same work.
 void each_of_columns(Exact exact, bool has_small)
 {
     while (walk_on(exact.walk, exact.view, exact.line, exact.reach, 2)) {

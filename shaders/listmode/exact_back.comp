@@ -16,11 +16,11 @@
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-// The line's value, and the sum of the current voxel `cell`, which is not yet added to the image.
+// value: the line's value; sum: the sum for the current voxel, `cell`, which has not been added to the image yet
 float value, sum = 0.0;
 int cell = 0;
 
-// Consecutive points of one voxel are added as one term.
+// Terms of consecutive points in one voxel are added up first.
 void take(ivec3 voxel, float element)
 {
     int at = cell_of(voxel);

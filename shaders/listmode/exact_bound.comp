@@ -21,7 +21,7 @@ layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
 shared ivec2 all_planes[LR_EVENTS_EXACT_GROUP]; // planes of each line, within the window
 
-float most; // largest share in these planes
+float most; // largest contribution of a point in these planes
 
 void take(ivec3 voxel, float element)
 {
@@ -34,7 +34,8 @@ ivec2 planes_of(uint k)
     return ivec2(max(int(way.x), window.x), min(int(way.x + way.y), window.y));
 }
 
-// A voxel's element is at most the number of its points, multiplied by the largest contribution of a point.
+// Notes a bound for the terms of line k: a voxel's element is at most the number of its points times the largest
+// contribution of a point.
 void note(uint k)
 {
     most *= float(slab.x * slab.y * slab.z);

@@ -19,7 +19,7 @@ layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
-uint first, count = 0u; // first index and length of the line's list
+uint first, count = 0u; // index of the line's list, and its length
 
 void take(ivec3 voxel, float element)
 {

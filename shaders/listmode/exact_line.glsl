@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A line through planes of sample points, as written by listmode/exact_prepare.comp, and the points
-// around it that may have elements. A voxel has `slab.xyz` points along p, u and v. Parts 0 to 2
-// are those of listmode/lines.glsl, with points instead of voxels. Variants: TOF, BINS, LEANING.
+// A line through planes of sample points, as listmode/exact_prepare.comp writes it, and the points around the line that
+// may have elements. A voxel has `slab.xyz` points along p, u and v. Parts 0 to 2 of a line are as in
+// listmode/lines.glsl, with points instead of voxels. Variants: TOF, BINS, LEANING.
 #include "listmode/line.glsl"
 
-#define MAX_CORNERS 8 // 4, and one more for each cut
+#define MAX_CORNERS 8 // four corners, and one more for each of four cuts
 #include "kernels/faces.glsl"
 
 struct Walk {
     ivec2 at;        // the current point
-    float way_mm;    // distance to the plane, from the face at the lower end
-    int plane, last; // counted from the line's first plane; `last` is exclusive
-    ivec2 low, high; // points of the plane; the high ones are exclusive
-    ivec2 whole;     // crossing in whole points, and the fraction of a point
+    float way_mm;    // distance along the line from the face at the lower end to the plane
+    int plane, last; // numbers counted from the line's first plane; `last` is one after the last plane
+    ivec2 low, high; // range of points of the plane; `high` is one after the last point
+    ivec2 whole;     // whole: crossing in whole points; part: the fraction of a point
     vec2 part;
     bool is_turned; // true if the face at the lower end is the far one
 };
@@ -58,7 +58,7 @@ angle_view view_of(Line line, uint k)
     return view;
 }
 
-// A walk over planes from .. to - 1 of the image.
+// A walk over those planes of the line that are planes from .. to - 1 of the image.
 Walk walk_of(Line line, int from, int to)
 {
     Walk walk;
@@ -85,9 +85,9 @@ void open_plane(inout Walk walk, inout angle_view view, Line line, vec4 reach)
     }
 }
 
-// Moves to the next `step` by `step` points of a plane, of which walk.at is the lowest point. Returns false if there
-// are none. The loop must have only one exit. If there were a second exit, compilers would let threads of a warp that
-// leave early continue alone up to the last plane, and the warp would execute each plane several times.
+// Moves to the next `step` by `step` points of a plane, of which walk.at is the lowest point. Returns false if no
+// points are left. The loop must have only one exit. With a second exit, compilers would let threads that leave early
+// continue alone up to the last plane, and a warp would execute each plane several times.
 bool walk_on(inout Walk walk, inout angle_view view, Line line, vec4 reach, int step)
 {
     walk.at.x += step;
@@ -99,7 +99,7 @@ bool walk_on(inout Walk walk, inout angle_view view, Line line, vec4 reach, int 
     return walk.plane < walk.last;
 }
 
-// Offset of a point of the current plane from the line's crossing, in points.
+// Distance of a point of the current plane from the line's crossing, in points.
 vec2 off_of(Walk walk, ivec2 at)
 {
     return vec2(at - walk.whole) - walk.part;
@@ -122,7 +122,7 @@ exact_time time_of(Line line, uint k)
     time.place = place.x;
     time.step = place.y;
     time.half_extent = place.z;
-    time.per_mm = place.w * float(1.0 / HELD);
+    time.per_mm = place.w * float(1.0 / LR_TIMES_HELD);
     time.gain[0] = gain.x;
     time.gain[1] = gain.y;
     time.gain[2] = gain.z;
@@ -143,7 +143,7 @@ float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, exact_time time)
         time.place + float(walk.plane) * time.step + dot(to_middle, vec3(time.gain[0], time.gain[1], time.gain[2]));
     if (abs(middle) <= time.whole) return weight_of_whole(time, middle);
 #ifdef BINS
-    return float(HELD) * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
+    return float(LR_TIMES_HELD) * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
 #else
     return weight_of_part(time, middle);
 #endif

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Prepares an event for exact elements (docs/method/listmode.md, "Exact elements"), in double: its
-// line through planes of sample points, the range around it that may have elements, and its two
-// faces. All stored numbers are relative to the line and small, so single precision is enough for
-// the other passes.
+// Prepares an event for exact elements (docs/method/listmode.md, "Exact elements"), in double: its line through planes
+// of sample points, the distance from the line up to which points may have elements, and its two faces. All stored
+// numbers are relative to the line and therefore small, so single precision is enough for the other passes.
 //
 // reads:     events; ends of lines and their modules; resolutions; places of a part; values
 // writes:    lines (listmode/exact_line.glsl)
@@ -15,8 +14,8 @@
 #include "listmode/events.glsl"
 
 struct Module {
-    dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm; if modules share an
-                                 // axial direction, `along` has it
+    dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm; `along` is the grid axis
+                                 // that all modules share, if there is one
 };
 layout(std430, binding = LR_BIND_LIST_MODULES) readonly buffer Modules
 {
@@ -54,8 +53,7 @@ placed_face face_of(int crystal)
     return face;
 }
 
-// Writes the face whose centre lies in this direction. sign: 1 if the line runs in this direction, -1 if it comes from
-// there.
+// Writes the data of one face. sign: 1 if the line runs towards this face, -1 if it comes from this face.
 void put_face(uint at, placed_face face, face_line line, double sign)
 {
     uint all = uint(size.w);
@@ -78,7 +76,7 @@ void put_turn(uint at, placed_face low, placed_face high)
                              product_of(low.normal, high.along), product_of(low.along, high.normal)));
 }
 
-// Writes positions relative to the TOF centre, in standard deviations.
+// Writes positions along the line relative to the centre of the TOF, in standard deviations.
 void put_time(uint at, path_time time, const double tof[3])
 {
     lines[at] = floatBitsToUint(vec4(time.place, time.step, 0.5lf * time.extent / tof[1], 1.0lf / time.extent));

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Counts values by exponent. USUAL: finds the usual exponent, which is the smallest one that at most size.w values
-// exceed. If some values have exponents that are larger by up to window.x, it is the largest of these exponents. USUAL
-// also finds the smallest exponent of all values.
+// Counts values by exponent. USUAL: finds the usual exponent. It is the smallest exponent that at most size.w values
+// exceed, or a larger one: the largest exponent of values that exceed it by at most window.x. USUAL also finds the
+// smallest exponent of all values.
 //
 // reads: values window.w .. window.w + size.w - 1; with USUAL the counts, and the number of values
 //         that may be larger
@@ -19,7 +19,7 @@ layout(local_size_x = LR_EVENTS_GROUP) in;
 #ifdef USUAL
 shared uint smallest, largest, first, counts[256];
 
-// Adds up the counts: afterwards counts[k] is the number of values with exponent k or a larger one.
+// Afterwards, counts[k] is the number of values whose exponent is at least k.
 void add_up(uint k)
 {
     for (uint step = 1u; step < 256u; step *= 2u) {

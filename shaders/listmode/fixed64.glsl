@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sums of back-projections: integers of 64 bits in two's complement, as two words. They have the
-// same bits for every order of their terms (docs/method/listmode.md, "Backend compute").
+// Sums of back-projections: integers of 64 bits in two's complement, as two words. Their bits do not depend on the
+// order of their terms (docs/method/listmode.md, "Backend compute").
 #include "listmode/scale.glsl"
 
 // 2^exponent; the result must be a normal number.
@@ -18,13 +18,13 @@ float times_power(float x, int exponent)
     return x * power_of_2(half_of_it) * power_of_2(exponent - half_of_it);
 }
 
-// A value without its exponent.
+// The value with its exponent removed: its size is at least 1/2 and below 1.
 float mantissa_of(float value)
 {
     return uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
 }
 
-// --- sums of a group, in one word each: values differ little in size ---
+// --- sums of a group, in one word each, for values of similar size ---
 
 bool is_usual(float value)
 {
@@ -32,22 +32,22 @@ bool is_usual(float value)
     return own > 0u && own <= known_usual && own + LR_EVENTS_CELL_SPREAD > known_usual;
 }
 
-// The size of a usual value in whole units, rounded up. In these units, values with the largest usual exponent are 2^17
-// to 2^18.
+// The size of a usual value in whole units, rounded up. Values with the usual exponent, which is the largest, have 2^17
+// to 2^18 units.
 uint size_of_usual(float value)
 {
     return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(known_usual))) + 1u;
 }
 
-// floor(log2(x)): 2^result <= x < 2^(result + 1).
+// floor(log2(x)), that is 2^result <= x < 2^(result + 1).
 int floor_log2(float x)
 {
     return int(exponent_of(x)) - 127;
 }
 
-// Returns the number of bits that a value of 1 has in a group's sums. all_sizes: sum of the sizes of the group's
-// values; voxels: number of voxels of a slice over which these values are spread. Sums of up to 16 times the mean do
-// not overflow, and terms are below 2^30. The unit is never smaller than the unit of the image.
+// Returns the number of fraction bits of a group's sums: the value 1 is 2^result. all_sizes: sum of the sizes of the
+// group's values; voxels: number of voxels of a slice over which these values are spread. With this unit, sums of up to
+// 16 times the mean do not overflow, and terms are below 2^30. The unit is never smaller than that of the image's sums.
 int bits_of_cells(uint all_sizes, int voxels)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18 + max(floor_log2(float(voxels)) - 4, 0);
@@ -56,13 +56,13 @@ int bits_of_cells(uint all_sizes, int voxels)
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
 }
 
-// A usual value in units of a group's sums.
+// A usual value, in units of a group's sums.
 float scaled_for_cells(float value, int bits)
 {
     return mantissa_of(value) * power_of_2(int(exponent_of(value)) - 126 + bits);
 }
 
-// Converts a group's sum to units of the image's sums, which have at most 63 more bits.
+// Converts a group's sum to the units of the image's sums, which have up to 63 more bits.
 uvec2 cell_words(int sum, int bits)
 {
     int more = int(unit.x) - largest_term_exponent() - bits;
@@ -70,8 +70,8 @@ uvec2 cell_words(int sum, int bits)
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
 }
 
-// The words that are added to an image's sum if a group's sum overflowed. Sums overflow only in groups with large
-// terms. For such groups, the image's unit has fewer than 32 more bits than the group's unit.
+// The words that are added to an image's sum if a group's sum has overflowed. Sums overflow only in groups with large
+// terms, for which the image's sums have fewer than 32 more bits.
 uvec2 carry_words(bool is_positive, int bits)
 {
     int carried = 1 << (int(unit.x) - largest_term_exponent() - bits);
@@ -80,7 +80,7 @@ uvec2 carry_words(bool is_positive, int bits)
 
 // --- sums of the image ---
 
-// A value in units of the image's sums. No term is larger than 2^unit.x.
+// A value, in units of the image's sums. No term exceeds 2^unit.x.
 float scaled(float value)
 {
     if (sums_are_floats()) return value;

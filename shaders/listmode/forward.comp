@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Computes values of events from an image. If a slice fits into shared memory, it is fetched once
-// for all lines of a group (Cui et al. 2011, II.B.2, II.B.5).
+// Computes values of events from an image. If a slice fits into shared memory, all lines of a group use the same copy
+// of it (Cui et al. 2011, II.B.2, II.B.5).
 //
 // reads:     lines; the image, slice by slice
 // writes:    a value for each selected line, also for lines that see nothing
@@ -43,7 +43,7 @@ shared float cells[CELLS];
 #define VOXEL(slice, first, k) image[(slice)*size.y * size.z + (k)]
 #endif
 
-// A line's sum over a part of a slice, and the sum of its shares there.
+// The sum of a line over a part of a slice, and the sum of its shares in this part.
 struct Seen {
     float sum, shares;
 };
@@ -69,7 +69,7 @@ float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares
     return see_four(is_within(row, size.z), is_column, slice, first, row * size.y + box.low.x, shares);
 }
 
-// The rows are written out, because compilers may keep an array of rows in slow memory.
+// Each row has code of its own, because compilers may keep an array of rows in slow memory.
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)
 {
     bvec4 is_column = columns_of(box);
@@ -153,7 +153,7 @@ Seen see_slice(Kernel kernel, Box box, int slice, int first)
 #endif
 }
 
-// Sums a line over the slices in shared memory, first .. last - 1.
+// Adds up a line over slices first .. last - 1, which are in shared memory.
 float see(Line line, Kernel kernel, int first, int last)
 {
     float sum = 0.0;
@@ -187,7 +187,8 @@ void fetch(int first, int last)
     barrier();
 }
 
-// from: first slice of the slab. The order of a line's sums then does not depend on the other lines of the group.
+// Adds up a line slab by slab. from: first slice of the first slab. It is the same for all lines, so that the order of
+// a line's sums does not depend on the other lines of the group.
 float see_slabs(Line line, Kernel kernel, int from, int to)
 {
     float sum = 0.0;
@@ -219,7 +220,7 @@ void main()
 #ifdef SLABS
 shared int lowest, highest;
 
-// Finds the range of slices that lines of the group meet.
+// Finds the range of slices that lines of the group cross.
 void find_slices(Line line)
 {
     if (gl_LocalInvocationIndex == 0u) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A group's job in passes over kept lines. Include listmode/kernel.glsl before it.
+// A group's job in passes over kept lines. Needs listmode/kernel.glsl before it.
 struct Job {
     ivec4 lines;  // first line, number of lines, their axis
     ivec4 slices; // first slice, and one after the last
@@ -11,7 +11,7 @@ layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs
     Job jobs[];
 };
 
-// Takes the group's next job; returns false if there are no more.
+// Takes the group's next job. Returns false if no job is left.
 bool next_job(out Job job)
 {
     uint number = uint(range.x) + gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The shares of a slice's voxels (docs/method/listmode.md, "Thin lines", "Tubes of
-// response"). Variants: LINE, else TABLE or a Gaussian.
+// The shares of a slice's voxels (docs/method/listmode.md, "Thin lines", "Tubes of response"). Variants: LINE for a
+// thin line; TABLE for a tube with a table; otherwise, a tube with a Gaussian.
 #include "listmode/line.glsl"
 
 // The rectangle of a slice's voxels that may have shares, and the parameters of the shares.
 struct Kernel {
     vec2 half_width; // half of the rectangle, in voxels
     ivec2 width;     // edges of the rectangle, in voxels
-    vec3 square;     // a squared distance is (x u + y v)^2 + z v^2, with u and v in voxels from the crossing; as a sum
-                     // of squares it loses no digits
+    vec3 square;     // the squared distance of a voxel is (x u + y v)^2 + z v^2, where u and v are its distances from
+                     // the crossing in voxels; as a sum of squares, it loses no digits
 };
 
 struct Box {
-    ivec2 low; // its lowest voxel
+    ivec2 low; // the lowest voxel
     vec2 off;  // offset of this voxel's centre from the crossing, in voxels
 };
 
@@ -68,10 +68,10 @@ Box box_of(Line line, Kernel kernel, int j)
     return box_at(kernel, crossing_at(line, j));
 }
 
-// The terms that all voxels of a row have in common.
+// Terms that the voxels of a row have in common.
 struct Row {
-    float first;    // x u + y v of the first voxel
-    float constant; // z v^2; for a thin line: the share along v
+    float first;    // x u + y v of the row's first voxel
+    float constant; // z v^2; for a thin line, the share along v
 };
 
 Row row_of(Kernel kernel, Box box, int v)
@@ -135,7 +135,7 @@ vec4 four_shares(Kernel kernel, Row row)
 }
 
 #ifdef LINE
-// Shares of the four voxels of a box: the two of the first row, then the two of the next row.
+// The shares of a thin line's four voxels: the two of the first row, and then the two of the next row.
 vec4 thin_shares(Box box)
 {
     vec4 off = vec4(box.off, box.off + 1.0);
@@ -144,7 +144,7 @@ vec4 thin_shares(Box box)
 }
 #endif
 
-// Code for rectangles of up to 4 by 4 and of up to 5 by 5 voxels has no loops.
+// Rectangles of up to 4 x 4 voxels, and of up to 5 x 5, have code without loops.
 #define NARROW 4
 #define WIDE 5
 
@@ -165,7 +165,7 @@ bool is_within(int at, int count)
     return uint(at) < uint(count);
 }
 
-// True for each of a row's first four voxels that is on the grid.
+// Four flags for a row's first four voxels: true if the voxel is in the grid.
 bvec4 columns_of(Box box)
 {
     return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// An upper bound of a slice's elements. Include listmode/kernel.glsl before it.
+// An upper bound of a slice's elements. Needs listmode/kernel.glsl before it.
 float largest_of(Line line, Kernel kernel, int j)
 {
     Box box = box_of(line, kernel, j);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A line through slices, and the factors of slices (docs/method/listmode.md, "Factor of a slice").
-// Variants: TOF, AS_PAPER; BINS, if TOF is given in bins.
+// A line through slices, and the factors of slices (docs/method/listmode.md, "Factor of a slice"). Variants: TOF;
+// AS_PAPER; BINS, if times of flight are in bins.
 #include "kernels/times.glsl"
 #include "listmode/lines.glsl"
 #include "listmode/pass.glsl"
@@ -15,8 +15,6 @@ struct Line {
     float half_bin;
 #endif
 };
-
-#define HELD LR_TIMES_HELD
 
 Line line_of(uint k)
 {
@@ -46,23 +44,8 @@ Line no_line()
     return line;
 }
 
-// The integral of the normal distribution from centre - half_width to centre + half_width, for half_width <= 0.5: the
-// Gaussian's series around the centre, with Hermite polynomials as terms. Its relative error is 3e-8; a difference of
-// two integrals would have a larger error.
-float normal_around(float centre, float half_width)
-{
-    float y = centre * centre, q = half_width * half_width;
-    float of_8 = (((y - 28.0) * y + 210.0) * y - 420.0) * y + 105.0;
-    float of_6 = ((y - 15.0) * y + 45.0) * y - 15.0;
-    float of_4 = (y - 6.0) * y + 3.0;
-    float sum = of_6 * (1.0 / 5040.0) + q * of_8 * (1.0 / 362880.0);
-    sum = 1.0 + q * ((y - 1.0) * (1.0 / 6.0) + q * (of_4 * (1.0 / 120.0) + q * sum));
-    return 0.79788456 * half_width * exp(-0.5 * y) * sum;
-}
-
 #ifdef TOF
-// The TOF factor of slice j. The first slice is cut at its lower end, the last one at its upper
-// end.
+// The TOF factor of the line's slice j. The first slice is cut at its lower end, and the last slice at its upper end.
 float tof_factor(Line line, int j, int last)
 {
     vec4 factor = line.factor;
@@ -81,13 +64,13 @@ float tof_factor(Line line, int j, int last)
 #else
     float share = half_width < 0.5 ? normal_around(centre, half_width)
                                    : normal_from_0(centre + half_width) - normal_from_0(centre - half_width);
-    return share * float(1.0 / HELD);
+    return share * float(1.0 / LR_TIMES_HELD);
 #endif
 #endif
 }
 #endif
 
-// The TOF factor T of slice first + j.
+// The factor T of the line's slice j, that is of slice first + j of the image.
 float slice_factor(Line line, int j)
 {
 #ifdef TOF
@@ -97,7 +80,7 @@ float slice_factor(Line line, int j)
 #endif
 }
 
-// Returns a + b step. a, step: whole voxels, and a fraction in units of 2^-32 voxel.
+// Returns a + b step. a, step: whole voxels, and the fraction in units of 2^-32 voxel.
 uvec2 step_along(uvec2 a, uint b, uvec2 step)
 {
     uint carry, low, high;
@@ -106,13 +89,13 @@ uvec2 step_along(uvec2 a, uint b, uvec2 step)
     return uvec2(a.x + b * step.x + high + carry, sum);
 }
 
-// The crossing of slice first + j.
+// The crossing of the line's slice j.
 uvec4 crossing_at(Line line, int j)
 {
     return uvec4(step_along(line.at.xy, uint(j), line.step.xy), step_along(line.at.zw, uint(j), line.step.zw));
 }
 
-// Moves the crossing to the next slice, with the same bits as crossing_at.
+// Moves the crossing to the next slice. The result has the same bits as crossing_at.
 void step_on(inout uvec4 at, uvec4 step)
 {
     uvec2 carry;
@@ -125,7 +108,7 @@ float part_of(uint low)
     return float(low) * (1.0 / 4294967296.0);
 }
 
-// The crossing along u (axis 0) or v: whole voxels, and the fraction of a voxel.
+// The crossing along u (axis 0) or v (axis 1): whole voxels, and the fraction of a voxel.
 void crossing_of(Line line, int j, int axis, out int whole, out float part)
 {
     uvec4 at = crossing_at(line, j);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Adds lines whose values are not of the usual size to the image's sums, slice by slice. BOUND: adds no line, but finds
-// the largest term of lines with values larger than usual (listmode/bound.comp).
+// Adds lines with values of unusual size to the image's sums, slice by slice. BOUND: adds no line, but finds the
+// largest term of lines whose values are larger than usual (listmode/bound.comp).
 //
 // reads: the list; lines with their values; their scale
 // writes: sums of the image, slice by slice; with BOUND scale.largest_term

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies an image from the grid's order to slices across the axes that have lines. TO_GRID: moves sums of slices to the
-// grid's order, and sets the sums to zero.
+// Copies an image from the grid's order to slices across the axes that have lines. TO_GRID: copies the sums of slices
+// to the grid's order, and sets the sums to zero.
 //
 // reads: the image in the grid's order, from values_at.z on; with TO_GRID sums, and also the image if
 //         values_at.w says that the sums are added to it
@@ -28,14 +28,14 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
     uvec2 sums[];
 };
 
-// The value of a sum of 1. It is a normal number in double.
+// The value of the sum 1. It is a normal number in double.
 double unit_of_sums()
 {
     int exponent = largest_term_exponent() - int(unit.x);
     return packDouble2x32(uvec2(0u, uint(1023 + exponent) << 20));
 }
 
-// Reads sum k and sets it to 0. The result is in units of sums; if sums are floats, it is the float itself.
+// Reads sum k and sets it to 0. The result is in units of the sums. If sums are floats, the result is the float itself.
 double take_sum(uint k)
 {
     uvec2 words = sums[k];
@@ -55,7 +55,7 @@ layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices
 };
 #endif
 
-// Place in the grid of voxel k of the slices.
+// Index in the grid of voxel k of the slices.
 uint place_in_grid(uint k)
 {
     uint u = k % uint(size.y), line = k / uint(size.y);
@@ -64,7 +64,7 @@ uint place_in_grid(uint k)
 }
 
 #ifdef TO_GRID
-// The sum of voxel k of the grid for the current axis.
+// The sum of the grid's voxel k over the slices of the current axis.
 double take_voxel(uint k)
 {
     uint s = k / uint(strides.x) % uint(size.x), u = k / uint(strides.y) % uint(size.y);

@@ -12,15 +12,15 @@
 // variants: BINS=1
 #include "listmode/events.glsl"
 
-// The slices that a line may meet, and the positions `begin` and `end` between which the line counts.
+// The slices that a line may cross, and the positions `begin` and `end` between which the line has elements.
 struct Way {
-    double place, chord; // position in the middle of slice 0, and its change from slice to slice
+    double place, chord; // position in the middle of slice 0, and its increase per slice
     double begin, end;
     dvec2 position, step;
-    int first, last; // `last` is the end, exclusive
+    int first, last; // `last` is one after the last slice
 };
 
-// Leaves out slices at both ends of the range in which no voxel along one axis is within reach.
+// Drops slices at both ends of the range in which, along one axis, no voxel is within reach.
 void narrow(inout Way way, double position, double step, int voxels, double reach)
 {
     double low = -reach, high = double(voxels - 1) + reach;
@@ -33,7 +33,7 @@ void narrow(inout Way way, double position, double step, int voxels, double reac
     way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
 }
 
-// Leaves out slices at both ends of the range whose middles are not on the line.
+// Drops slices at both ends of the range whose middles are not between `begin` and `end`.
 void leave_middles(inout Way way)
 {
     precise double first = way.place + double(way.first) * way.chord;
@@ -61,7 +61,7 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
-// The middle of the part that counts of a line with a single slice.
+// The middle of the line's part between `begin` and `end`, for a line with a single slice.
 double only_middle(Way way)
 {
     double middle = way.place + double(way.first) * way.chord;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The scale of a back-projection's sums: an exponent that no term reaches. An event that sees almost nothing has a
-// large ratio. A scale for this ratio could round all other terms to 0, and voxels with only small values would lose
-// their digits. If values differ too much for one scale, the sums are therefore floats, stored in their low words. The
-// exponent b of a value is the one in its float format: the value's size is below 2^(b - 126). Values with b = 0 count
-// as 0.
+// The scale of a back-projection's sums: an exponent that no term reaches. An event that sees almost nothing has a very
+// large value. A scale for this value could round all other terms to 0, or leave too few digits to voxels with small
+// values. If values differ too much for one scale, the sums are therefore floats, which are stored in the low words.
+// The exponent b of a value is that of the float format: the size of the value is below 2^(b - 126). Values with b = 0
+// count as 0.
 #include "listmode/pass.glsl"
 
 layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale
 {
-    uint largest_term;   // largest term of lines with values larger than usual: exponent + LR_EVENTS_EXPONENT; 0 =
-                         // there are no such lines
-    uint usual;          // at most a 32nd of all values have a larger exponent
+    uint largest_term;   // exponent of the largest term of lines with values larger than usual, plus
+                         // LR_EVENTS_EXPONENT; 0 = there are no such lines
+    uint usual;          // usual exponent: at most a 32nd of all values have a larger one
     uint least;          // smallest exponent of the values that count
     uint exponents[256]; // number of values with each exponent
-    uint num_others[2];  // kept lines with values that are not usual: without TOF, with TOF
+    uint num_others[2];  // numbers of kept lines with values of unusual size: without TOF, with TOF
 };
 
 uint exponent_of(float value)
@@ -24,7 +24,7 @@ uint exponent_of(float value)
 }
 
 // The usual exponent of values, the exponent of the largest term, and a flag that is true if the sums are floats. Each
-// thread reads the buffer only once, because devices would read it again after every addition to memory.
+// thread reads them from the buffer only once, because devices would read again after every addition to memory.
 uint known_usual;
 int known_exponent;
 bool has_float_sums;
@@ -38,7 +38,7 @@ void read_scale()
         known_exponent > usual_term + LR_EVENTS_SPREAD || int(usual) - int(least) > int(unit.x) - LR_EVENTS_LEAST_BITS;
 }
 
-// Exponent e such that every term is below 2^e in size.
+// Returns an exponent e with which every term is below 2^e in size.
 int largest_term_exponent()
 {
     return known_exponent;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The image's sums, slice by slice, to which events are added. Include common/atomic64.glsl at the
-// beginning of the shader.
+// The image's sums, slice by slice. Passes add events to these sums. The shader includes common/atomic64.glsl at its
+// beginning.
 #include "listmode/fixed64.glsl"
 
 layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
@@ -19,12 +19,11 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer WholeSums
 #ifdef GL_NV_shader_atomic_float
 layout(std430, binding = LR_BIND_LIST_SUMS) buffer FloatSums
 {
-    float float_sums[]; // the same sums, if sums_are_floats
+    float float_sums[]; // the same memory as floats, used if sums_are_floats
 };
 #endif
 
-// Adds to a sum that is a float, by the driver's extension if there is one, else by compare and
-// swap.
+// Adds to a sum that is a float. Uses the driver's extension if there is one, otherwise compare and swap.
 void add_float_to_sums(int voxel, float term)
 {
 #ifdef GL_NV_shader_atomic_float
@@ -38,8 +37,7 @@ void add_float_to_sums(int voxel, float term)
 #endif
 }
 
-// Adds two words to a sum. Additions of 64 bits do not wait for a result, because there is no carry
-// to handle.
+// Adds two words to a sum. An addition of 64 bits needs no carry, so it need not wait for a result.
 #ifdef LR_HAS_ATOMIC64
 #define ADD_TO_WORDS(voxel, words) atomicAdd(whole_sums[voxel], packInt2x32(ivec2(words)));
 #else

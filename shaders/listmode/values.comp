@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies values of a range to the order of kept lines, and lists the lines whose values are not of
-// the usual size.
+// Copies the values of a range to the order of kept lines, and lists the lines with values of unusual size.
 //
 // reads:  lines; places of a part; values; the usual exponent
 // writes: a value for each line, 0 if the line is not selected or has no slices; the lists
@@ -26,11 +25,11 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) writeonly buffer LineValues
     float line_values[];
 };
 
-// Lines of the group that are listed, without and with TOF, and their first index in the lists. The group adds to the
-// buffer's counter only once, because an atomic addition by every thread would take long.
+// num_listed: number of the group's listed lines, without and with TOF; first_listed: their first index in the lists.
+// The group adds to the buffer's counter only once, because an atomic addition by every thread would take long.
 shared uint num_listed[2], first_listed[2];
 
-// Writes the value of line k; false if it is not listed.
+// Writes the value of line k. Returns false if the line is not listed.
 bool bring_value(uint k, uvec4 way)
 {
     int place = way.y > 0u ? place_of(int(way.z)) : -1;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// An operation on vectors, element by element: OP of kernels/vector.glsl.
+// An operation on vectors, element by element. OP is its number in kernels/vector.glsl.
 //
 // reads:  y and up to three inputs of the same precision; a conversion's input has the OTHER
 //         precision

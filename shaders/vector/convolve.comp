@@ -19,7 +19,7 @@ layout(local_size_x = LR_VECTOR_GROUP) in;
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     dvec4 weights[32];
-    uvec4 first; // elements of the range at which y and x begin; first layer; number of layers
+    uvec4 first; // index in its range where y begins, and where x begins; first layer; number of layers
     uvec4 size;  // size of the row; first layer of x
     ivec4 along; // axis, reach
 };

@@ -26,7 +26,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     dvec4 weights[2];
     double gamma, epsilon, scale;
     uint layer, layers; // first layer of this pass, and number of layers
-    uvec4 first;        // elements of the range at which y, x and kappa begin
+    uvec4 first;        // indices in their ranges where y, x and kappa begin
     uvec4 size;         // xyz: size of the grid; w: layer at which x and kappa begin
 };
 
@@ -52,7 +52,7 @@ double kappa_at(uint k)
 #endif
 }
 
-// Sums the terms of a number and its neighbours. at: x, y and z of the number in the whole grid. The buffer of x has
+// Adds up the terms of a number and its neighbours. at: x, y and z of the number in the whole grid. The buffer of x has
 // only some layers of this grid.
 double add_neighbours(ivec3 at)
 {

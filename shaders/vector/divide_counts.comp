@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Divides the measured counts y by the estimate e = values + b. EM projects this ratio back.
+// Divides the measured counts y by their estimate e = values + b. EM projects this ratio back.
 //
 // reads:     values, y, and b if there is an additive term
 // writes:    values: y / e if both are positive, else 0; for each group: sum of y ln e - e, of y,
@@ -27,9 +27,8 @@ layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive
     float additive[];
 };
 
-// Natural logarithm of a normal number x > 0: the series of 2 artanh((m - 1) / (m + 1)) for m in
-// sqrt(1/2) .. sqrt(2). The terms left out are below 1e-15. OpenGL's own log has only single
-// precision.
+// Natural logarithm of a normal number x > 0: the series of 2 artanh((m - 1) / (m + 1)) for m in sqrt(1/2) .. sqrt(2).
+// Terms that are left out are below 1e-15. OpenGL's own log is not used, because it has only single precision.
 double natural_log(double x)
 {
     uvec2 bits = unpackDouble2x32(x);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Joins the sums of a pass's groups.
+// Adds up the sums of a pass's groups.
 //
 // reads: the groups' sums; first.y: 1 to add them to the earlier sums; first.z: 1 if the sums
 //            from LR_VECTOR_LARGEST on are maxima

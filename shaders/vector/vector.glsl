@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The buffers of a pass over vectors, in the precision REAL. `first` is the element of a buffer's range at which the
-// vector begins.
+// The buffers of a pass over vectors, in the precision REAL. `first` says where each vector begins in the range of its
+// buffer.
 #include "common/bindings.h"
 
 #ifndef REAL
@@ -13,7 +13,7 @@ layout(local_size_x = LR_VECTOR_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    uvec4 first; // element of the range at which y and the inputs begin
+    uvec4 first; // indices in their ranges where y and the inputs begin
     uint count;
     double scalar;
     double lowest; // BSREM's lower bound

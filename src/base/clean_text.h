@@ -40,7 +40,7 @@ static inline void lr_clean_text_but(char *text, const char *kept)
     unsigned char *at = (unsigned char *)text;
     while (*at != '\0') {
         const size_t count = lr_character_bytes(at);
-        /* U+0000 to U+001F and U+007F to U+009F, which terminals obey. */
+        /* Terminals obey the characters U+0000 to U+001F and U+007F to U+009F. */
         const bool is_control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
         if (count == 0) {
             *at = '?';

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Section 4.2.2: fractions of the cube roots of the first 64 primes. */
+/* Constants of FIPS 180-4, section 4.2.2: the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -21,7 +21,7 @@ static uint32_t rotate(uint32_t word, int bits)
     return word >> bits | word << (32 - bits);
 }
 
-/* Section 6.2.2; s[0 .. 7] are a .. h. */
+/* FIPS 180-4, section 6.2.2. s[0] to s[7] are the standard's variables a to h. */
 static void take_block(struct lr_sha256 *sha, const unsigned char *block)
 {
     uint32_t words[64], s[8];

@@ -94,8 +94,8 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
 
 static void write_named(void *user, lr_log_level level, lr_status status, const char *message)
 {
-    /* The message is searched only for the path without its ending, since it may name the data file of a header:
-     * scan.raw of scan.mhd. */
+    /* The search leaves out the ending of the path, because a message about the header scan.mhd may name its data file
+     * scan.raw. */
     const struct lr_named_log *named = user;
     const char *path = named->path, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);

@@ -161,7 +161,7 @@ void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const cha
         const int bytes = snprintf(folder, sizeof(folder), "%s%s", mount, path);
         if (!is_listed || bytes < 0 || (size_t)bytes >= sizeof(folder)) continue;
 
-        /* This folder and all folders above it. */
+        /* Visits this folder and all folders above it. */
         for (char *end = folder + bytes; end != NULL && (size_t)(end - folder) >= strlen(mount);) {
             *end = '\0';
             visit(user, folder);

@@ -66,7 +66,8 @@ int64_t lr_physical_memory(void);
 int64_t lr_available_memory(void);
 
 /* Calls `visit` with the folder of each Linux control group that limits this process: its own group and all groups
- * above it, in version 2 and in version 1's hierarchy of `controller` ("memory" or "cpu"). A folder need not exist. */
+ * above it. These are the groups of version 2, and of version 1's hierarchy of `controller` ("memory" or "cpu"). A
+ * folder need not exist. */
 void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder), void *user);
 
 /* Reads the first `num_values` numbers of folder/file. Returns false if there is no such file, or if it has fewer

@@ -71,7 +71,7 @@ struct lr_pool {
 /* Returns the pool that loops of this copy use: its own pool unless lr_pool_use has set another. */
 const struct lr_pool *lr_pool_in_use(void);
 
-/* Sets the pool of all loops that begin from now on. Any thread may call it, also while loops run. */
+/* Sets the pool of all loops that begin from now on. Any thread may call this function, also while loops run. */
 void lr_pool_use(const struct lr_pool *pool);
 
 struct lr_error_record;

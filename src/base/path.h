@@ -44,8 +44,8 @@ struct lr_part_places {
     const char *installed; /* the folder of the installation */
 };
 
-/* Finds a file. If it is found, `path` gets its path. Otherwise `path` gets the rest of an error message that begins
- * with the file's name: "is neither beside what asks for it, in /home/me, nor in /usr/lib/loraster". */
+/* Finds a file. If the file is found, `path` receives its path. Otherwise `path` receives the rest of an error message
+ * that begins with the file's name: "is neither beside what asks for it, in /home/me, nor in /usr/lib/loraster". */
 bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX]);
 
 /* Finds a program that LORaster starts, as lr_part_find does. The environment variable is LORASTER_LIBEXEC. */

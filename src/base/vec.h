@@ -18,7 +18,7 @@ static inline double vec_length(const double a[3])
     return sqrt(vec_dot(a, a));
 }
 
-/* Divides a vector by its length. Returns false if the vector is zero, and leaves it unchanged. */
+/* Divides a vector by its length. If the vector is zero, leaves the vector unchanged and returns false. */
 static inline bool vec_normalise(double a[3])
 {
     const double length = sqrt(vec_dot(a, a));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "args.h"
+#include "base/path.h"
 
 #include <ctype.h>
 #include <lr/io.h>
@@ -80,12 +81,6 @@ static const struct {
 
 enum { NUM_TAKERS = sizeof(takers) / sizeof(takers[0]) };
 
-static bool ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcmp(path + length - tail, ending) == 0;
-}
-
 /* Returns true if the message contains the path as a separate word. */
 static bool names_file(const char *sentence, const char *path)
 {
@@ -118,8 +113,8 @@ static const char *describe(const char *taker, const char *path)
     size_t row = 0;
     while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;
     if (row == NUM_TAKERS || (takers[row].kinds & 1U << kind) != 0) return "";
-    if (kind == LR_FILE_DATA && ends_with(path, ".hs")) return ""; /* these files also describe scanners */
-    return kind == LR_FILE_IMAGE && ends_with(path, ".npy") ? array : words[kind];
+    if (kind == LR_FILE_DATA && lr_path_ends(path, ".hs")) return ""; /* these files also describe scanners */
+    return kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy") ? array : words[kind];
 }
 
 const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES])

@@ -65,7 +65,7 @@ const char *args_nearest(const char *text, const char *const *words)
             nearest = words[k];
             least = distance;
         }
-        /* One word may be the beginning of the other if they share at least three letters: "iter", "reconstruct". */
+        /* A word is also near if one of the two begins with the other, which has three letters or more. */
         int same = 0;
         while (letters[same] != '\0' && lower(letters[same]) == lower(word[same])) same++;
         if (begun == NULL && same >= 3 && (letters[same] == '\0' || word[same] == '\0')) begun = words[k];
@@ -83,7 +83,8 @@ static const struct cli_option general_options[] = {
     {0},
 };
 
-/* Returns group number k of a verb. The general group is behind the verb's own groups. NULL = there is no group k. */
+/* Returns group number k of a verb; NULL = there is none. The group of general options follows the verb's own groups.
+ */
 static const struct cli_group *find_group(const struct cli_verb *verb, int k)
 {
     static const struct cli_group general = {"general", general_options};
@@ -274,7 +275,7 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
 
 /* --- help, manual pages and completion --- */
 
-/* Writes an option in the form of manual pages ("--rays R"). Returns the words that follow the option's sentence. */
+/* Writes an option with the name of its value, such as "--rays R". Returns words to append to the option's help. */
 static const char *write_option(char text[64], const struct cli_verb *verb, const struct cli_option *option)
 {
     snprintf(text, 64, "%s%s%s", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");
@@ -490,7 +491,7 @@ static void complain_list(struct cli_args *args, const char *name, const char *t
     }
     is_list = is_list && count > 1 && read_list(repaired, values) == count && strcmp(repaired, text) != 0;
 
-    /* In "3mm" and "3,3,4mm", only the unit is wrong. */
+    /* Texts such as "3mm" and "3,3,4mm" are only wrong in their unit. */
     const size_t numbers = strspn(text, "+-.,0123456789");
     const size_t letters = strspn(text + numbers, "abcdefghijklmnopqrstuvwxyz");
     if (is_list)

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "common.h"
 
+#include "base/path.h"
+
 #include "stop.h"
 
 #include <dirent.h>
@@ -21,6 +23,7 @@ const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv", ".hdr", ".
 const char *const common_picture_endings[] = {".png", NULL};
 const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
 const char *const common_data_endings[] = {".h5", ".hdf5", ".hs", NULL};
+const char *const common_event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
 const char *const common_json_endings[] = {".json", "", NULL};
 
 const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",
@@ -89,7 +92,7 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
 {
     void *block;
     if (needed <= *room) return true;
-    memcpy(&block, array, sizeof(block)); /* the pointer may have any type, which an assignment could not read */
+    memcpy(&block, array, sizeof(block)); /* an assignment would need the type of the items */
     const int64_t larger = 2 * needed + 16;
     block = realloc(block, (size_t)larger * size);
     if (block != NULL) {
@@ -97,12 +100,6 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
         *room = larger;
     }
     return block != NULL;
-}
-
-bool common_ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
 void common_folder_of(const char *path, char folder[PATH_MAX])
@@ -127,7 +124,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
         if (endings[k][0] == '\0') { /* a name without an ending */
             has_ending = has_ending || strchr(slash != NULL ? slash : path, '.') == NULL;
         } else {
-            has_ending = has_ending || common_ends_with(path, endings[k]);
+            has_ending = has_ending || lr_path_ends(path, endings[k]);
             snprintf(list + used, sizeof(list) - used, "%s%s", k == 0 ? "" : is_last ? " or " : ", ", endings[k]);
         }
     }
@@ -137,7 +134,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
                             path);
     }
     if (common_is_device(path)) { /* a device is not created in its folder */
-        return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
+        return !lr_path_ends_in(path, common_hdf5_endings)
                    ? LR_OK
                    : report_error(report, LR_USAGE,
                                   "HDF5 cannot be written to %s: it is a device or a pipe: give the name of a file",
@@ -234,7 +231,7 @@ void common_numbered_path(char path[PATH_MAX], const char *output, const char *m
 {
     static const char deflated[] = ".nii.gz";
     const char *ending =
-        common_ends_with(output, deflated) ? output + strlen(output) - strlen(deflated) : strrchr(output, '.');
+        lr_path_ends(output, deflated) ? output + strlen(output) - strlen(deflated) : strrchr(output, '.');
     snprintf(path, PATH_MAX, "%.*s%s%d%s", (int)(ending - output), output, mark, number, ending);
 }
 
@@ -435,7 +432,7 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
     const lr_log *log = &setup->report->log;
     const char *like = args_text(args, "--like");
     lr_grid grid = {0};
-    if (!common_ends_with(path, ".npy")) return lr_image_read(path, log);
+    if (!lr_path_ends(path, ".npy")) return lr_image_read(path, log);
     if (like != NULL) return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
     const bool given = read_explicit_grid(args, &grid);
     return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
@@ -514,17 +511,6 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     return LR_OK;
 }
 
-bool setup_same_grid(const lr_grid *a, const lr_grid *b)
-{
-    bool same = true;
-    for (int k = 0; k < 3; k++) {
-        const double slack = 1e-3 * a->voxel_mm[k];
-        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack &&
-               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack;
-    }
-    return same;
-}
-
 static void split_samples(struct setup *setup)
 {
     int *samples = setup->params.samples;
@@ -542,7 +528,7 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     if (like != NULL) CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
     if (!given && like == NULL) {
         setup->grid = *image;
-    } else if (image != NULL && !setup_same_grid(&setup->grid, image)) {
+    } else if (image != NULL && !lr_grid_same(&setup->grid, image)) {
         return report_error(setup->report, LR_USAGE,
                             "the image's grid is not the one asked for: leave out --grid and "
                             "--like to use the image's");
@@ -667,7 +653,7 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
                                                             .num_written = extra != NULL ? 1 : num_written,
                                                             .log = &args->report->log});
     free(read);
-    for (int k = 0; k < num_written; k++) stop_expect_output(written[k]);
+    if (extra == NULL) stop_expect_outputs(written, num_written);
     return status;
 }
 

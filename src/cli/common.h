@@ -85,7 +85,7 @@ struct setup {
 };
 
 /* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs. store: default of
- * --store. fallback: the scanner to use if --scanner is not given, which the setup owns from now on; NULL = --scanner
+ * --store. fallback: the scanner to use if --scanner is not given; the setup owns it from now on; NULL = --scanner
  * is required. Errors in values that were read from args earlier are also reported here. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
@@ -96,9 +96,6 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
 /* Reads an image. An image without a grid (.npy) lies on the grid of --grid or --like. Returns NULL on failure,
  * reported. */
 lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
-
-/* True if two grids have the same voxels, to within a thousandth of a voxel edge. */
-bool setup_same_grid(const lr_grid *a, const lr_grid *b);
 
 /* Makes a grid for verbs that need only points: one voxel in the middle of the modules. */
 void setup_point_grid(struct setup *setup);
@@ -120,7 +117,7 @@ extern const char *const common_mu_units[];
     "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
         common_mu_units
 
-/* Indexed by lr_listmode_variant less 1, because LR_LISTMODE_FASTEST is the default; NULL at the end. */
+/* Names of list mode's variants 1 and up; the default, variant 0, has no name. NULL at the end. */
 extern const char *const common_listmode_variants[];
 
 /* A text that is first collected in memory, and is written to its file when the text is complete. stream is NULL if
@@ -149,7 +146,8 @@ lr_status common_check_output(struct report *report, const char *path, const cha
 extern const char *const common_image_endings[]; /* formats of lr_image_write */
 extern const char *const common_picture_endings[];
 extern const char *const common_hdf5_endings[];
-extern const char *const common_data_endings[]; /* formats of LOR data */
+extern const char *const common_data_endings[];  /* formats of LOR data */
+extern const char *const common_event_endings[]; /* formats of list mode that are written */
 extern const char *const common_json_endings[];
 
 /* True for a device or a pipe. */
@@ -165,8 +163,6 @@ bool common_is_standard_output(const char *path);
 /* Makes room for at least `needed` items of `size` bytes in a growing array. array: the address of the pointer to
  * the items. room: the number of items that fit. Returns false if memory runs out; the array is unchanged then. */
 bool common_grow(void *array, int64_t *room, int64_t needed, size_t size);
-
-bool common_ends_with(const char *text, const char *ending);
 
 /* Allocates an array of floats; NULL on failure, reported. Free it with free(). */
 float *common_floats(struct report *report, int64_t count, const char *what);
@@ -223,23 +219,25 @@ lr_status outputs_check(const struct cli_args *args);
  * always allowed. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Checks the names (common_numbered_path) of iterations' images. They are written for every `every`-th iteration
- * (0 = none) after range[0] and up to range[1]. */
+/* Checks the names (common_numbered_path) of the images that --save-every writes: the image of every `every`-th
+ * iteration (0 = none) after range[0] and up to range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 /* --- forecasts of the memory and disk that work takes (forecast.c) --- */
 
 #define FORECAST_DRY_RUN "--dry-run", NULL, "only say what it would take: memory and disk", NULL
 
-/* Projections, and the file that receives their results. */
+/* Projections, and the files that receive their results. */
 struct forecast_projections {
     double projections;  /* number of projections of all LORs, forward or back */
     double array_bytes;  /* bytes of the verb's images and LOR data */
     const char *output;  /* the file; NULL = none */
     double output_bytes; /* size of the file */
+    const char *also;    /* a second file; NULL = none */
+    double also_bytes;
 };
 
-/* Refuses work with LR_FAILED if its file does not fit on the disk. Reports the forecast with --verbose, with
+/* Refuses work with LR_FAILED if its files do not fit on the disk. Reports the forecast with --verbose, with
  * --dry-run, and for a large file. Progress bars show times, so no times are forecast. *goes_on: false with
  * --dry-run. */
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);

@@ -19,9 +19,9 @@ extern const struct cli_option direct_device_options[]; /* backend, device, thre
     {                                                                                                                  \
         "--edge-mm", "MM", "distance of the edge from the axis; default 288", NULL
 
-extern const char *const direct_models[]; /* indexed by lr_radial_model; the models that --model names */
+extern const char *const direct_models[]; /* words of --model, indexed by lr_radial_model */
 
-/* Indexed by lr_direct_variant less 1, because LR_DIRECT_FASTEST is the default; NULL at the end. */
+/* Names of the variants 1 and up; the default, variant 0, has no name. NULL at the end. */
 extern const char *const direct_variant_names[];
 
 #define DIRECT_VIEW_GROUP "views", direct_view_options

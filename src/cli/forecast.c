@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/path.h"
 #include "common.h"
 
 #include <limits.h>
@@ -24,6 +25,17 @@ static double forecast_free_bytes(const char *path)
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) return HUGE_VAL;
     common_folder_of(path, folder);
     return statvfs(folder, &system) == 0 ? (double)system.f_bavail * (double)system.f_frsize : HUGE_VAL;
+}
+
+/* True if two files are, or will be, on the same disk. */
+static bool is_same_disk(const char *a, const char *b)
+{
+    char folder[PATH_MAX];
+    struct stat of_a, of_b;
+    common_folder_of(a, folder);
+    const bool is_there = stat(folder, &of_a) == 0;
+    common_folder_of(b, folder);
+    return is_there && stat(folder, &of_b) == 0 && of_a.st_dev == of_b.st_dev;
 }
 
 static const char *size_in_words(char text[32], double bytes)
@@ -72,22 +84,28 @@ static void announce(const struct setup *setup, const char *output, const struct
 
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on)
 {
-    struct total total = {.disk_bytes = work->output_bytes,
+    struct total total = {.disk_bytes = work->output_bytes + work->also_bytes,
                           .free_bytes = work->output != NULL ? forecast_free_bytes(work->output) : HUGE_VAL};
     lr_forecast forecast;
     *goes_on = !setup->dry_run;
-    if (!(work->output_bytes <= total.free_bytes)) {
+    const bool shares = work->also != NULL && is_same_disk(work->output, work->also);
+    for (int k = 0; k < (work->also != NULL && !shares ? 2 : 1); k++) {
         char needed[32], there[32];
-        const bool is_image = !common_ends_with(work->output, ".h5") && !common_ends_with(work->output, ".hdf5") &&
-                              !common_ends_with(work->output, ".hs");
+        const char *path = k == 0 ? work->output : work->also;
+        const double bytes = shares ? total.disk_bytes : k == 0 ? work->output_bytes : work->also_bytes;
+        const double free_bytes = k == 0 ? total.free_bytes : forecast_free_bytes(path);
+        if (bytes <= free_bytes) continue;
         return report_error(setup->report, LR_FAILED,
-                            "%s would take %s, and %s are free there: free some space, choose another place, or %s; "
-                            "nothing has been computed",
-                            work->output, size_in_words(needed, work->output_bytes),
-                            size_in_words(there, total.free_bytes),
-                            is_image ? "take fewer voxels"
-                                     : "take list mode, which has no number for each LOR (simulate --tof-ps, recon "
-                                       "--operator listmode)");
+                            "%s%s%s would take %s, and %s are free there: free some space, choose another place, or "
+                            "%s%s; nothing has been computed",
+                            path, shares ? " and " : "", shares ? work->also : "", size_in_words(needed, bytes),
+                            size_in_words(there, free_bytes),
+                            shares || k == 1 ? "leave out "
+                            : lr_path_ends_in(path, common_data_endings)
+                                ? "take list mode, which has no number for each LOR (simulate --tof-ps, recon "
+                                  "--operator listmode)"
+                                : "take fewer voxels",
+                            shares || k == 1 ? work->also : "");
     }
     if (!is_announced(setup, &total)) return LR_OK;
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));

@@ -45,7 +45,7 @@ lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *pat
 void picture_sheet_finish(struct picture_sheet *sheet)
 {
     for (int k = 0; k < sheet->num_tiles; k++) {
-        /* The sheet made these pictures itself; the tiles only point to them as const. */
+        /* The sheet owns its pictures and captions, although a tile's pointers are to const. */
         lr_picture_destroy((lr_picture *)sheet->tiles[k].picture);
         free((char *)sheet->tiles[k].caption);
     }

@@ -148,9 +148,8 @@ static lr_status write_manuals(struct report *report, const struct cli_verb *con
         for (int k = 0; verbs[k] != NULL; k++)
             fprintf(page.stream, ".TP\n.B %s\n%s\n", verbs[k]->name, verbs[k]->summary);
         fprintf(page.stream,
-                ".SH NOTES\nloraster-VERB(1), such as loraster-matrix-verify(1), has its options; those of bench are "
-                "told by "
-                "--help alone.\n%s",
+                ".SH NOTES\nloraster-VERB(1), such as loraster-matrix-verify(1), has its options. Those of bench are "
+                "shown by --help only.\n%s",
                 last_sentences);
     }
     snprintf(path, sizeof(path), "%s/loraster.1", folder);

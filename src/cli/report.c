@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LINE_CHARS = 256 };
+
 const char *report_duration(char text[32], double seconds)
 {
     const long whole = lround(fmin(fmax(seconds, 0), 1e8));
@@ -64,8 +66,8 @@ lr_log report_errors_alone(struct report *report)
     return (lr_log){pass_errors, report};
 }
 
-/* A log, which has no progress line, hears how long the work will take after ten seconds, and whenever the time since
- * the start has doubled. */
+/* Standard error has no progress line if it is not a terminal. Messages then say how long the work will take: after
+ * ten seconds, and whenever the time since the start has doubled. */
 static void tell_log(struct report *report, const char *what, double share, double left_s)
 {
     char left[32];
@@ -73,6 +75,20 @@ static void tell_log(struct report *report, const char *what, double share, doub
     if (report->terminal || elapsed_s < report->next_word_s || left_s < 1) return;
     report->next_word_s = 2 * elapsed_s;
     report_info(report, "%s: %.0f %%, about %s left", what, 100 * share, report_duration(left, left_s));
+}
+
+/* Draws the progress line, at most five times a second. */
+static void draw_line(struct report *report, const char *line)
+{
+    if (!report->terminal || report->quiet) return;
+    flockfile(stderr);
+    if (report_seconds() - report->drawn_s > 0.2) {
+        fprintf(stderr, "\r\033[K%s", line);
+        fflush(stderr);
+        report->line_drawn = true;
+        report->drawn_s = report_seconds();
+    }
+    funlockfile(stderr);
 }
 
 static bool show_progress(void *user, const char *what, double done, double total)
@@ -85,20 +101,14 @@ static bool show_progress(void *user, const char *what, double done, double tota
             report->phase_start_s = now;
         }
         report->last_done = done;
-        const double elapsed = now - report->phase_start_s;
-        if (elapsed > 1 && done > 0) tell_log(report, report->phase, done / total, elapsed * (total - done) / done);
-        if (report->terminal && now - report->drawn_s > 0.2) {
-            flockfile(stderr);
-            char left[32];
-            fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
-            if (elapsed > 1 && done > 0)
-                fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
-            fflush(stderr);
-            report->line_drawn = true;
-            report->drawn_s = now;
-
-            funlockfile(stderr);
+        const double elapsed_s = now - report->phase_start_s, left_s = elapsed_s * (total - done) / done;
+        char line[LINE_CHARS], left[32];
+        const int length = snprintf(line, sizeof(line), "%s: %.0f %%", report->phase, 100 * done / total);
+        if (elapsed_s > 1 && done > 0) {
+            tell_log(report, report->phase, done / total, left_s);
+            snprintf(line + length, sizeof(line) - (size_t)length, ", %s left", report_duration(left, left_s));
         }
+        draw_line(report, line);
     }
     return !stop_is_asked();
 }
@@ -155,7 +165,7 @@ void report_join_ranks(struct report *report, int rank, int size)
     report->terminal = report->terminal && rank == 0;
 }
 
-/* Prints this rank's first error if it is the speaker. If the work was stopped, rank 0 prints this. */
+/* Prints this rank's first error if it is the speaker. If the work was stopped, rank 0 prints "stopped". */
 static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
@@ -198,11 +208,10 @@ int report_exit_code(struct report *report, lr_status status)
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
         const struct report_ranks *ranks = &report->ranks;
         if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
-
         return codes[status];
     }
     if (status == LR_FAILED && report->status == LR_OK)
-        fputs("loraster: error: this has failed without a reason: --verbose tells what came before it\n", stderr);
+        fputs("loraster: error: this has failed without a reason: --verbose shows what came before it\n", stderr);
     if (status == LR_CANCELLED && stop_is_asked()) fputs("loraster: stopped\n", stderr);
     return codes[status];
 }
@@ -310,7 +319,7 @@ void json_ints(struct json *json, const char *key, const int *numbers, int count
 
 /* --- the bar of a reconstruction --- */
 
-enum { BAR_CHARS = 12, LINE_CHARS = 256 };
+enum { BAR_CHARS = 12 };
 
 static double whole(const struct run_bar *bar, double iterations)
 {
@@ -334,18 +343,9 @@ static void draw(struct run_bar *bar)
         snprintf(left, 48, ", %s left", report_duration(shown, left_s));
         tell_log(bar->report, bar->name, at / all, left_s);
     }
-
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);
-    struct report *report = bar->report;
-    flockfile(stderr);
-    if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
-        fprintf(stderr, "\r\033[K%s", line);
-        fflush(stderr);
-        report->line_drawn = true;
-        report->drawn_s = report_seconds();
-    }
-    funlockfile(stderr);
+    draw_line(bar->report, line);
 }
 
 /* Begins a step of the bar: a subset of an iteration, or a part of the work before iterations. */

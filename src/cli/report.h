@@ -58,7 +58,7 @@ lr_status report_reason(const struct report *report);
 /* The exit code for a status; prints "stopped" if Ctrl-C ended the verb. */
 int report_exit_code(struct report *report, lr_status status);
 
-/* From this call on, only rank 0 prints messages other than errors. Each rank stores its first error. When the verb has
+/* After this call, only rank 0 prints messages other than errors. Each rank stores its first error. When the verb has
  * ended (report_exit_code), one rank, the speaker, prints its first error. The speaker is rank 0 unless report_speak
  * names another rank. */
 void report_join_ranks(struct report *report, int rank, int size);

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After a signal, work has 25 ticks of 50 ms to stop. A tick that is missed, because the program waits for a processor,
- * does not count. */
+/* Work has 25 ticks of 50 ms to stop after a signal. Ticks are not counted while the program waits for a processor.
+ */
 enum { TICK_NS = 50 * 1000 * 1000, MOST_TICKS = 25 };
 
 /* The state of the signal handlers. They can use only static variables. */
@@ -21,9 +21,9 @@ static volatile sig_atomic_t is_asked, has_timer, is_terminal, num_ticks;
 static timer_t timer;
 static struct output {
     const char *path;
-    struct stat at_start;   /* st_ino 0 = there was no file */
+    ino_t inode_at_start;   /* 0 = there was no file */
 } outputs[CLI_MAX_OUTPUTS]; /* outputs on the command line */
-static int num_outputs;
+static volatile sig_atomic_t num_outputs;
 
 /* --- signal handlers, and functions that they may call --- */
 
@@ -34,17 +34,11 @@ static void set_timer(long interval_ns)
     if (has_timer) timer_settime(timer, 0, &when, NULL);
 }
 
-/* Returns true if all outputs are in place. The work is then done, and the program says so even if its last steps take
- * long. */
-static bool are_outputs_new(void)
+/* 0 = there is no file. */
+static ino_t inode_of(const char *path)
 {
-    for (int k = 0; k < num_outputs; k++) {
-        const struct stat *before = &outputs[k].at_start;
-        struct stat now;
-        if (stat(outputs[k].path, &now) != 0) now.st_ino = 0;
-        if (now.st_ino == before->st_ino) return false;
-    }
-    return num_outputs > 0;
+    struct stat now;
+    return stat(path, &now) == 0 ? now.st_ino : 0;
 }
 
 static void on_tick(int number)
@@ -54,7 +48,10 @@ static void on_tick(int number)
     const int interrupted = errno; /* the code that was interrupted may still need errno */
     (void)number;
     num_ticks++;
-    if (num_ticks >= MOST_TICKS && !are_outputs_new()) {
+    /* Once all outputs are in place the work is done, even if its last steps take long. */
+    bool is_done = num_outputs > 0;
+    for (int k = 0; k < num_outputs; k++) is_done = is_done && inode_of(outputs[k].path) != outputs[k].inode_at_start;
+    if (num_ticks >= MOST_TICKS && !is_done) {
         const ssize_t written = write(STDERR_FILENO, words + skipped, sizeof(words) - 1 - (size_t)skipped);
         (void)written;
         _exit(CLI_FAILED);
@@ -109,13 +106,11 @@ void stop_catch_signals(void)
     stop_hold_signals(false);
 }
 
-void stop_expect_output(const char *path)
+void stop_expect_outputs(const char *const *paths, int count)
 {
-    struct output *output = &outputs[num_outputs];
-    if (num_outputs == CLI_MAX_OUTPUTS) return;
-    output->path = path;
-    if (stat(path, &output->at_start) != 0) output->at_start.st_ino = 0;
-    num_outputs++;
+    num_outputs = 0; /* a tick meanwhile finds no list */
+    for (int k = 0; k < count; k++) outputs[k] = (struct output){paths[k], inode_of(paths[k])};
+    num_outputs = count;
 }
 
 bool stop_is_asked(void)

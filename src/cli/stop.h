@@ -12,13 +12,14 @@
 /* The first signal asks the work to stop; a second signal of the same kind ends the program at once. */
 void stop_catch_signals(void);
 
-/* Blocks the signals, or lets them through again. A program that replaces this one (execv) gets those that came in
- * between. */
+/* Blocks the signals, or lets them through again. Signals that come while they are blocked reach a program that
+ * replaces this one (execv). */
 void stop_hold_signals(bool holds);
 
-/* Names an output, before the work begins. Once all outputs are in place the countdown has no effect, so that a complete
- * result is never called stopped. path: kept, at most CLI_MAX_OUTPUTS. */
-void stop_expect_output(const char *path);
+/* Names all outputs, before the work begins. Once all of them are in place the countdown has no effect, so that a
+ * complete result is never called stopped. paths: [count], at most CLI_MAX_OUTPUTS; the names must stay valid until the
+ * next call. */
+void stop_expect_outputs(const char *const *paths, int count);
 
 /* True if a signal came. */
 bool stop_is_asked(void);
@@ -26,7 +27,7 @@ bool stop_is_asked(void);
 /* Stops the countdown that would end the program, so that it can write the results that it has. */
 void stop_wait_for_results(void);
 
-/* Ends the reaction to signals: from now on, they and a countdown that has begun have no effect. */
+/* Ends the reaction to signals. From now on signals have no effect, and a countdown that has begun has none. */
 void stop_end(void);
 
 #endif

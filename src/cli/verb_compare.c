@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     MOST_DESIGNS = 16,
@@ -23,10 +22,8 @@ struct design {
     const char *path;
     lr_scanner *scanner;
     lr_lors *lors;
-    double coverage, stopped, centre, mean; /* solid angle at the centre; fraction of photons that are stopped;
-                                             * sensitivity in the centre and its mean */
-    double volume_mm3, inner_mm, axial_mm;  /* volume of the crystals; smallest distance of crystals from the axis;
-                                             * axial length */
+    lr_scanner_figures figures;
+    double coverage, centre, mean; /* solid angle at the centre; sensitivity in the centre and its mean */
     double fwhm_mm[NUM_RADII][3];
     lr_image *map; /* sensitivity on the common grid */
     double *axial, *radial;
@@ -44,34 +41,6 @@ struct comparison {
     int num_radial; /* length of radial profiles */
 };
 
-static lr_status open_design(struct comparison *all, struct design *design)
-{
-    const lr_log *log = &all->report->log;
-    design->scanner = lr_scanner_read(design->path, log);
-    if (design->scanner != NULL) design->lors = lr_lors_create_watched(design->scanner, &all->report->progress, log);
-    if (design->lors == NULL) return report_reason(all->report);
-    const lr_scanner *scanner = design->scanner;
-    double low = INFINITY, high = -INFINITY, lost = 0, crystals = 0;
-    design->inner_mm = INFINITY;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-        const double mu = module->mu_per_mm > 0 ? module->mu_per_mm : scanner->crystal_mu_per_mm;
-        const double own = (double)module->crystals[0] * module->crystals[1];
-        design->inner_mm = fmin(design->inner_mm, hypot(module->centre_mm[0], module->centre_mm[1]));
-        low = fmin(low, module->centre_mm[2] - half);
-        high = fmax(high, module->centre_mm[2] + half);
-        lost += own * (mu > 0 ? exp(-mu * module->depth_mm) : NAN);
-        crystals += own;
-    }
-    design->axial_mm = high - low;
-    design->stopped = 1 - lost / crystals;
-    design->coverage = lr_scanner_coverage(scanner, (const double[3]){0, 0, 0});
-    design->volume_mm3 = lr_scanner_crystal_volume(scanner);
-    return LR_OK;
-}
-
 /* Chooses the common grid if none is given. Its width is the smallest field of view of all designs, and its length is
  * that of the longest design. */
 static void choose_grid(struct comparison *all)
@@ -79,16 +48,17 @@ static void choose_grid(struct comparison *all)
     double across_mm = INFINITY, axial_mm = 0;
     for (int k = 0; k < all->count; k++) {
         const double view_mm = all->designs[k].scanner->coincidence.field_of_view_mm;
-        across_mm =
-            fmin(across_mm, view_mm > 0 ? fmin(view_mm, 2 * all->designs[k].inner_mm) : 1.6 * all->designs[k].inner_mm);
-        axial_mm = fmax(axial_mm, all->designs[k].axial_mm);
+        across_mm = fmin(across_mm, view_mm > 0 ? fmin(view_mm, 2 * all->designs[k].figures.inner_radius_mm)
+                                                : 1.6 * all->designs[k].figures.inner_radius_mm);
+        axial_mm = fmax(axial_mm, all->designs[k].figures.axial_mm);
     }
     const int size[3] = {USUAL_SIDE, USUAL_SIDE, USUAL_SIDE};
     const double voxel_mm[3] = {across_mm / USUAL_SIDE, across_mm / USUAL_SIDE, axial_mm / USUAL_SIDE};
     all->grid = lr_grid_centred(size, voxel_mm);
 }
 
-/* Sensitivity on the common grid, in exact mode, and its profiles. */
+/* Computes the sensitivity on the common grid, and its profiles. Elements are exact or, if any design has layers,
+ * sampled with penetration for all designs. */
 static lr_status measure_sensitivity(struct comparison *all, struct design *design)
 {
     const lr_log *log = &all->report->log;
@@ -120,8 +90,8 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     lr_operator_params params = all->params;
     params.lors = design->lors;
     params.grid = &all->grid;
-    params.rays = 2; /* the source moves, too */
-    params.penetration = isfinite(design->stopped) && design->stopped > 0;
+    params.rays = 2; /* few, because the source also moves */
+    params.penetration = all->params.penetration || isfinite(design->figures.stopped);
     lr_operator *op = lr_operator_create(&params);
     lr_status status = op != NULL ? LR_OK : report_reason(all->report);
     for (int n = 0; n < NUM_RADII && status == LR_OK; n++) {
@@ -162,14 +132,14 @@ static void print_table(const struct comparison *all)
         const double values[] = {design->scanner->num_modules,
                                  design->scanner->num_crystals,
                                  (double)design->lors->count,
-                                 1e-3 * design->volume_mm3,
-                                 design->inner_mm,
-                                 design->axial_mm,
-                                 100 * design->stopped,
+                                 1e-3 * design->figures.crystal_volume_mm3,
+                                 design->figures.inner_radius_mm,
+                                 design->figures.axial_mm,
+                                 100 * design->figures.stopped,
                                  100 * design->coverage,
                                  100 * design->centre,
                                  100 * design->mean,
-                                 1e3 * 100 * design->centre / (1e-3 * design->volume_mm3)};
+                                 1e3 * 100 * design->centre / (1e-3 * design->figures.crystal_volume_mm3)};
         for (int row = 0; row < 11; row++) rows[row][k] = values[row];
     }
     static const char *const names[] = {"modules",
@@ -200,6 +170,7 @@ static void print_json(const struct comparison *all, const char *output)
     struct json json = common_json_begin(stdout, "scanner compare");
     common_json_grid(&json, "grid", &all->grid);
     json_text(&json, "picture", output);
+    json_bool(&json, "penetration", all->params.penetration);
     json_numbers(&json, "radii_mm", all->radii_mm, NUM_RADII);
     json_open(&json, "designs", '[');
     for (int k = 0; k < all->count; k++) {
@@ -209,10 +180,10 @@ static void print_json(const struct comparison *all, const char *output)
         json_int(&json, "num_modules", design->scanner->num_modules);
         json_int(&json, "num_crystals", design->scanner->num_crystals);
         json_int(&json, "num_lors", design->lors->count);
-        json_number(&json, "crystal_volume_mm3", design->volume_mm3);
-        json_number(&json, "inner_radius_mm", design->inner_mm);
-        json_number(&json, "axial_mm", design->axial_mm);
-        json_number(&json, "stopped", design->stopped);
+        json_number(&json, "crystal_volume_mm3", design->figures.crystal_volume_mm3);
+        json_number(&json, "inner_radius_mm", design->figures.inner_radius_mm);
+        json_number(&json, "axial_mm", design->figures.axial_mm);
+        json_number(&json, "stopped", design->figures.stopped);
         json_number(&json, "coverage", design->coverage);
         json_number(&json, "centre_sensitivity", design->centre);
         json_number(&json, "mean_sensitivity", design->mean);
@@ -229,7 +200,7 @@ static void print_json(const struct comparison *all, const char *output)
 
 /* --- the picture --- */
 
-/* Adds a chart of one curve, or of one bar in each group, for each design. values: [count][points] in percent or mm */
+/* Adds a chart of one curve, or of one bar in each group, for each design. curves: [all->count] */
 static lr_status add_chart(const struct comparison *all, struct picture_sheet *sheet, lr_chart_params chart,
                            const lr_curve *curves, const char *caption)
 {
@@ -247,7 +218,7 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
     const int length = all->grid.size[2], most = length > all->num_radial ? length : all->num_radial;
     const lr_grid *grid = &all->grid;
     lr_curve curves[4][MOST_DESIGNS];
-    double *room = calloc((size_t)(2 + 2 * all->count) * (size_t)most + 10 * MOST_DESIGNS, sizeof(*room));
+    double *room = calloc((size_t)(2 + 2 * all->count) * (size_t)most + MOST_DESIGNS, sizeof(*room));
     if (room == NULL) return report_error(all->report, LR_FAILED, "no memory for charts");
     double *z_mm = room, *r_mm = room + most, *rest = room + 2 * most;
     for (int n = 0; n < length; n++) z_mm[n] = grid->origin_mm[2] + n * grid->voxel_mm[2];
@@ -265,11 +236,9 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
         for (int n = 0; n < all->num_radial; n++) rest[n] = 100 * design->radial[n];
         curves[1][k] = (lr_curve){name, r_mm, rest, all->num_radial};
         rest += most;
-        rest[0] = 100 * design->coverage;
-        curves[2][k] = (lr_curve){name, NULL, rest, 1};
-        memcpy(rest + 1, design->fwhm_mm, sizeof(design->fwhm_mm));
-        curves[3][k] = (lr_curve){name, NULL, rest + 1, NUM_RADII * 3};
-        rest += 10;
+        *rest = 100 * design->coverage;
+        curves[2][k] = (lr_curve){name, NULL, rest++, 1};
+        curves[3][k] = (lr_curve){name, NULL, design->fwhm_mm[0], NUM_RADII * 3};
     }
     lr_status status = add_chart(all, sheet, (lr_chart_params){.across = "z (mm)", .up = "sensitivity (%)"}, curves[0],
                                  "Sensitivity along the axis");
@@ -293,9 +262,9 @@ static lr_status draw(const struct comparison *all, const char *output)
     struct picture_sheet sheet = {.report = all->report, .note = note};
     const lr_grid *grid = &all->grid;
     snprintf(note, sizeof(note),
-             "Sensitivity is the share of emissions whose photons both meet crystals; voxels of "
-             "%.3g x %.3g x %.3g mm",
-             grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
+             "Sensitivity is the share of emissions whose photons %s; voxels of %.3g x %.3g x %.3g mm",
+             all->params.penetration ? "crystals both stop" : "both meet crystals", grid->voxel_mm[0],
+             grid->voxel_mm[1], grid->voxel_mm[2]);
     double high = 0, longest_mm = 0;
     for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
     for (int k = 0; k < all->count; k++) {
@@ -328,6 +297,7 @@ static lr_status run(struct cli_args *args)
 {
     struct comparison *all = calloc(1, sizeof(*all));
     struct setup setup = {.report = args->report}; /* only for the grid */
+    const lr_log *log = &args->report->log;
     const char *output = args_text(args, "-o");
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") || args_has(args, "--voxel-mm") ||
                           args_has(args, "--origin-mm");
@@ -348,13 +318,27 @@ static lr_status run(struct cli_args *args)
         .progress = &args->report->progress,
     };
     const bool has_radii = args_triple(args, "--radii-mm", false, all->radii_mm);
-    if (has_grid && args->status == LR_OK) (void)setup_grid(&setup, args, NULL);
-    lr_status status = args->status != LR_OK ? args->status : has_grid && setup.params.grid == NULL ? LR_USAGE : LR_OK;
+    lr_status status = args->status;
+    if (status == LR_OK && has_grid) status = setup_grid(&setup, args, NULL);
     for (int k = 0; k < all->count && status == LR_OK; k++) {
-        all->designs[k].path = args->positional[k];
-        status = open_design(all, &all->designs[k]);
+        struct design *design = &all->designs[k];
+        design->path = args->positional[k];
+        design->scanner = lr_scanner_read(design->path, log);
+        if (design->scanner != NULL)
+            design->lors = lr_lors_create_watched(design->scanner, &args->report->progress, log);
+        if (design->lors != NULL) {
+            design->figures = lr_scanner_measure(design->scanner);
+            design->coverage = lr_scanner_coverage(design->scanner, (const double[3]){0, 0, 0});
+            all->params.penetration = all->params.penetration || design->figures.num_layers > 1;
+        } else {
+            status = report_reason(args->report);
+        }
     }
     if (status != LR_OK) goto finish;
+    if (all->params.penetration) {
+        report_info(args->report, "a design has layers: sensitivities of all are of photons that crystals stop (LYSO, "
+                                  "where the material is not known)");
+    }
     if (has_grid)
         all->grid = setup.grid;
     else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/path.h"
 #include "common.h"
 #include "verbs.h"
 
@@ -37,6 +38,30 @@ static lr_status open_scanner(struct opened *opened, const char *name)
     return opened->scanner != NULL ? LR_OK : report_reason(opened->report);
 }
 
+static lr_events_source source_of(struct cli_args *args, const char *path)
+{
+    lr_events_source source = common_events_source(args, path);
+    if (source.format == LR_EVENTS_UNKNOWN) source.format = lr_events_recognise(path);
+    return source;
+}
+
+/* Opens the scanner, which gives crystals their places, and numbers its LORs. */
+static lr_status open_lors(struct opened *opened, struct cli_args *args)
+{
+    const lr_events_source *source = &opened->source;
+    if (source->format == LR_EVENTS_UNKNOWN) {
+        (void)lr_events_read(source, NULL, NULL); /* reports the reason */
+        return report_reason(opened->report);
+    }
+    CLI_TRY(open_scanner(opened, args_text(args, "--scanner")));
+    if (opened->scanner == NULL) {
+        return report_error(opened->report, LR_USAGE, "%s names no places of crystals: give its --scanner",
+                            source->path);
+    }
+    opened->lors = lr_lors_create_watched(opened->scanner, &opened->report->progress, &opened->report->log);
+    return opened->lors != NULL ? LR_OK : report_reason(opened->report);
+}
+
 static struct opened read_command(struct cli_args *args, int positionals)
 {
     struct opened opened = {.report = args->report};
@@ -44,8 +69,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
         args_complain(args, "%s needs %s", args->verb->name, args->verb->positionals);
         return opened;
     }
-    opened.source = common_events_source(args, args->positional[0]);
-    if (opened.source.format == LR_EVENTS_UNKNOWN) opened.source.format = lr_events_recognise(opened.source.path);
+    opened.source = source_of(args, args->positional[0]);
     return opened;
 }
 
@@ -203,27 +227,14 @@ static lr_status run_convert(struct cli_args *args)
     const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
     const int version = args_word(args, "--petsird-version", NULL, 0);
     const bool histogram = args_has(args, "--histogram");
-    bool counts_lors = histogram;
-    for (int k = 0; output != NULL && common_data_endings[k] != NULL; k++)
-        counts_lors = counts_lors || common_ends_with(output, common_data_endings[k]);
+    const bool counts_lors = histogram || (output != NULL && lr_path_ends_in(output, common_data_endings));
     lr_events_info before = {0};
-    if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
+    if (histogram && output != NULL && !lr_path_ends(output, ".Cdh"))
         args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
-    if (args_has(args, "--petsird-version") && output != NULL && !common_ends_with(output, ".petsird"))
+    if (args_has(args, "--petsird-version") && output != NULL && !lr_path_ends(output, ".petsird"))
         args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
     lr_status status = args->status;
-    if (status == LR_OK && opened.source.format == LR_EVENTS_UNKNOWN) {
-        (void)lr_events_read(&opened.source, NULL, NULL); /* reports the reason */
-        status = report_reason(args->report);
-    }
-    if (status == LR_OK) status = open_scanner(&opened, args_text(args, "--scanner"));
-    if (status == LR_OK && opened.scanner == NULL) {
-        args_complain(args, "%s names no places of crystals: give its --scanner", opened.source.path);
-        status = args->status;
-    }
-    if (status != LR_OK) goto finish;
-    opened.lors = lr_lors_create_watched(opened.scanner, &args->report->progress, log);
-    status = opened.lors != NULL ? LR_OK : report_reason(args->report);
+    if (status == LR_OK) status = open_lors(&opened, args);
     if (status != LR_OK) goto finish;
 
     if (counts_lors) {
@@ -288,7 +299,9 @@ finish:
 
 /* Lists that are written one after the other. */
 struct merge {
+    struct report *report;
     lr_event_sink to;
+    const char *path;          /* the list that is read now */
     uint64_t from_ms, last_ms; /* end of the previous lists, and latest time so far */
 };
 
@@ -303,7 +316,12 @@ static lr_status take_later(void *user, const lr_event *events, int64_t count)
         memcpy(later, events + first, (size_t)some * sizeof(*later));
         for (int64_t k = 0; k < some; k++) {
             const uint64_t time_ms = merge->from_ms + later[k].time_ms;
-            if (time_ms > UINT32_MAX) return LR_BAD_INPUT;
+            if (time_ms > UINT32_MAX) {
+                return report_error(merge->report, LR_BAD_INPUT,
+                                    "%s has an event that would come %.1f days after the start of the first list, and "
+                                    "lists hold times up to 49.7 days: merge fewer lists into one file",
+                                    merge->path, (double)time_ms / 86400e3);
+            }
             merge->last_ms = time_ms > merge->last_ms ? time_ms : merge->last_ms;
             later[k].time_ms = (uint32_t)time_ms;
         }
@@ -312,19 +330,37 @@ static lr_status take_later(void *user, const lr_event *events, int64_t count)
     return status;
 }
 
-/* Refuses lists whose times of flight are so different that one file cannot contain both. */
-static lr_status compare_tof(struct report *report, const char *const paths[2], const lr_events_info *first,
-                             const lr_events_info *info)
+static bool same_bins(const lr_tof_bins *a, const lr_tof_bins *b)
 {
-    bool same = first->has_tof == info->has_tof && first->num_tof_bins == info->num_tof_bins &&
-                first->tof_bin_mm == info->tof_bin_mm && first->tof_resolution_ps == info->tof_resolution_ps &&
-                first->kinds.count == info->kinds.count;
-    for (int k = 0; same && k <= info->num_tof_bins && info->tof_edges_mm != NULL; k++)
-        same = fabsf(first->tof_edges_mm[k] - info->tof_edges_mm[k]) < 1e-3f;
+    bool same = a->num_bins == b->num_bins && a->resolution_ps == b->resolution_ps &&
+                (a->edges_mm == NULL) == (b->edges_mm == NULL);
+    for (int k = 0; same && a->edges_mm != NULL && k <= a->num_bins; k++)
+        same = fabsf(a->edges_mm[k] - b->edges_mm[k]) < 1e-3f;
+    return same;
+}
+
+/* Refuses lists whose times of flight or energies are so different that one file cannot contain both. */
+static lr_status compare_lists(struct report *report, const char *const paths[2], const lr_events_info *first,
+                               const lr_events_info *info)
+{
+    const lr_event_kinds *a = &first->kinds, *b = &info->kinds;
+    bool same = first->has_tof == info->has_tof && first->tof_bin_mm == info->tof_bin_mm &&
+                same_bins(&(lr_tof_bins){first->tof_edges_mm, first->num_tof_bins, first->tof_resolution_ps},
+                          &(lr_tof_bins){info->tof_edges_mm, info->num_tof_bins, info->tof_resolution_ps}) &&
+                a->count == b->count;
+    for (int k = 0; same && k < a->count * a->count; k++) same = same_bins(&a->tof[k], &b->tof[k]);
+    if (!same) {
+        return report_error(
+            report, LR_BAD_INPUT,
+            "%s and %s have different times of flight: merge them without (events convert --without-tof)", paths[0],
+            paths[1]);
+    }
+    same = memcmp(first->energy_kev, info->energy_kev, sizeof(info->energy_kev)) == 0 &&
+           (a->count == 0 || memcmp(a->energy_kev, b->energy_kev, (size_t)a->count * sizeof(*a->energy_kev)) == 0);
     if (same) return LR_OK;
     return report_error(report, LR_BAD_INPUT,
-                        "%s and %s have different times of flight: merge them without (events convert --without-tof)",
-                        paths[0], paths[1]);
+                        "%s and %s have different energy windows: merge lists of equal windows only", paths[0],
+                        paths[1]);
 }
 
 static lr_status run_merge(struct cli_args *args)
@@ -334,31 +370,30 @@ static lr_status run_merge(struct cli_args *args)
     const int count = args->num_positional;
     lr_events_info info = {0};
     lr_events_writer *writer = NULL;
-    struct merge merge = {.from_ms = 0};
+    struct merge merge = {.report = args->report};
     int64_t prompts = 0, delayeds = 0;
+    double stated_s = 0, duration_s = 0; /* sums of durations, of headers and of whole lists; NaN = unknown */
     if (count < 2) args_complain(args, "events merge needs two lists or more");
     struct opened opened = {.report = args->report};
-    if (args->status == LR_OK) opened.source = common_events_source(args, paths[0]);
+    if (args->status == LR_OK) opened.source = source_of(args, paths[0]);
     if (args->status != LR_OK) return args->status;
-    if (opened.source.format == LR_EVENTS_UNKNOWN) opened.source.format = lr_events_recognise(paths[0]);
-    lr_status status = open_scanner(&opened, args_text(args, "--scanner"));
-    if (status == LR_OK && opened.scanner == NULL)
-        status = report_error(args->report, LR_USAGE, "%s names no places of crystals: give its --scanner", paths[0]);
-    opened.lors = status == LR_OK ? lr_lors_create_watched(opened.scanner, &args->report->progress, log) : NULL;
-    if (status == LR_OK && opened.lors == NULL) status = report_reason(args->report);
+    lr_status status = open_lors(&opened, args);
 
     /* The headers of all lists are read before any event, because their descriptions of time of flight must be the
      * same. */
     for (int k = 0; status == LR_OK && k < count; k++) {
         lr_events_info own;
-        opened.source.path = paths[k];
-        opened.source.format = LR_EVENTS_UNKNOWN;
+        opened.source = source_of(args, paths[k]);
+        opened.source.scanner = opened.scanner;
         status = lr_events_read(&opened.source, NULL, k == 0 ? &info : &own);
+        const double own_s = k == 0 ? info.duration_s : own.duration_s;
+        stated_s += own_s > 0 ? own_s : NAN;
         if (k == 0) continue;
-        if (status == LR_OK) status = compare_tof(args->report, (const char *const[]){paths[0], paths[k]}, &info, &own);
+        if (status == LR_OK)
+            status = compare_lists(args->report, (const char *const[]){paths[0], paths[k]}, &info, &own);
         lr_events_info_finish(&own);
     }
-    info.duration_s = 0; /* the duration is known only after all lists have been read */
+    info.duration_s = isnan(stated_s) ? 0 : stated_s;
     if (status == LR_OK) {
         writer = lr_events_writer_create(
             &(lr_events_writer_params){.path = output, .lors = opened.lors, .info = &info, .log = log});
@@ -368,12 +403,13 @@ static lr_status run_merge(struct cli_args *args)
     for (int k = 0; status == LR_OK && k < count; k++) {
         const lr_event_sink sink = {.take = take_later, .user = &merge};
         lr_events_info own;
-        opened.source.path = paths[k];
+        merge.path = paths[k];
+        opened.source = source_of(args, paths[k]);
+        opened.source.scanner = opened.scanner;
         status = lr_events_read(&opened.source, &sink, &own);
         prompts += own.counts.prompts;
         delayeds += own.counts.delayeds;
-        if (status == LR_BAD_INPUT && merge.from_ms + 1000 * (uint64_t)ceil(own.duration_s) > UINT32_MAX)
-            report_error(args->report, status, "the lists are longer than 49 days together: merge fewer");
+        duration_s += own.duration_s > 0 ? own.duration_s : NAN;
         merge.from_ms += (uint64_t)llround(1e3 * fmax(own.duration_s, 0));
         if (merge.last_ms >= merge.from_ms) merge.from_ms = merge.last_ms + 1;
         lr_events_info_finish(&own);
@@ -385,6 +421,7 @@ static lr_status run_merge(struct cli_args *args)
     lr_events_info_finish(&info);
     close_opened(&opened);
     if (status != LR_OK) return status;
+    if (isnan(duration_s)) duration_s = 1e-3 * (double)merge.from_ms;
 
     report_clear(args->report);
     if (args->report->json) {
@@ -392,11 +429,11 @@ static lr_status run_merge(struct cli_args *args)
         json_text(&json, "output", output);
         json_int(&json, "prompts", prompts);
         json_int(&json, "delayeds", delayeds);
-        json_number(&json, "duration_s", 1e-3 * (double)merge.from_ms);
+        json_number(&json, "duration_s", duration_s);
         common_json_end(&json);
     } else {
         printf("%s: %d lists, %lld prompts and %lld delayeds in %.6g s\n", output, count, (long long)prompts,
-               (long long)delayeds, 1e-3 * (double)merge.from_ms);
+               (long long)delayeds, duration_s);
     }
     return LR_OK;
 }
@@ -433,7 +470,6 @@ const struct cli_verb verb_events_show = {
     .run = run_show,
 };
 
-static const char *const event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
 static const char *const converted_endings[] = {".petsird", ".Cdh", ".tsv", ".h5", ".hdf5", ".hs", NULL};
 
 const struct cli_verb verb_events_convert = {
@@ -457,7 +493,7 @@ const struct cli_verb verb_events_merge = {
     .most_positionals = CLI_MAX_POSITIONAL,
     .summary = "Writes lists of one scanner one after the other into one list, whose times go on.",
     .example = "loraster events merge first.petsird second.petsird -o both.petsird",
-    .outputs = {{"-o", event_endings}},
+    .outputs = {{"-o", common_event_endings}},
     .groups = {{"input and output", merge_options}},
     .run = run_merge,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * smooth, sinogram: images made smoother, and counts seen. */
+ * smooth, sinogram: a smoother image, and a picture of counts. */
 #include "common.h"
 #include "pictures.h"
 #include "verbs.h"

@@ -57,8 +57,6 @@ static void keep_reason(void *user, lr_log_level level, lr_status status, const 
     }
 }
 
-static const double voxel_mm[3] = {1, 1, 1};
-
 static void take_operator(struct trial *trial, lr_operator *op)
 {
     if (op != NULL) {
@@ -72,13 +70,11 @@ static void take_operator(struct trial *trial, lr_operator *op)
 
 /* Tries the family correspondence. A deterministic operator is not timed; timing would take seconds if shaders must be
  * compiled first. */
-static void create_operator(struct trial *trial, const lr_lors *lors, int device)
+static void create_operator(struct trial *trial, const lr_lors *lors, const lr_grid *grid, int device)
 {
-    const int size[3] = {EDGE, EDGE, EDGE};
     const lr_log log = {keep_reason, trial};
-    const lr_grid grid = lr_grid_centred(size, voxel_mm);
     lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                               .grid = &grid,
+                                                               .grid = grid,
                                                                .backend = trial->asked,
                                                                .store = LR_STORE_NO,
                                                                .device = device,
@@ -87,7 +83,7 @@ static void create_operator(struct trial *trial, const lr_lors *lors, int device
     take_operator(trial, op);
 }
 
-typedef void create_fn(struct trial *trial, const lr_lors *lors, int device);
+typedef void create_fn(struct trial *trial, const lr_lors *lors, const lr_grid *grid, int device);
 
 static struct trial try_backend(const char *name, int device, create_fn *create)
 {
@@ -104,10 +100,10 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
     const lr_scanner_params params = {.name = "trial", .modules = modules, .num_modules = 2, .log = &log};
+    const lr_grid grid = lr_grid_centred((const int[3]){EDGE, EDGE, EDGE}, (const double[3]){1, 1, 1});
     lr_scanner *scanner = lr_scanner_create(&params);
-
     lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &log) : NULL;
-    if (lors != NULL) create(&trial, lors, device);
+    if (lors != NULL) create(&trial, lors, &grid, device);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return trial;
@@ -131,26 +127,19 @@ static struct trial try_direct(const char *name, int device)
                                              .backend = name,
                                              .device = device,
                                              .log = &log});
-    if (op != NULL) {
-        const lr_operator_info *info = lr_operator_get_info(op);
-        trial.works = true;
-        snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
-        snprintf(trial.device, sizeof(trial.device), "%s", info->device);
-        if (info->passed_over != NULL) snprintf(trial.reason, sizeof(trial.reason), "%s", info->passed_over);
-    }
-    lr_operator_destroy(op);
+    const char *passed_over = op != NULL ? lr_operator_get_info(op)->passed_over : NULL;
+    if (passed_over != NULL) snprintf(trial.reason, sizeof(trial.reason), "%s", passed_over);
+    take_operator(&trial, op);
     return trial;
 }
 
 /* Tries the family listmode, with one event. */
-static void create_listmode(struct trial *trial, const lr_lors *lors, int device)
+static void create_listmode(struct trial *trial, const lr_lors *lors, const lr_grid *grid, int device)
 {
-    const int size[3] = {EDGE, EDGE, EDGE};
     const lr_log log = {keep_reason, trial};
-    const lr_grid grid = lr_grid_centred(size, voxel_mm);
     const lr_event event = {.crystals = {0, EDGE * EDGE}, .weight = 1};
     lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = lors,
-                                                               .grid = &grid,
+                                                               .grid = grid,
                                                                .events = &event,
                                                                .count = 1,
                                                                .kernel = LR_LISTMODE_LINE,

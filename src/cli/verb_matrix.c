@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * matrix: writes rows of the system matrix. */
+#include "base/path.h"
 #include "matrix.h"
 #include "stop.h"
 #include "verbs.h"
@@ -196,7 +197,7 @@ lr_matrix_format matrix_format_of(const char *path)
         {".mtx", LR_MATRIX_MTX}, {".hpm", LR_MATRIX_STIR},
     };
     for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++)
-        if (common_ends_with(path, endings[k].ending)) return endings[k].format;
+        if (lr_path_ends(path, endings[k].ending)) return endings[k].format;
     return LR_MATRIX_TSV;
 }
 

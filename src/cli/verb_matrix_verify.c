@@ -76,8 +76,8 @@ const struct cli_verb verb_matrix_join = {
 /* --- verify: checks a file's structure while it is read, its sums against the sensitivity, and some rows against the
  * reference --- */
 
-/* Larger differences from the reference are errors: relative L2 of a row, or part of the largest sum. Sampled rows may
- * differ more, because rounding decides which of two neighbouring crystals a line at their edge meets. */
+/* Limits for differences from the reference, of a row (relative L2 error) and of a sum (as a share of the largest
+ * sum). Sampled rows may differ more, because rounding decides which of two neighbouring crystals a line at their edge meets. */
 #define EXACT_LIMIT 1e-5
 #define SAMPLED_LIMIT 0.02
 #define EXACT_SUM_LIMIT 3e-5

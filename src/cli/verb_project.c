@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * One product with the matrix or its transpose: project, backproject, sensitivity. */
+#include "base/path.h"
 #include "common.h"
 #include "verbs.h"
 
@@ -43,7 +44,7 @@ static lr_status run(struct cli_args *args)
     const int64_t num_voxels = lr_grid_num_voxels(&setup.grid);
     const int64_t count = is_forward ? setup.lors->count : num_voxels;
     const double bytes = sizeof(float);
-    const bool is_deflated = common_ends_with(output, ".gz");
+    const bool is_deflated = lr_path_ends(output, ".gz");
     status =
         forecast_projections(&setup,
                              &(struct forecast_projections){.projections = 1,

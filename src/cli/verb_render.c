@@ -212,36 +212,6 @@ static void compare_report(const struct compare *compare)
 /* Screen pixels of a panel's longer side, and the least and most of a crystal's edge. */
 enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
-static lr_status read_request(struct cli_args *args, struct compare *compare, double point_mm[3], double voxel_mm[3])
-{
-    const char *list = args_text(args, "--compare");
-    int rays[COMPARE_MOST_RAYS] = {0};
-    compare->folder = args_required(args, "-o");
-    args_required(args, "--at");
-    args_triple(args, "--at", false, point_mm);
-    compare->module = (int)args_int(args, "--module", -1, args_from_0);
-    compare->voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
-    for (int k = 0; k < 3 && compare->voxel; k++)
-        if (!(voxel_mm[k] > 0))
-            args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
-    if (list == NULL) {
-        rays[0] = (int)args_int(args, "--rays", 4, args_from_1);
-        compare->num_sampled = 1;
-    } else {
-        if (args_has(args, "--rays")) args_complain(args, "--compare R,R,... and --rays exclude each other");
-        compare->num_sampled = args_ints(args, "--compare", rays, COMPARE_MOST_RAYS);
-        for (int k = 1; k < compare->num_sampled; k++)
-            if (rays[k] <= rays[k - 1]) args_complain(args, "--compare %s: the numbers must ascend", list);
-    }
-    for (int k = 0; k < compare->num_sampled; k++) compare->sampled[k].rays = rays[k];
-    if (args_has(args, "--mode")) args_complain(args, "--compare computes both modes: leave out --mode");
-    if (args_has(args, "--penetration")) {
-        args_complain(args, "--compare needs exact elements, and with crystal penetration there "
-                            "are none: leave out --penetration");
-    }
-    return args->status;
-}
-
 static lr_status take_sampled(struct compare *compare, struct compare_sampled *sampled)
 {
     const struct setup *setup = &compare->setup;
@@ -344,8 +314,32 @@ static lr_status compare_run(struct cli_args *args)
 {
     struct compare compare = {0};
     double point_mm[3] = {0}, voxel_mm[3] = {1, 1, 1};
-    lr_status status = read_request(args, &compare, point_mm, voxel_mm);
-    if (status == LR_OK) status = compute(args, &compare, point_mm, voxel_mm);
+    const char *list = args_text(args, "--compare");
+    int rays[COMPARE_MOST_RAYS] = {0};
+    compare.folder = args_required(args, "-o");
+    args_required(args, "--at");
+    args_triple(args, "--at", false, point_mm);
+    compare.module = (int)args_int(args, "--module", -1, args_from_0);
+    compare.voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
+    for (int k = 0; k < 3 && compare.voxel; k++)
+        if (!(voxel_mm[k] > 0))
+            args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
+    if (list == NULL) {
+        rays[0] = (int)args_int(args, "--rays", 4, args_from_1);
+        compare.num_sampled = 1;
+    } else {
+        if (args_has(args, "--rays")) args_complain(args, "--compare R,R,... and --rays exclude each other");
+        compare.num_sampled = args_ints(args, "--compare", rays, COMPARE_MOST_RAYS);
+        for (int k = 1; k < compare.num_sampled; k++)
+            if (rays[k] <= rays[k - 1]) args_complain(args, "--compare %s: the numbers must ascend", list);
+    }
+    for (int k = 0; k < compare.num_sampled; k++) compare.sampled[k].rays = rays[k];
+    if (args_has(args, "--mode")) args_complain(args, "--compare computes both modes: leave out --mode");
+    if (args_has(args, "--penetration")) {
+        args_complain(args, "--compare needs exact elements, and with crystal penetration there "
+                            "are none: leave out --penetration");
+    }
+    lr_status status = args->status == LR_OK ? compute(args, &compare, point_mm, voxel_mm) : args->status;
     if (status == LR_OK) compare_report(&compare);
     for (int k = 0; k < compare.num_sampled; k++) retained_row_finish(&compare.sampled[k].row);
     retained_row_finish(&compare.exact);

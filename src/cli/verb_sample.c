@@ -4,6 +4,7 @@
  * sample list, sample get. A sample is a scanner and the commands that make its files. They run in this process, in
  * the sample's folder, with fixed seeds. README.txt in that folder names them, so that anyone can run them again. */
 #include "common.h"
+#include "stop.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -127,17 +128,6 @@ static lr_status list(struct cli_args *args)
     return LR_OK;
 }
 
-/* Runs a command of a sample in the current folder. */
-static lr_status run_step(struct report *report, const char *step)
-{
-    char text[1024], *words[MOST_WORDS + 1] = {0}, *rest = NULL;
-    snprintf(text, sizeof(text), "%s", step);
-    char *word = strtok_r(text, " ", &rest);
-    for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
-    report_info(report, "running: %s", step);
-    return program_run(report, words);
-}
-
 /* Writes README.txt about the files in the current folder. */
 static lr_status write_readme(const struct sample *sample, struct report *report)
 {
@@ -183,14 +173,21 @@ static lr_status get(struct cli_args *args)
     if (status == LR_OK && (here < 0 || chdir(folder.part) != 0))
         status = report_error(args->report, LR_FAILED, "%s cannot be entered: %s", folder.part, strerror(errno));
     if (status == LR_OK) status = lr_text_write("scanner.yaml", sample->scanner, &args->report->log);
-    /* Standard output contains a single object with --json, which this verb prints. The steps therefore print to
-     * standard error. */
+    /* With --json, this verb prints one object on standard output. The steps print on standard error meanwhile. */
     const bool json = args->report->json;
     const int output = json ? dup(STDOUT_FILENO) : -1;
     if (status == LR_OK && json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
         status = report_error(args->report, LR_FAILED, "standard output cannot be kept: %s", strerror(errno));
     args->report->json = false;
-    for (int k = 0; sample->steps[k] != NULL && status == LR_OK; k++) status = run_step(args->report, sample->steps[k]);
+    for (int n = 0; sample->steps[n] != NULL && status == LR_OK; n++) {
+        char text[1024], *words[MOST_WORDS + 1] = {0}, *rest = NULL;
+        snprintf(text, sizeof(text), "%s", sample->steps[n]);
+        char *word = strtok_r(text, " ", &rest);
+        for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
+        report_info(args->report, "running: %s", sample->steps[n]);
+        status = program_run(args->report, words);
+        stop_expect_outputs(NULL, 0); /* `text` has their names, and ends here */
+    }
     args->report->json = json;
     if (output >= 0) {
         fflush(stdout);

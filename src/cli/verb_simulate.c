@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * phantom, simulate. */
+#include "base/path.h"
 #include "common.h"
 #include "verbs.h"
 
@@ -139,8 +140,7 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
     /* List mode is requested by the output's ending. */
-    request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
-                      common_ends_with(request.output, ".tsv");
+    request.is_list = lr_path_ends_in(request.output, common_event_endings);
     request.duration_s = (double)args_int(args, "--duration", 60, (const int64_t[]){1, 4000000});
     if (request.is_list && request.expected)
         args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);
@@ -241,35 +241,41 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
+/* The activity, and the counts that it causes. */
+struct simulation {
+    lr_image *activity;
+    lr_lor_data *data;
+    lr_lor_data *randoms; /* their expectation; NULL = none */
+};
+
 /* Adds expected randoms, of `sum` counts in all, to the expected trues. Randoms join two crystals as often as both
  * count singles, and the singles are taken to be such that each crystal has the same share of randoms and of trues. */
-static lr_status add_randoms(const struct setup *setup, const struct request *request, double sum, lr_lor_data *data)
+static lr_status add_randoms(const struct setup *setup, double sum, struct simulation *simulation)
 {
     const lr_log *log = &setup->report->log;
+    lr_lor_data *data = simulation->data;
     const lr_lor_span all = {.count = data->count};
     lr_randoms *randoms = lr_randoms_estimate(setup->lors, data, log);
-    lr_lor_data *additive = randoms != NULL ? lr_lor_data_create(setup->lors, log) : NULL;
-    lr_status status = additive != NULL ? LR_OK : report_reason(setup->report);
+    simulation->randoms = randoms != NULL ? lr_lor_data_create(setup->lors, log) : NULL;
+    lr_status status = simulation->randoms != NULL ? LR_OK : report_reason(setup->report);
     if (status == LR_OK) {
         randoms->product.scale *= sum / randoms->delayeds;
         const lr_lor_source source = lr_crystal_product_source(&randoms->product);
-        status = source.get(source.user, &all, additive->values);
+        status = source.get(source.user, &all, simulation->randoms->values);
     }
-    if (status == LR_OK) {
-        for (int64_t k = 0; k < data->count; k++) data->values[k] += additive->values[k];
-        if (request->additive != NULL) status = lr_lor_data_write(request->additive, setup->lors, additive, log);
-    }
-    lr_lor_data_destroy(additive);
+    for (int64_t k = 0; status == LR_OK && k < data->count; k++) data->values[k] += simulation->randoms->values[k];
     lr_randoms_destroy(randoms);
     return status;
 }
 
 /* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
-static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
+static lr_status fill_data(struct setup *setup, const struct request *request, struct simulation *simulation)
 {
     /* The detected fraction of emissions is far larger than this for any body that fits into a scanner. */
     static const double least_share = 1e-12;
     const lr_log *log = &setup->report->log;
+    lr_image *activity = simulation->activity;
+    lr_lor_data *data = simulation->data;
     const lr_vector x = lr_image_vector(activity);
     lr_vector y = lr_lor_data_vector(data);
     CLI_TRY(lr_operator_forward(setup->op, NULL, &x, &y));
@@ -289,7 +295,7 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
     common_scale(data->values, data->count, trues / sum);
     common_scale(activity->values, lr_grid_num_voxels(&activity->grid), trues / sum);
     if (request->randoms > 0)
-        CLI_TRY(add_randoms(setup, request, trues * request->randoms / (1 - request->randoms), data));
+        CLI_TRY(add_randoms(setup, trues * request->randoms / (1 - request->randoms), simulation));
 
     const double expected = common_sum(data->values, data->count);
     if (!request->expected) {
@@ -303,6 +309,7 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
         }
     }
     if (request->truth != NULL) CLI_TRY(lr_image_write(request->truth, activity, log));
+    if (request->additive != NULL) CLI_TRY(lr_lor_data_write(request->additive, setup->lors, simulation->randoms, log));
     return request->is_list ? write_list(setup, request, activity, data)
                             : lr_lor_data_write(request->output, setup->lors, data, log);
 }
@@ -310,8 +317,7 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
 static lr_status simulate_run(struct cli_args *args)
 {
     struct setup setup = {0};
-    lr_image *activity = NULL;
-    lr_lor_data *data = NULL;
+    struct simulation simulation = {0};
     const struct request request = read_request(args);
     double counts = request.counts;
     lr_status status = args->status;
@@ -319,9 +325,9 @@ static lr_status simulate_run(struct cli_args *args)
     if (status == LR_OK && request.efficiencies != NULL)
         status = lor_factors_efficiencies(&setup, request.efficiencies);
     if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
-    if (status == LR_OK) status = make_activity(args, &setup, &request, &activity);
+    if (status == LR_OK) status = make_activity(args, &setup, &request, &simulation.activity);
     if (status == LR_OK && request.tof_ps > 0) {
-        status = write_list(&setup, &request, activity, NULL);
+        status = write_list(&setup, &request, simulation.activity, NULL);
     } else if (status == LR_OK) {
         status = setup_operator(&setup);
         if (status != LR_OK) goto finish;
@@ -333,12 +339,14 @@ static lr_status simulate_run(struct cli_args *args)
             &(struct forecast_projections){.projections = 1,
                                            .array_bytes = bytes * (lors * (request.randoms > 0 ? 2 : 1) + voxels),
                                            .output = request.output,
-                                           .output_bytes = request.is_list ? 0 : bytes * lors},
+                                           .output_bytes = request.is_list ? 0 : bytes * lors,
+                                           .also = request.additive,
+                                           .also_bytes = request.additive != NULL ? bytes * lors : 0},
             &goes_on);
         if (status != LR_OK || !goes_on) goto finish;
-        data = lr_lor_data_create(setup.lors, &args->report->log);
-        status = data != NULL ? fill_data(&setup, &request, activity, data) : report_reason(args->report);
-        if (status == LR_OK) counts = common_sum(data->values, data->count);
+        simulation.data = lr_lor_data_create(setup.lors, &args->report->log);
+        status = simulation.data != NULL ? fill_data(&setup, &request, &simulation) : report_reason(args->report);
+        if (status == LR_OK) counts = common_sum(simulation.data->values, simulation.data->count);
     }
     if (status != LR_OK) goto finish;
 
@@ -363,8 +371,9 @@ static lr_status simulate_run(struct cli_args *args)
     }
 
 finish:
-    lr_lor_data_destroy(data);
-    lr_image_destroy(activity);
+    lr_lor_data_destroy(simulation.randoms);
+    lr_lor_data_destroy(simulation.data);
+    lr_image_destroy(simulation.activity);
     setup_finish(&setup);
     return status;
 }

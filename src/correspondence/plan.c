@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tolerance relative to lengths. Within it, modules hide nothing, because they only touch each other or are in one
- * plane with the point. */
+/* A tolerance, relative to lengths. Modules that only touch each other, or are in one plane with the point, hide
+ * nothing within this tolerance. */
 static const double touching = 1e-9;
 
 /* The rectangle of a module as seen from a point: the rays that hit it form a pyramid. */
@@ -28,15 +28,15 @@ struct view {
     bool flat;            /* true if the point is in the plane of the rectangle; then no line hits the rectangle */
 };
 
-/* The modules that may block lines from one point to other modules. Every module that blocks a line is listed; some
- * listed modules may block none. */
+/* The modules that may block lines from one point to other modules. Every module that blocks a line is listed. Some
+ * listed modules may block no line. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
     struct view *views; /* [num_modules] */
-    uint64_t *hiders;   /* [num_modules][num_words]: bit set of the modules that may hide a module */
-    /* [num_modules][num_words]: bit set of the modules that a module may hide from the points that it faces. At least a
-     * part of them is beyond the module's plane. */
+    uint64_t *hiders;   /* [num_modules][num_words]: for each module, a bit set of the modules that may hide it */
+    /* [num_modules][num_words]: for each module, a bit set of the modules of which at least a part is beyond this
+     * module's plane. Only those can be hidden by the module from a point that it faces. */
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
@@ -89,7 +89,8 @@ static lr_status plan_hiding_create(struct lr_plan *plan, const lr_log *log)
     return LR_OK;
 }
 
-/* Returns true if b is completely outside one side of the pyramid of a. mirror: see share_ray. */
+/* Returns true if b is completely outside one side of the pyramid of a. mirror: -1 if b is mirrored at the point,
+ * otherwise 1. */
 static bool side_parts(const struct view *a, const struct view *b, double mirror)
 {
     for (int side = 0; side < 4; side++) {
@@ -109,9 +110,9 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* Finds the modules that may hide each module, because a line from the point may hit them first. If module k hides
- * module a, a part of k is on the point's side of a's plane, and a part of a is beyond k's plane. Only modules of the
- * same layer hide each other. */
+/* Finds for each module the modules that a line from the point may hit first. Module k can hide module a only if a part
+ * of k is on the point's side of a's plane, and a part of a is beyond k's plane. Only modules of the same layer hide
+ * each other. */
 static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
@@ -140,7 +141,8 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
             vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
         }
 
-        /* If the line of an edge goes through the point, its side has the normal 0 and excludes no ray. */
+        /* If the point is on the line through an edge, this side of the pyramid has the normal 0 and excludes no
+         * ray. */
         for (int k = 0; k < 4; k++) {
             double *side = view->sides[k];
             const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
@@ -171,7 +173,7 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
 
 /* --- plan --- */
 
-/* A module as seen from the point that is planned. */
+/* A module as seen from the current sample point. */
 struct lr_plan_sight {
     double towards[3]; /* unit vector from the point to the module's centre */
     double distance_squared;
@@ -180,8 +182,8 @@ struct lr_plan_sight {
     bool inside; /* true if the point is within the bounding sphere */
 };
 
-/* Distances count as equal if their relative difference is below this. On symmetry planes, distances are equal except
- * for rounding. Roles must be the same there in every run, so they are decided in double
+/* Distances count as equal if their relative difference is below this. For points on symmetry planes, distances are
+ * equal except for rounding. The roles of the modules must be the same in every run, so they are decided in double
  * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
@@ -201,7 +203,7 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-/* The subject of an image: the primary, and the layer of the modules that are drawn. */
+/* An image's primary, and the layer of the modules that are drawn into it. */
 struct lr_plan_subject {
     int primary, layer;
 };
@@ -215,9 +217,9 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
 }
 
 /* Lists the draws of an image if it shows a pair of the window. Returns false if there is no room for the draws. All
- * modules of the layer that the primary may see are drawn, even out of coincidence, because they stop lines. If modules
- * may hide each other, all modules that stop lines are drawn, on both sides of the point. If photons can penetrate
- * crystals, all modules are drawn that lines through the primary's box may cross. */
+ * modules of the layer that the primary may see are drawn, even if they are not in coincidence, because they stop
+ * lines. If modules may hide each other, all modules that stop lines are drawn, on both sides of the point. If photons
+ * can penetrate crystals, all modules are drawn that lines through the primary's box may cross. */
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                        struct lr_plan_subject subject)
 {
@@ -227,8 +229,7 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     const uint32_t image = (uint32_t)batch->num_images;
     bool shows_pair = plan->hiding && work->whole;
     if (plan->hiding) {
-        /* First the modules that may hide a secondary are found. Then the modules that may hide the primary are
-         * drawn. */
+        /* Finds the modules that may hide a secondary, and then draws the modules that may hide the primary. */
         memset(plan->hiders, 0, (size_t)hidden->num_words * sizeof(*plan->hiders));
         for (int j = 0; j < num_modules; j++) {
             const uint64_t *hiders = &hidden->hiders[(int64_t)j * hidden->num_words];
@@ -270,7 +271,7 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
 }
 
 /* Splits the last image into several images, each with at most image_crystals crystals of the primary. Returns false if
- * there is no room for them. */
+ * there is no room for so many images. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
@@ -295,7 +296,8 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
-/* Adds all images of one sample point. If there is no room for them, returns false and does not change the batch. */
+/* Adds all images of one sample point. If there is no room for all of them, returns false and leaves the batch
+ * unchanged. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
                        struct lr_batch *batch)
 {
@@ -408,8 +410,8 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* The largest number of images in an atlas. More images would not be faster, and their lists would need memory of the
- * host. */
+/* The largest number of images in an atlas. More images would not be faster, and their lists would need more memory of
+ * the host. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
@@ -514,8 +516,8 @@ struct reading {
     struct lr_row_delivery delivery;
     struct lr_batch batch;
     struct lr_elements *lists;  /* [max_rows] elements of each row of the batch */
-    struct lr_elements carried; /* elements of a row that the previous batch did not complete */
-    int64_t carried_row;        /* number of this row; -1 = none */
+    struct lr_elements carried; /* elements of a row that still lacks points after the previous batch */
+    int64_t carried_row;        /* number of the row in `carried`; -1 = none */
     int64_t next_row;           /* next row to be delivered, counted from the first */
 };
 
@@ -533,7 +535,8 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Delivers the empty rows before `row`, then the row itself; list NULL = only the empty rows. */
+/* Delivers the empty rows before `row`, then the row itself. list: elements of the row; NULL = only the empty rows are
+ * delivered. */
 static lr_status deliver(struct reading *reading, int64_t row, const struct lr_elements *list)
 {
     const struct lr_elements none = {0};
@@ -579,7 +582,7 @@ static lr_status read_all(struct reading *reading)
                 LR_TRY(deliver(reading, row, list));
                 continue;
             }
-            /* A row that this batch did not complete is carried over to the next batch. */
+            /* A row that still lacks points is kept until the next batch. */
             for (int64_t at = 0; at < list->count; at++)
                 LR_TRY(
                     lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->params->log));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A plan divides correspondence images into batches, in order. A batch has the images for one atlas, with their points,
- * modules and tiles. This code does not use OpenGL. */
+ * A plan divides correspondence images into batches, in order. A batch has the images that fit into one atlas, with
+ * their points, modules and tiles. This code does not use OpenGL. */
 #ifndef LR_CORRESPONDENCE_PLAN_H
 #define LR_CORRESPONDENCE_PLAN_H
 
@@ -16,8 +16,8 @@
 /* The largest number of rays per crystal edge. A macropixel then has 4,096 pixels. */
 enum { LR_MAX_RASTER_RAYS = 64 };
 
-/* One image: the modules of one layer as seen from one sample point, in the window of one primary (the rectangle of its
- * pixels). shaders/correspondence/scene.glsl declares it as `struct Image`. Each coordinate of the point is a float and
+/* One image: the modules of one layer as seen from one sample point. Its pixels are the rectangle of one module, the
+ * primary. shaders/correspondence/scene.glsl declares it as `struct Image`. Each coordinate of the point is a float and
  * the rest after rounding, mm. */
 struct lr_plan_image {
     float point[3];
@@ -25,8 +25,8 @@ struct lr_plan_image {
     float rest[3];
     uint32_t row; /* row, counted from the first row of the request */
     int32_t primary;
-    /* The left and the lower texel of the image's tile. Without an atlas: 0; or, if modules may hide each other, the
-     * range of the primary's crystals to which the image belongs, tile_x .. tile_y - 1. */
+    /* The left and the lower texel of the image's tile. Without an atlas, both are 0. If modules may hide each other,
+     * they are instead a range of the primary's crystals to which the image belongs: tile_x .. tile_y - 1. */
     int32_t tile_x, tile_y;
     int32_t first_draw; /* the first of the image's draws, which follow one another */
 };
@@ -40,15 +40,16 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One module that is drawn into one image. `secondary`: number of the module, with flags. Most drawn modules are
- * secondaries. There are two exceptions.
+/* One module that is drawn into one image. `secondary`: number of the module, with flags. Other modules than
+ * secondaries are drawn in two cases.
  *
- * With penetration, all modules are drawn that lines through the primary may cross, on both sides of the point.
- * LR_ONLY_STOPS then means that the roles in this pair are exchanged.
+ * 1. Penetration: all modules are drawn that lines through the primary may cross, on both sides of the point.
+ * LR_ONLY_STOPS then means that the other module is the primary of this pair.
  *
- * If modules may hide each other, modules that may stop the image's lines are drawn, too. Those between the point and
- * the primary come first and have LR_BEFORE_PRIMARY. The others are among the secondaries and have LR_ONLY_STOPS; they
- * are farther than the primary, or do not face the point. Secondaries that may stop lines have LR_HIDES. */
+ * 2. Modules that may hide each other: modules that may stop the image's lines are drawn, too. Modules between the
+ * point and the primary come first, with the flag LR_BEFORE_PRIMARY. Modules that are farther than the primary, or do
+ * not face the point, follow among the secondaries, with LR_ONLY_STOPS. Secondaries that may stop lines have
+ * LR_HIDES. */
 struct lr_plan_draw {
     uint32_t image, secondary;
 };
@@ -60,7 +61,8 @@ struct lr_plan_row {
     float factor; /* 1 / points per row */
 };
 
-/* The work of one run of the passes. The plan owns the arrays. They are valid until the plan is called again. */
+/* The images of one batch, which one run of the passes computes. The plan owns the arrays. They are valid until the
+ * next call of a function of the plan. */
 struct lr_batch {
     const struct lr_plan_image *images;
     const struct lr_plan_draw *draws;
@@ -70,18 +72,19 @@ struct lr_batch {
     int atlas_rows; /* number of rows of tiles in use */
 };
 
-/* The work that is requested. Only LORs of the window count. Rows with zero emission are skipped. */
+/* The requested work. Only LORs of the window count. Rows with zero emission are skipped. */
 struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_pair_window window;
-    const float *emission; /* [end - begin] emission of the rows; NULL = all 1, or not known to the host */
+    const float *emission; /* [end - begin] emission of the rows; NULL = all emissions are 1, or the host does not know
+                              them */
     /* True for pictures. If modules may hide each other, a picture shows all modules that lines hit, even if the pair
      * has no LORs. */
     bool whole;
-    const int *primary; /* only images of this primary and its layer; NULL = images of all primaries */
+    const int *primary; /* only images of this primary and its layer are made; NULL = images of all primaries */
 };
 
-/* The point where the next batch begins. The caller sets it to zero at the start. */
+/* The position where the next batch begins. The caller sets the struct to zero at the start. */
 struct lr_plan_cursor {
     int64_t row; /* row, counted from the first row of the request */
     int point;
@@ -93,8 +96,8 @@ struct lr_plan_params {
     int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas */
     int max_images;     /* largest number of images in a batch; used only without an atlas */
     bool penetration;   /* true = list all modules that lines through a primary may cross */
-    int image_crystals; /* largest number of crystals of an image, used if modules may hide each other and there is no
-                           atlas; 0 = all */
+    int image_crystals; /* if modules may hide each other and there is no atlas: largest number of crystals of the
+                           primary in an image; 0 = all */
     const lr_log *log;
 };
 
@@ -117,14 +120,14 @@ struct lr_plan {
     uint64_t *hiders;              /* bit set of modules that may hide secondaries of an image; NULL unless `hiding` */
 };
 
-/* Creates a plan. errors: NULL, logged; with an atlas, LR_USAGE for more rays than LR_MAX_RASTER_RAYS, and if the atlas
- * has no room for the windows of one point. */
+/* Creates a plan. errors: NULL, logged. With an atlas, LR_USAGE if there are more rays than LR_MAX_RASTER_RAYS, or if
+ * the atlas has no room for all images of one point. */
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
 void lr_plan_destroy(struct lr_plan *plan);
 
 /* Fills *batch with the images of the next points from the cursor on, and moves the cursor. All images of a point are
- * in one batch. A batch may be empty, because none of its points sees a pair of the window. Returns false, with an
- * empty batch, if no points are left. */
+ * in one batch. A batch can be empty, if none of its points sees a pair of the window. Returns false, with an empty
+ * batch, if no points are left. */
 bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
                   struct lr_batch *batch);
 
@@ -148,20 +151,20 @@ lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *
 
 /* --- rows --- */
 
-/* A computation of matrix rows, in order, from batches of images. All methods that compute images use it. */
+/* A computation of matrix rows, in order, from batches of images. All methods that work on images use it. */
 struct lr_row_batches {
     struct lr_plan *plan;
     /* Computes a batch and copies it to the host. The batches come in order. */
     lr_status (*fetch)(void *user, const struct lr_batch *batch);
-    /* Appends the elements of one row of the batch, in any order. LORs may repeat. Several threads call this function
-     * at once. */
+    /* Appends the elements of one row of the batch, in any order. LORs can be repeated. Several threads call this
+     * function at once. */
     lr_status (*fill)(void *user, const struct lr_plan_row *row, struct lr_elements *list);
     void *user;
     const struct lr_backend_params *params; /* threads, log and progress are read */
 };
 
-/* Passes every row to the sink in order, even empty rows. The elements of a row are sorted, with each LOR once. If the
- * points of a row are in several batches, their elements are merged first. */
+/* Passes every row to the sink in order, even empty rows. The elements of a row are sorted by LOR, and each LOR occurs
+ * once. If the points of a row are in several batches, the elements of these batches are merged. */
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
                                  const lr_row_sink *sink);
 

@@ -18,7 +18,7 @@ struct lr_scene_masks {
     bool any; /* true if some pair has LORs out of coincidence */
 };
 
-/* errors: LR_FAILED; the caller destroys the buffers made until then. */
+/* errors: LR_FAILED. The caller destroys the buffers that were made, even after an error. */
 lr_status lr_scene_masks_init(struct lr_scene_masks *masks, struct gl_context *ctx, const lr_lors *lors);
 
 struct lr_scene {
@@ -27,7 +27,7 @@ struct lr_scene {
     const lr_lors *lors;
     struct gl_buffer *modules, *crystal_module, *pairs;
     struct lr_scene_masks masks;
-    struct lr_pair_window window; /* the window of `pairs`; empty at first */
+    struct lr_pair_window window; /* the window whose pairs are in `pairs`; empty at first */
     struct gl_texture *mu;        /* 3-D, 1/mm; NULL without absorption */
     float mu_origin_mm[3], mu_per_mm[3];
     int mu_steps;
@@ -44,8 +44,8 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
                         const struct lr_scene_absorption *absorption);
 void lr_scene_finish(struct lr_scene *scene);
 
-/* Numbers LORs relative to the first LOR of the window, in the order of its pairs. Other pairs have no numbers. If the
- * window is set already and has no list of pairs, nothing is done. */
+/* Numbers LORs relative to the first LOR of the window, in the order of its pairs. Other pairs get no numbers. The call
+ * does nothing if the window is set already and has no list of pairs. */
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
 /* Binds the scene's buffers and the attenuation map to a pass. */
@@ -63,7 +63,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays);
 /* Modules as boxes of crystals, for the compute passes:
  * docs/method/correspondence.md, "Penetration". */
 
-/* One module of the buffer `Boxes` of shaders/correspondence/target_penetration.glsl. */
+/* One module in the buffer `Boxes` of shaders/correspondence/target_penetration.glsl. */
 struct lr_penetration_box {
     uint32_t gap_strata[2]; /* number of strata of the gap between two faces, along u and v */
     uint32_t depth_strata;
@@ -73,7 +73,7 @@ struct lr_penetration_box {
 /* Uploads the boxes of all modules. errors: NULL, logged. */
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);
 
-/* Returns the largest number of lines of an image. They pass through three sides of a module's box. */
+/* Returns the largest number of lines of an image. The lines of an image pass through three sides of a module's box. */
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);
 
 #endif

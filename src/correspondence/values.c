@@ -23,7 +23,7 @@ void lr_blanks_finish(struct lr_blanks *blanks)
     *blanks = (struct lr_blanks){0};
 }
 
-/* Sets the values of a window to 0, except those of LORs with the selected turn. */
+/* Sets the values of a window to 0, except the values of the part's LORs. */
 static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_buffer *kept,
                               const struct lr_pair_window *window, const lr_vector *values)
 {
@@ -81,8 +81,8 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
         if (blanks->modules == NULL || blanks->program == NULL) return LR_FAILED;
     }
 
-    /* sums[a + b] is a bit set with one bit for each kind of rows (lr_turn): set if LORs at positions a and b keep
-     * their values. */
+    /* sums[s] has one bit for each kind of rows (lr_turn). The bit is set if LORs whose positions around the axis add
+     * up to s keep their values. */
     const int32_t num_sums = 2 * lors->angles->count;
     uint32_t *sums = lr_alloc(num_sums, sizeof(*sums), "angles of LORs", gl_context_log(ctx));
     if (sums == NULL) return LR_FAILED;
@@ -103,14 +103,14 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
 
 /* --- sums in fixed point --- */
 
-/* The buffer begins with the overflow flag and an unused word. */
+/* The buffer begins with two words: the overflow flag and an unused word. */
 enum { HEAD_BYTES = 8 };
 
 /* The number 1 is stored as 2^BITS on the device. */
 enum { BITS = 61 };
 
-/* The largest element may exceed its estimate by this factor. An even larger element makes a sum overflow, which is
- * reported. */
+/* The estimate of the largest element is multiplied by this. If an element is even larger, a sum overflows, and the
+ * overflow is reported. */
 static const double guess_margin = 16.0;
 
 /* The number of sums that one read copies. */
@@ -173,7 +173,7 @@ int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *i
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const lr_scanner *scanner = params->scanner;
     const lr_lors *lors = params->lors;
-    double face = 0.0, nearest = INFINITY; /* area of the largest face; distance between the two nearest modules */
+    double face = 0.0, nearest = INFINITY; /* area of the largest face; smallest distance between two modules */
     for (int m = 0; m < scanner->num_modules; m++)
         face = fmax(face, scanner->modules[m].face_mm[0] * scanner->modules[m].face_mm[1]);
     for (int64_t k = 0; k < lors->num_pairs; k++) {

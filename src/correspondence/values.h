@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR values on the device: interleaved LORs are set to 0, and sums are in fixed point. Vectors are in float32. The
- * context must be current. */
+ * LOR values on the device: values of other parts' LORs are set to 0, and sums are added in fixed point. Vectors are in
+ * float32. The context must be current. */
 #ifndef LR_CORRESPONDENCE_VALUES_H
 #define LR_CORRESPONDENCE_VALUES_H
 
@@ -10,7 +10,7 @@
 #include "gl/vectors.h"
 #include "operator/backend.h"
 
-/* --- values of interleaved LORs --- */
+/* --- values of LORs of other parts --- */
 
 /* The program that sets values to 0, and its table of modules. The caller sets the struct to zero before the first
  * use. */
@@ -20,15 +20,14 @@ struct lr_blanks {
 };
 void lr_blanks_finish(struct lr_blanks *blanks);
 
-/* Sets values to 0 on the device if their LORs are interleaved with the part's LORs but belong to other parts.
- * lr_selection_blank does the same on the host. values: at an OpenGL place, whose context is current. errors:
- * LR_FAILED. */
+/* Sets the values of LORs of other parts to 0 on the device. lr_selection_blank does the same on the host. values: at
+ * an OpenGL place, whose context is current. errors: LR_FAILED. */
 lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values);
 
 /* --- sums in fixed point --- */
 
 /* Sums in fixed point on the device: shaders/common/fixed.glsl. They do not depend on the order of their terms. The
- * error of a term is at most its rounding to float plus 2^-62 of a power of two that is above the largest value. */
+ * error of a term is its rounding to float plus at most 2^-62 of 2^exponent, which is above the largest value. */
 
 struct lr_fixed {
     struct gl_buffer *buffer;
@@ -38,10 +37,11 @@ struct lr_fixed {
     bool overflowed;
 };
 
-/* Bytes of one sum on the device. The number that is added to the exponent after an overflow. */
+/* LR_FIXED_BYTES: bytes of one sum on the device. LR_FIXED_STEP: the number that is added to the exponent after an
+ * overflow. */
 enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 
-/* Returns the number of sums that fit into the memory of `floats` floats, at least 1. */
+/* Returns how many sums fit into the memory of `floats` floats, but at least 1. */
 int64_t lr_fixed_most(int64_t floats);
 
 /* Creates sums of zero. errors: LR_FAILED; *fixed is then empty. */
@@ -57,9 +57,9 @@ lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 /* Returns the smallest exponent whose power of two is larger than all finite absolute values. */
 int lr_fixed_exponent(const float *values, int64_t count);
 
-/* Finds an exponent for the LOR values of an image, from the sum of the voxels' absolute values times a generous
- * estimate of the largest element: the element of a crystal seen from the midpoint between the two nearest modules that
- * have LORs. */
+/* Finds an exponent for the LOR values of an image: from the sum of the voxels' absolute values, times a generous
+ * estimate of the largest element. The estimate is the element of a crystal seen from the midpoint between the two
+ * nearest modules that have LORs. */
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);
 
 #endif

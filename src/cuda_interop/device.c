@@ -17,8 +17,8 @@ lr_status lr_cuda_leave(int device, int before, lr_status status)
     return status;
 }
 
-/* Adds the time of the oldest interval that has not been read. If the device has finished the interval, the function
- * does not wait, because the interval's stream may no longer exist. */
+/* Adds the time of the oldest interval that has not been read. If the device has already finished the interval, the
+ * function does not wait, because the interval's stream may no longer exist. */
 static lr_status read_lap(struct lr_cuda_watch *watch)
 {
     const cudaEvent_t *lap = watch->laps[watch->read++ % watch->most_laps];
@@ -38,7 +38,7 @@ static lr_status read_lap(struct lr_cuda_watch *watch)
 lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t stream)
 {
     if (end && !watch->is_begun) return LR_OK;
-    watch->is_begun = false; /* set to true only by a begin that succeeds */
+    watch->is_begun = false; /* becomes true only if this begin succeeds */
     if (watch->ended - watch->read == watch->most_laps) LR_TRY(read_lap(watch));
     cudaEvent_t *event = &watch->laps[watch->ended % watch->most_laps][end];
     cudaError_t error = *event == NULL ? cudaEventCreateWithFlags(event, cudaEventDefault) : cudaSuccess;
@@ -56,7 +56,7 @@ lr_status lr_cuda_watch_read(struct lr_cuda_watch *watch, bool waits)
         const cudaEvent_t *lap = watch->laps[watch->read % watch->most_laps];
         float milliseconds = 0;
         if (!waits && cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) != cudaSuccess) {
-            (void)cudaGetLastError(); /* the interval's end has not been reached */
+            (void)cudaGetLastError(); /* not an error: the device has not reached the interval's end */
             break;
         }
         const lr_status found = read_lap(watch);

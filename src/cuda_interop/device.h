@@ -14,33 +14,33 @@
  * again. errors: LR_FAILED or LR_NO_DEVICE; the device is then not entered. */
 lr_status lr_cuda_enter(int device, int *before, const lr_log *log);
 
-/* Returns `status`. */
+/* Makes the previous device current again, and returns `status`. */
 lr_status lr_cuda_leave(int device, int before, lr_status status);
 
-/* The largest number of measured intervals that the device may not have finished; more than the views of an
+/* The largest number of intervals that can be measured and not yet read. It is larger than the number of views of an
  * iteration of the family `direct`. */
 enum { LR_CUDA_MOST_LAPS = 256 };
 
-/* Adds up the time that the device takes for a stream's work in some intervals. It does for CUDA what gl_stopwatch
- * (gl/timer.h) does for OpenGL. Set the first three members, and zero the rest. */
+/* Adds up the time that the device takes for a stream's work in some intervals. This is the CUDA version of
+ * gl_stopwatch (gl/timer.h). The caller sets the first three members and zeroes the rest. */
 struct lr_cuda_watch {
     const char *what; /* for messages: "a clock" */
     const lr_log *log;
     int most_laps;                          /* intervals that may be unread at once, up to LR_CUDA_MOST_LAPS */
     cudaEvent_t laps[LR_CUDA_MOST_LAPS][2]; /* owned; made when an interval first needs them */
-    bool is_begun;                          /* an interval has a begin, and no end yet */
-    int64_t ended, read;                    /* intervals that have an end; intervals that are read */
+    bool is_begun;                          /* true if an interval has begun and not ended */
+    int64_t ended, read;                    /* numbers of intervals: ended, and read */
     double last_s, all_s;                   /* time of the last interval that was read, and total time of all
                                              * intervals that were read */
 };
 
-/* Marks the begin (end = 0) or the end (1) of an interval on a stream. Intervals do not overlap. A begin without an
- * end is forgotten, and an end without a begin does nothing. A call waits
- * only if most_laps intervals are unread. errors, here and below: LR_FAILED or LR_NO_DEVICE. */
+/* Marks the beginning (end = 0) or the end (end = 1) of an interval on a stream. Intervals do not overlap. A begin
+ * without an end is forgotten, and an end without a begin does nothing. A call waits only if most_laps intervals are
+ * unread. errors of this function and those below: LR_FAILED or LR_NO_DEVICE. */
 lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t stream);
 
-/* Reads the intervals that have not been read. waits: true = waits until the device has finished these intervals; false
- * = reads only the finished intervals. An interval that cannot be read counts as zero. */
+/* Reads the intervals that have not been read. waits: true = waits until the device has finished them; false = reads
+ * only those that are finished. An interval that cannot be read counts as zero. */
 lr_status lr_cuda_watch_read(struct lr_cuda_watch *watch, bool waits);
 void lr_cuda_watch_finish(struct lr_cuda_watch *watch);
 

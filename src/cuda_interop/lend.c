@@ -15,11 +15,11 @@
 enum { MOST_OBJECTS = 16, MOST_DEVICES = 16 };
 
 struct cuda_loan {
-    struct gl_loan loan; /* must be the first member: the part that gl/ sees */
+    struct gl_loan loan; /* must be the first member, because gl/ knows only this part */
     struct cudaGraphicsResource *resource;
-    int device;      /* CUDA device that the object is registered with */
+    int device;      /* CUDA device with which the object is registered */
     uint64_t taking; /* number of the last loan */
-    void *address;   /* NULL until requested; valid while the object is lent, as are the two handles below */
+    void *address;   /* NULL until it is requested; valid while the object is lent, like the two handles below */
     cudaTextureObject_t texture;
     cudaSurfaceObject_t surface;
 };
@@ -28,9 +28,9 @@ lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 {
     const cudaError_t error = (cudaError_t)code;
     if (error == cudaSuccess) return LR_OK;
-    (void)cudaGetLastError(); /* otherwise the next launch would report the error again */
+    (void)cudaGetLastError(); /* otherwise, the next launch would report this error again */
     switch (error) {
-    /* A device does no more work after these errors, or has lost its memory. */
+    /* After these errors, a device does no more work or has lost its memory. */
     case cudaErrorNoDevice:
     case cudaErrorDevicesUnavailable:
     case cudaErrorECCUncorrectable:
@@ -108,7 +108,7 @@ static const char *label_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->label : object->buffer->label;
 }
 
-/* The function first waits, because kernels that use the handles may still be queued. */
+/* Closes the handles of a loan. Waits first, because kernels that use the handles may still be queued. */
 static void close_handles(struct cuda_loan *loan)
 {
     if (loan->texture != 0 || loan->surface != 0) cudaStreamSynchronize(NULL);
@@ -123,7 +123,7 @@ static void end_loan(struct gl_loan *base)
 {
     struct cuda_loan *loan = (struct cuda_loan *)base;
     int before = loan->device;
-    cudaGetDevice(&before); /* any thread may end a loan */
+    cudaGetDevice(&before); /* any thread can end a loan, so its current device is restored below */
     cudaSetDevice(loan->device);
     if (base->is_out) {
         cudaStreamSynchronize(NULL);
@@ -135,7 +135,7 @@ static void end_loan(struct gl_loan *base)
     free(loan);
 }
 
-/* Objects that change hands between OpenGL and CUDA. */
+/* Objects that are passed between OpenGL and CUDA. */
 struct move {
     const struct lr_cuda_object *objects[MOST_OBJECTS];
     struct cudaGraphicsResource *resources[MOST_OBJECTS];
@@ -203,7 +203,7 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
         move.resources[k] = loan->resource;
     }
     if (status == LR_OK) {
-        /* CUDA sees images that shaders have written completely only after this barrier. */
+        /* Without this barrier, CUDA would not see everything that shaders have written. */
         glMemoryBarrier(GL_ALL_BARRIER_BITS);
         const cudaError_t error = cudaGraphicsMapResources(move.count, move.resources, NULL);
         status = lr_cuda_check((int)error, "textures and buffers cannot be lent", log);
@@ -237,13 +237,17 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
 
 /* --- handles for kernels --- */
 
+void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
+{
+    cudaArray_t array = NULL;
+    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
+    return lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
+}
+
 static struct cudaResourceDesc describe(const struct lr_cuda_object *object, const lr_log *log)
 {
     struct cudaResourceDesc resource = {.resType = cudaResourceTypeArray};
-    cudaArray_t array = NULL;
-    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
-    resource.res.array.array = lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
-
+    resource.res.array.array = lr_cuda_array(object, log);
     return resource;
 }
 

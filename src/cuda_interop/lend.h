@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Textures and buffers of OpenGL that CUDA works on in place. An object belongs to OpenGL until it is lent to CUDA,
- * and then to CUDA until it is given back. The side that does not own it must not use it; an attempt is refused
+ * Textures and buffers of OpenGL that CUDA works on in place. An object belongs to OpenGL until it is lent to CUDA, and
+ * then to CUDA until it is given back. Only the current owner can use the object; OpenGL refuses an object that is lent
  * (gl/resource.h). Lending and giving back each cost more than a projection. A lent object therefore stays with CUDA
  * until OpenGL needs it. Destroying a lent object ends its loan. */
 #ifndef LR_CUDA_INTEROP_LEND_H
@@ -10,12 +10,12 @@
 
 #include "gl/resource.h"
 
-/* Finds the CUDA device that renders this thread's current OpenGL context, and makes this device current. name:
- * [256], the device's name. errors: LR_NO_DEVICE, logged, if there is no CUDA device or driver, or the context
- * belongs to another device. */
+/* Finds the CUDA device that renders this thread's current OpenGL context, and makes this device current. name: [256],
+ * the device's name. errors: LR_NO_DEVICE, logged, if there is no CUDA device or driver, or if another device renders
+ * the context. */
 lr_status lr_cuda_open(const struct gl_context *ctx, char name[256]);
 
-/* True if the CUDA device above also renders the OpenGL context that is current on this thread. */
+/* Returns true if this CUDA device also renders the OpenGL context that is current on this thread. */
 bool lr_cuda_renders(int device);
 
 /* Exactly one of the two members is set. */
@@ -26,21 +26,24 @@ struct lr_cuda_object {
 
 /* Takes the objects that are not lent yet. No object may be named twice. An object is registered when it is first
  * taken, and stays registered until it is destroyed. OpenGL's earlier work on the objects ends before the default
- * stream continues. Here and below, the context is made current only if an object changes hands. errors: LR_USAGE
- * for an object of another context; LR_FAILED. No object changes hands then. */
+ * stream continues. This function and the next one make the context current only if they have to take or give an
+ * object. errors: LR_USAGE for an object of another context; LR_FAILED. After an error, no object is taken. */
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* Gives back the objects that are lent. Work queued on the default stream ends before OpenGL continues. */
+/* Gives the lent objects back to OpenGL. Work queued on the default stream ends before OpenGL continues. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* The handle that kernels use for a lent object, valid until the object is given back: a cudaTextureObject_t of
- * plain texels, a cudaSurfaceObject_t, or a buffer's address. errors: NULL or 0, logged. */
+/* The handle of a lent object, valid until the object is given back. For kernels: a cudaTextureObject_t of plain
+ * texels, a cudaSurfaceObject_t, or a buffer's address. For copies: a texture's cudaArray_t. errors: NULL or 0,
+ * logged. */
 uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
+void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log);
 
-/* The number of an object's current loan, unique in the object's context; 0 if the object is not lent. A copy of the
- * object's content stays valid until CUDA writes to the object, or until the object is given back or destroyed. */
+/* Returns the number of an object's current loan, unique in the object's context; 0 if the object is not lent. With
+ * this number, a caller can tell if its copy of the object's content is still valid: it is valid until CUDA writes to
+ * the object, or until the object is given back or destroyed. */
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* Returns LR_OK for cudaSuccess. Otherwise logs "WHAT: CUDA says REASON" and returns LR_FAILED. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Exchanges among processes by NCCL. Numbers are sent unchanged, and the receiver adds them up, so that sums do not
- * depend on the library, its version or how devices are connected. The communicator does not block: if a rank does
- * not join, the other ranks can continue without it. */
+ * Exchanges between processes by NCCL. Numbers are sent unchanged, and the receiver adds them up. Sums therefore do not
+ * depend on the library, its version, or how devices are connected. The communicator does not block: if one rank does
+ * not join, the others can continue without it. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "cuda_interop/vector_passes.h"
 
@@ -25,8 +25,8 @@
 
 /* --- the part of NCCL, NVIDIA's library for exchanges among devices, that this file uses --- */
 
-/* The declarations follow NCCL's public interface. The library is loaded when a link is requested, so that LORaster
- * builds and starts without it. https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html */
+/* The declarations follow NCCL's public interface. NCCL is loaded only when a link is requested, so LORaster builds and
+ * starts without it. https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html */
 
 typedef struct ncclComm *lr_nccl_comm;
 
@@ -37,8 +37,8 @@ typedef struct lr_nccl_id {
     char bytes[LR_NCCL_ID_BYTES];
 } lr_nccl_id;
 
-/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read the first `size` bytes. Some later versions copy a longer
- * structure, whose additional bytes are the zeros in `later`. */
+/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read the first `size` bytes. Some of them copy a longer structure;
+ * its additional bytes are the zeros in `later`. */
 enum { LR_NCCL_VERSION = 21400, LR_NCCL_CONFIG_BYTES = 24 };
 typedef struct lr_nccl_config {
     size_t size;
@@ -50,7 +50,7 @@ typedef struct lr_nccl_config {
 #define LR_NCCL_MAGIC 0xcafebeefu
 
 struct lr_nccl {
-    int version; /* 22105 for 2.21.5 */
+    int version; /* for example, 22105 for version 2.21.5 */
     int (*get_version)(int *version);
     int (*get_id)(lr_nccl_id *id);
     int (*init)(lr_nccl_comm *comm, int size, lr_nccl_id id, int rank, lr_nccl_config *config);
@@ -91,8 +91,9 @@ static const struct wanted wanted[] = {
     WANTED(describe, "ncclGetErrorString"),
 };
 
-/* Loads the library and keeps it. The file is LORASTER_NCCL if that is set; otherwise libnccl.so.2 from the loader's
- * paths. errors: LR_NO_DEVICE, logged, if there is no library, it lacks a function, or its version is below 2.14. */
+/* Loads NCCL and keeps it loaded. The file is LORASTER_NCCL if this is set, otherwise libnccl.so.2 from the loader's
+ * paths. errors: LR_NO_DEVICE, logged, if there is no library, if a function is missing, or if the version is below
+ * 2.14. */
 static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 {
     const char *named = secure_getenv("LORASTER_NCCL");
@@ -129,10 +130,10 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 
 /* --- exchanges --- */
 
-/* Time limit of a call of NCCL. A call usually takes a moment; it takes longer only if another rank is lost. */
+/* The time limit of a call of NCCL. A call is usually short. It takes long only if another rank is lost. */
 static const double patience_s = 60.0;
 
-/* Number of exchanges whose times may be unread at once. */
+/* The number of exchanges that can be timed and not yet read. */
 enum { MOST_LAPS = 16 };
 
 struct lr_link {
@@ -168,7 +169,7 @@ static lr_status make_key(char key[LR_LINK_KEY_BYTES], const lr_log *log)
     return LR_OK;
 }
 
-/* --- answers of NCCL --- */
+/* --- results of NCCL's calls --- */
 
 static lr_status report(const struct lr_link *link, int result, const char *what)
 {
@@ -181,7 +182,7 @@ static bool is_well(int result)
     return result == LR_NCCL_SUCCESS || result == LR_NCCL_IN_PROGRESS;
 }
 
-/* *is_done: true if the library's last call is complete. */
+/* Asks for the state of the library's last call. *is_done: true if the call is complete. */
 static lr_status ask(const struct lr_link *link, const char *what, bool *is_done)
 {
     int state = LR_NCCL_SUCCESS;
@@ -191,7 +192,7 @@ static lr_status ask(const struct lr_link *link, const char *what, bool *is_done
     return is_well(state) ? LR_OK : report(link, state, what);
 }
 
-/* Waits until the call of NCCL that gave `result` is complete. */
+/* Waits until a call of NCCL is complete. result: the value that the call returned. */
 static lr_status settle(const struct lr_link *link, int result, const char *what)
 {
     const double begin = lr_clock_seconds();
@@ -208,7 +209,7 @@ static lr_status settle(const struct lr_link *link, int result, const char *what
     return LR_OK;
 }
 
-/* --- life --- */
+/* --- creation --- */
 
 static void close_link(struct lr_link *link, bool is_whole)
 {
@@ -278,7 +279,7 @@ static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr
     LR_TRY(lr_cuda_enter(link->device, &before, link->log));
     lr_status status = lr_cuda_watch_mark(&link->watch, 0, stream);
     if (status == LR_OK) {
-        /* NCCL begins all messages of a group together. */
+        /* Messages of a group begin at the same time. */
         int result = nccl->group_start();
         for (int k = 0; is_well(result) && k < messages->num_sent; k++) {
             const struct lr_message *sent = &messages->sent[k];
@@ -295,7 +296,7 @@ static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr
     return lr_cuda_leave(link->device, before, status);
 }
 
-/* --- help for exchanges by the host and by OpenGL --- */
+/* --- functions for exchanges through the host and through OpenGL --- */
 
 static bool draws(const lr_place *place, const lr_place *gl)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels that begin while the previous kernel of the stream still runs. They first do work that does not depend on
- * the previous kernel, and wait before they touch an image. Every kernel launched this way must call
- * wait_for_last_kernel, because the kernel after the next relies on it. Tables may be read before this call: the
- * host has already waited for them. */
+ * Kernels that begin while the previous kernel of the stream still runs. Such a kernel first does work that does not
+ * depend on the previous kernel, and waits before it reads or writes an image. Every kernel launched this way must call
+ * wait_for_last_kernel, because later kernels of the stream rely on this wait. Kernels can read tables before this
+ * call, because the host has already waited for the tables. */
 #ifndef LR_CUDA_OVERLAP_CUH
 #define LR_CUDA_OVERLAP_CUH
 
@@ -12,7 +12,7 @@
 
 #include <atomic>
 
-/* Number of blocks of 256 threads for this many threads in all. */
+/* Returns the number of blocks of 256 threads for so many threads. */
 inline unsigned groups_of(int64_t threads)
 {
     return (unsigned)((threads + 255) / 256);
@@ -25,9 +25,9 @@ template <class Pass> int launch_threads(void (*kernel)(Pass), const Pass &pass,
     return cudaGetLastError();
 }
 
-/* True if the version of a kernel that runs was compiled for compute capability 9.0 or more, because only such a
- * version can wait. One answer is valid for all kernels, because they are compiled for the same devices, and all
- * devices of a machine are of the same kind. */
+/* Returns true if the kernel's compiled version is for compute capability 9.0 or more, because only such a version can
+ * wait. The answer for one kernel is valid for all: all are compiled for the same devices, and all devices of a machine
+ * are of the same kind. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
     const auto ask = [](Kernel *of) {
@@ -40,8 +40,8 @@ template <class Kernel> bool is_for_hopper(Kernel *kernel)
     return is;
 }
 
-/* Lets a kernel use all shared memory of the current device. This is set once per device. devices: bit mask of the
- * devices for which it is set. */
+/* Lets a kernel use all shared memory of the current device. devices: one bit per device, which is set once this has
+ * been done. */
 template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t bytes, std::atomic<uint64_t> &devices)
 {
     int device = 0;
@@ -53,7 +53,7 @@ template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t by
     return error;
 }
 
-/* A launch, on the default stream if no stream is set. */
+/* A launch of a kernel. Its stream is the default stream unless a function below sets another one. */
 struct overlapping_launch {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute = {};
@@ -68,15 +68,15 @@ struct overlapping_launch {
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
 
-    /* Launches on a stream that runs next to others. Blocks do not begin early, because they would only take space
-     * from the blocks of other streams. NULL = the default stream. */
+    /* Launches on a stream that runs next to others. Blocks do not begin before the previous kernel ends, because they
+     * would only take space from blocks of other streams. stream: NULL = the default stream. */
     void go_beside(void *stream)
     {
         config.stream = static_cast<cudaStream_t>(stream);
         config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
     }
-    /* Launches a short kernel on a stream that runs next to other streams. Other work waits for this kernel, so its
-     * blocks start before blocks of the other streams. */
+    /* Launches a short kernel on a stream that runs next to other streams. Other work waits for this kernel, so it gets
+     * the highest priority: its blocks start before blocks of the other streams. */
     void go_ahead_of(void *stream)
     {
         static const int first = [] {
@@ -95,7 +95,8 @@ struct overlapping_launch {
     overlapping_launch &operator=(const overlapping_launch &) = delete;
 };
 
-/* Kernels compiled below compute capability 9.0 are never launched to overlap, and need not wait. */
+/* Waits for the previous kernel of the stream. Kernels compiled for less than compute capability 9.0 are never launched
+ * to overlap, and need not wait. */
 __device__ inline void wait_for_last_kernel()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Replacements for the CUDA backends, and for vectors in CUDA memory, in builds without CUDA. */
+ * Functions that replace the CUDA backends, and vectors in CUDA memory, in builds without CUDA. */
 #include "base/log.h"
 #include "device/kinds.h"
 #include "direct/backend.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parameters of kernels on vectors, and their launches. Launches return a cudaError_t; none waits. */
+ * Parameters of kernels on vectors, and their launches. Launches return a cudaError_t, and do not wait. */
 #ifndef LR_CUDA_INTEROP_VECTOR_PASSES_H
 #define LR_CUDA_INTEROP_VECTOR_PASSES_H
 
@@ -17,22 +17,22 @@ extern const struct lr_link_fns lr_cuda_link_fns;
 extern "C" {
 #endif
 
-/* Groups of a pass. */
+/* The largest number of blocks of a pass. Blocks are called groups here. */
 enum { LR_CUDA_VECTOR_GROUPS = 1024 };
 
-/* Each of n threads takes every n-th number. Addresses are the device's. */
+/* A pass over vectors. Each of n threads takes every n-th number. Addresses are those of the device. */
 typedef struct lr_cuda_vector_pass {
     int op;                        /* used by LR_CUDA_VECTOR_APPLY only */
-    lr_precision precision, other; /* precision of y; of the inputs */
+    lr_precision precision, other; /* precision: of y; other: of the inputs */
     void *y;
-    const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
+    const void *in[LR_VECTOR_INPUTS]; /* NULL = no such input */
     double scalar;                    /* scalar operand, or the number to fill in */
     double lowest;                    /* floor of BSREM */
     int64_t count;
-    double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
+    double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass makes no sums */
 } lr_cuda_vector_pass;
 
-/* One group adds up the sums of all groups of a pass. */
+/* A pass in which one group adds up the sums of all groups of an earlier pass. */
 typedef struct lr_cuda_join_pass {
     double (*groups)[LR_VECTOR_NUM_SUMS]; /* [num_groups] */
     double (*sums)[LR_VECTOR_NUM_SUMS];   /* [1] */
@@ -40,12 +40,12 @@ typedef struct lr_cuda_join_pass {
     bool has_largest;
 } lr_cuda_join_pass;
 
-/* Each of n threads takes every n-th number (lr_relative_differences). */
+/* Relative differences (lr_relative_differences). Each of n threads takes every n-th number. */
 typedef struct lr_cuda_differences_pass {
     lr_differences what;
     lr_precision precision;
     void *y;
-    const void *x, *kappa; /* kappa: NULL = 1 */
+    const void *x, *kappa; /* kappa: NULL = 1 everywhere */
     int size[3];
     double weights[8];
     double gamma, epsilon, scale;
@@ -69,7 +69,8 @@ typedef struct lr_cuda_terms_pass {
     int own, num;
 } lr_cuda_terms_pass;
 
-/* Number of groups of a pass. It depends only on the count, so that sums have the same bits in every run. */
+/* Returns the number of groups of a pass. It depends only on the count, so that sums have the same bits in every
+ * run. */
 static inline int lr_cuda_vector_groups(int64_t count)
 {
     const int64_t groups = (count + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
@@ -77,7 +78,7 @@ static inline int lr_cuda_vector_groups(int64_t count)
     return (int)(groups < most ? groups : most);
 }
 
-/* Returns zero if the current device can run the compiled kernels; else the error of a launch. */
+/* Returns zero if the current device can run the compiled kernels; otherwise the error of a launch. */
 int lr_cuda_try_vectors(void);
 
 /* The work of a pass:
@@ -94,7 +95,7 @@ enum lr_cuda_vector_work {
     LR_CUDA_NUM_VECTOR_WORKS
 };
 
-/* stream: a cudaStream_t. The count is positive. */
+/* Launches a pass. stream: a cudaStream_t. The count must be positive. */
 int lr_cuda_launch_vector(enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, void *stream);
 int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in the memory of a CUDA device. Numbers of the host are transferred by plain asynchronous copies and a
- * wait. The driver itself copies pageable memory in pieces, as fast as a thread here could. It copies page-locked
- * memory of the caller directly. */
+ * Vectors in the memory of a CUDA device. Transfers from and to the host are plain asynchronous copies, followed by a
+ * wait. The driver copies pageable memory in pieces, as fast as a thread of the library could do this. It copies
+ * page-locked memory of the caller directly. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each slot of sums (device/vector.h) has one row of sums, stored after the rows of the groups. */
+/* After the sums of the groups, there is one row of sums for each slot (device/vector.h). */
 enum {
     ROW_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double),
     SUMS_BYTES = (LR_CUDA_VECTOR_GROUPS + LR_NUM_SLOTS) * ROW_BYTES
@@ -24,18 +24,18 @@ enum {
 
 struct lr_cuda_place {
     int device;
-    int before; /* the thread's device, between enter and leave */
+    int before; /* the thread's previous device, which leave() makes current again */
     cudaStream_t stream;
     bool owns_stream;
-    cudaEvent_t event;                       /* orders this stream and another one */
+    cudaEvent_t event;                       /* used to make one stream wait for another */
     cudaEvent_t sent[LR_LATER_TURNS];        /* recorded after the sums of each turn */
-    bool is_sent[LR_NUM_TURNS];              /* an event was recorded for the turn after all sums of the turn */
+    bool is_sent[LR_NUM_TURNS];              /* true if an event has been recorded after all sums of the turn */
     double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + LR_NUM_SLOTS] on the device */
     double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [LR_NUM_SLOTS], page-locked */
-    bool is_under_way[LR_NUM_SLOTS];         /* the copy to the slot's host_sums may not have ended yet */
+    bool is_under_way[LR_NUM_SLOTS];         /* true while the copy to the slot's host_sums may still be in progress */
 };
 
-/* --- with the place's device current --- */
+/* --- functions for the place's device --- */
 
 static lr_status check(cudaError_t error, const char *what, const lr_place *place)
 {
@@ -64,8 +64,8 @@ static lr_status wait(const lr_place *place, const char *what)
 
 /* --- places --- */
 
-/* Names the place's device, and makes all that work on vectors needs: the stream, the events and the memory for
- * sums. The caller closes them after a failure, too. */
+/* Finds the name of the place's device, and makes everything that work on vectors needs: the stream, the events and the
+ * memory for sums. The caller closes these even after a failure. */
 static lr_status open_work(lr_place *place, void *stream)
 {
     struct lr_cuda_place *cuda = place->cuda;
@@ -110,7 +110,7 @@ static void close_work(struct lr_cuda_place *cuda)
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
-    static lr_driver_owner owner; /* the process that first asks CUDA for devices */
+    static lr_driver_owner owner; /* the process that was the first to ask CUDA for devices */
     int count = 0;
     LR_TRY(lr_driver_claim(&owner, "CUDA", params->log));
     const cudaError_t error = cudaGetDeviceCount(&count);
@@ -130,7 +130,8 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 
     place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
     if (place->cuda == NULL) return LR_FAILED;
-    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* the place has no owner yet */
+    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* cannot fail, because the place has no owner
+                                                                       yet */
     place->cuda->device = params->device;
     place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
@@ -157,7 +158,7 @@ static void close_place(lr_place *place)
     free(place->cuda);
 }
 
-/* --- life --- */
+/* --- creation --- */
 
 static char *address_of(const lr_vector *vector)
 {
@@ -358,8 +359,8 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
-/* Adds up the groups on the device and copies the total sums to the host. An event that was recorded earlier for the
- * slot's turn does not cover these sums, and is therefore no longer used. */
+/* Adds up the groups on the device and copies the sums to the host. An event that was recorded earlier for the slot's
+ * turn does not include these sums, so it is no longer used. */
 static lr_status send_sums(lr_place *place, enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
@@ -399,7 +400,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
         const lr_status status = is_sent ? check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place)
                                          : wait(place, "sums of vectors");
         if (status != LR_OK) return leave(place, status);
-        /* If there was no event, the function has waited for the whole stream, and the sums of all slots are copied. */
+        /* Without an event, the function has waited for the whole stream, so the sums of all slots have arrived. */
         for (int k = 0; k < LR_NUM_SLOTS; k++) cuda->is_under_way[k] &= is_sent && k / LR_LATER_SLOTS != turn;
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
@@ -419,9 +420,9 @@ static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
     return send_sums(ratio->values->place, LR_CUDA_VECTOR_DIVIDE, &pass, slot);
 }
 
-/* --- from and to OpenGL --- */
+/* --- copies from and to OpenGL --- */
 
-/* Makes the work on one stream wait for the earlier work on another one. A buffer lent by OpenGL belongs to the
+/* Makes the later work on one stream wait for the earlier work on another. A buffer lent by OpenGL belongs to the
  * default stream, NULL (lend.h). */
 static lr_status wait_for(const lr_place *place, cudaStream_t before, cudaStream_t after)
 {
@@ -444,7 +445,9 @@ static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_c
     if (status == LR_OK) status = copy_bytes(place, to_cuda ? own : buffer, to_cuda ? buffer : own, bytes_of(cuda));
     if (status == LR_OK) {
         status = wait_for(place, stream, NULL);
-        if (status != LR_OK) (void)wait(place, "a copy of a vector"); /* waits before OpenGL gets the buffer back */
+        if (status != LR_OK)
+            (void)wait(place, "a copy of a vector"); /* the copy must end before OpenGL gets the buffer
+                                                                         back */
     }
     const lr_status given = lr_cuda_give(&object, 1, gl->place->ctx);
     return status != LR_OK ? status : given;
@@ -454,8 +457,8 @@ static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
     if (from->place->kind == to->place->kind) {
-        /* Both vectors are in CUDA memory. The copy runs after the earlier work of both streams, and before their later
-         * work. */
+        /* Both vectors are in CUDA memory. The copy runs after earlier work of both streams, and before later work of
+         * both. */
         const cudaStream_t source = from->place->cuda->stream, target = to->place->cuda->stream;
         *is_done = true;
         LR_TRY(enter(to->place));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Compiled without fused multiply-adds (CMakeLists.txt), so that operations element by element give the same bits as
- * the host. */
+ * Kernels of vectors. They are compiled without fused multiply-adds (CMakeLists.txt), so that operations element by
+ * element give the same bits as on the host. */
 #include "cuda_interop/vectors.cuh"
 
 #include <cuda_runtime.h>
@@ -12,7 +12,8 @@ namespace
 
 constexpr int group = LR_VECTOR_GROUP;
 
-/* Adds the upper half of the group to the lower half, and so on, always in this order. */
+/* Adds the sums of the upper half of the group's threads to those of the lower half, then halves again, and so on. This
+ * order is always the same. */
 __device__ void write_sums(double (&sums)[LR_VECTOR_NUM_SUMS], const vector_sums &mine, bool has_largest)
 {
     __shared__ vector_sums parts[group];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels of operations on vectors, and the sums of one thread. Tests also run them on the processor. Numbers are
+ * Kernels of operations on vectors, and the sums of one thread. Tests also run them on the processor. Results are
  * computed in double and rounded once. */
 #ifndef LR_CUDA_VECTORS_CUH
 #define LR_CUDA_VECTORS_CUH
@@ -109,7 +109,8 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) add_ter
 
 /* --- sums --- */
 
-/* Joins the sums of two threads. has_largest: sums from LR_VECTOR_LARGEST on are maxima. */
+/* Adds the sums of one thread to those of another. has_largest: true if sums from LR_VECTOR_LARGEST on are maxima
+ * instead. */
 __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_largest)
 {
     for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
@@ -118,7 +119,7 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
-/* Adds up a thread's part of the groups. With n threads, a thread takes every n-th group. */
+/* Adds up the sums of some groups. With n threads, a thread takes every n-th group. */
 __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const vector_thread &thread)
 {
     vector_sums sums = {};
@@ -150,7 +151,7 @@ __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vec
     return {{sum, product, difference, wrong, largest, largest_negated}};
 }
 
-/* Replaces estimates by ratios and adds their LORs to the fit. */
+/* Replaces estimates by ratios, and adds the terms of their LORs to the fit. */
 __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
 {
     vector_sums fit = {};

@@ -13,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* BLOCK numbers are converted to double together. A thread takes a share of GRAIN blocks at a time. */
+/* BLOCK: so many numbers are converted to double together. GRAIN: so many blocks are a share, which a thread takes at a
+ * time. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
 /* The largest number of shares whose sums are in memory at the same time. */
 enum { MOST_SHARES = 256 };
 
-/* --- life and copies --- */
+/* --- creation and copies --- */
 
 static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
@@ -136,7 +137,7 @@ static lr_status apply(const struct lr_vector_task *task)
     return LR_OK;
 }
 
-/* --- sums: the boundaries of shares do not depend on the number of threads, so that sums do not either --- */
+/* --- sums: the boundaries of shares, and therefore the sums, do not depend on the number of threads --- */
 
 struct summing {
     const lr_vector *x, *y;
@@ -145,7 +146,7 @@ struct summing {
 };
 
 /* Number k is added to sum k % LANES, so that the processor can make LANES additions at the same time. With a single
- * sum, each addition would wait for the previous one. */
+ * sum, each addition would wait for the one before. */
 enum { LANES = 8 };
 
 struct lanes {
@@ -204,7 +205,7 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = (x->count + SHARE - 1) / SHARE;
-    struct summing at; /* not cleared, because clearing so much memory takes time */
+    struct summing at; /* not cleared, because it is large */
     at.x = x;
     at.y = y;
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
@@ -299,10 +300,10 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* PIECE numbers of a row are added up together. A thread takes ROWS rows at a time. */
+/* PIECE: so many numbers of a row are added up together. ROWS: so many rows are taken by a thread at a time. */
 enum { PIECE = 256, ROWS = 16 };
 
-/* A piece of a row, with one further number at each end. kappa is 0 beyond the ends of the row. */
+/* A piece of a row, with one more number at each end. kappa is 0 beyond the ends of the row. */
 struct row_piece {
     double x[PIECE + 2], kappa[PIECE + 2];
 };
@@ -324,7 +325,7 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
 }
 
 /* Adds the terms of a row's numbers with their neighbours in another row. count_which: {count of numbers, index of the
- * other row's weights (lr/vector.h)}. */
+ * weights for the other row (lr/vector.h)}. */
 static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
                     const int count_which[2], double *sums)
 {
@@ -404,7 +405,7 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
             double sums[PIECE] = {0};
             if (convolution->axis == 0) {
-                /* Neighbours along x are in the same row. Beyond the ends of the row, numbers count as 0. */
+                /* Neighbours along x are in the same row. Numbers beyond the ends of the row count as 0. */
                 const int last = range[0] + range[1];
                 for (int k = -convolution->reach; k <= convolution->reach; k++) {
                     const int from = range[0] + k < 0 ? -k : range[0];

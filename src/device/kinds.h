@@ -9,7 +9,7 @@
 #include "device/place.h"
 #include "device/vector.h"
 
-/* --- exchanges of processes out of a place's memory, for dist/: cuda_interop/ makes them by NCCL --- */
+/* --- exchanges between processes, directly from a place's memory, for dist/. cuda_interop/ makes them by NCCL --- */
 
 /* A message to or from another rank. Two ranks exchange one message at a time. */
 struct lr_message {
@@ -25,7 +25,7 @@ struct lr_messages {
 
 enum { LR_LINK_KEY_BYTES = 128 };
 
-/* The library that makes a link, and the name of the place's device, which is unique on the machine. */
+/* Names for messages: the library that connects the ranks, and the place's device, which is unique on the machine. */
 struct lr_link_facts {
     char library[48]; /* "NCCL 2.21.5" */
     char device[48];  /* "0000:3b:00.0" */
@@ -41,24 +41,24 @@ struct lr_link;
 
 struct lr_link_fns {
     /* Checks if a link is possible on this machine. The device's name is always set. errors: LR_NO_DEVICE, logged, with
-     * the name of the library, or part of a library, that is missing. */
+     * the name of the missing library or function. */
     lr_status (*find)(lr_place *place, struct lr_link_facts *facts, const lr_log *log);
     lr_status (*make_key)(char key[LR_LINK_KEY_BYTES], const lr_log *log);
 
     /* Begins to connect to the other ranks, without waiting. Each rank needs a device that no other rank uses. `look`
-     * finds out if all are connected. *link is NULL after an error. */
+     * tells if all ranks are connected. *link is NULL after an error. */
     lr_status (*begin)(lr_place *place, const struct lr_link_params *params, struct lr_link **link);
     lr_status (*look)(struct lr_link *link, bool *is_ready);
 
-    /* Queues a transfer of memory on the place's device, behind earlier work of the place, without waiting for its end.
-     * All ranks call this function. The place may differ from the one passed to `begin`, but its device may not. */
+    /* Queues a transfer on the place's device, behind earlier work of the place, and does not wait for its end. All
+     * ranks call this function. The place can be another one than in `begin`, but on the same device. */
     lr_status (*transfer)(struct lr_link *link, lr_place *place, const struct lr_messages *messages);
 
-    /* Device time of completed transfers, s; includes the waits for slower ranks. */
+    /* The device time of completed transfers, s. It includes the waits for slower ranks. */
     double (*seconds)(struct lr_link *link);
 
-    /* is_whole: true if all ranks call this function. If false, unfinished transfers are given up, so that no rank
-     * waits for them. */
+    /* is_whole: true if all ranks call this function. If it is false, unfinished transfers are given up, so that no
+     * rank waits for the others. */
     void (*close)(struct lr_link *link, bool is_whole);
 
     /* Functions for exchanges without a link. `draws` returns true if an OpenGL place is on the same device. `wait`
@@ -71,7 +71,7 @@ struct lr_link_fns {
 };
 
 /* A sum over ranks. y becomes the sum of `num` terms in their order, computed in double and rounded once. Term `own` is
- * y itself. Term r, for every other r, begins at number r * stride of `pieces`. The place is the host or CUDA. */
+ * the old y. Every other term r begins at number r * stride of `pieces`. The place is the host or CUDA. */
 struct lr_vector_terms {
     lr_vector *y;
     const lr_vector *pieces;
@@ -83,13 +83,13 @@ lr_status lr_vector_add_terms(const struct lr_vector_terms *terms);
 /* --- the table --- */
 
 struct lr_place_fns {
-    /* Opens the device. Sets `device`, `memory_bytes` and the members of the place for this kind. place->log can be
-     * used. errors: as for lr_place_open. */
+    /* Opens the device. Sets `device`, `memory_bytes` and the members of the place for this kind. `open` can use
+     * place->log. errors: as for lr_place_open. */
     lr_status (*open)(const lr_place_params *params, lr_place *place);
     void (*close)(lr_place *place);
 
-    /* OpenGL: makes the context current in the calling thread until the place is released, so that each call need not
-     * do so. NULL = this kind needs no hold. */
+    /* OpenGL: makes the context current in the calling thread until the place is released. Calls in between then need
+     * not do this. NULL = this kind needs no hold. */
     lr_status (*hold)(lr_place *place);
     void (*release)(lr_place *place);
 
@@ -103,12 +103,12 @@ struct lr_place_fns {
      * device, nothing is copied, *is_done is false, and the result is LR_OK. */
     lr_status (*exchange)(const lr_vector *from, lr_vector *to, bool *is_done);
 
-    /* OpenGL: lr_vector_show, for an image that has been checked, and lr_place_fence. */
+    /* OpenGL: lr_vector_show for an image that has been checked, and lr_place_fence. */
     lr_status (*show)(const lr_vector *image, lr_vector_texture *copy);
     lr_status (*fence)(lr_place *place, void **done);
 
-    /* CUDA: exchanges between processes directly from device memory. NULL = exchanges pass through memory of the
-     * host. */
+    /* CUDA: exchanges between processes directly from the memory of the device. NULL = exchanges pass through the
+     * host's memory. */
     const struct lr_link_fns *link;
 };
 extern const struct lr_place_fns lr_place_gl_fns, lr_place_cuda_fns;

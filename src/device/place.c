@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Places of vectors, and the caller's memory on a device as vectors. */
+ * Places of vectors. Also: vectors in device memory that the caller owns. */
 #include "device/place.h"
 
 #include "base/log.h"
@@ -115,7 +115,7 @@ lr_place_info lr_place_get_info(const lr_place *place)
 
 /* --- the caller's memory on a device --- */
 
-/* refusal: reason why the place cannot use such memory; NULL = it can. */
+/* refusal: reason why the place cannot use this kind of memory; NULL = the place can use it. */
 static lr_status wrap(const lr_vector_params *params, void *memory, const char *refusal, lr_vector *vector)
 {
     *vector = (lr_vector){0};
@@ -153,7 +153,7 @@ lr_status lr_vector_wrap_gl_sized(size_t given_bytes, const lr_vector_params *gi
                 vector);
 }
 
-/* --- handing over --- */
+/* --- fences and holds --- */
 
 lr_status lr_place_fence(lr_place *place, void **done)
 {

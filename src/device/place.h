@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The members of a place, for backends that compute at the place of their vectors. */
+ * The members of a place, for backends that compute where their vectors are. */
 #ifndef LR_DEVICE_PLACE_H
 #define LR_DEVICE_PLACE_H
 
@@ -30,7 +30,7 @@ struct lr_place {
     lr_traffic traffic;
     char device[160];
     int64_t memory_bytes; /* 0 = not known */
-    lr_log log;           /* passes messages on to the log `to`, which may change */
+    lr_log log;           /* passes messages on to the current log `to` */
     const lr_log *to;     /* the caller's log; NULL = messages are dropped */
 };
 
@@ -47,17 +47,17 @@ static inline bool lr_vector_is_at_device(const lr_vector *vector)
 /* Opens a place like lr_place_open, but returns the status. *place is NULL after an error. */
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 
-/* Stops the messages of a place. If the log ends before the place does, the owner of the log calls this function
- * first. */
+/* Stops the messages of a place. The owner of the place's log calls this function if the log ends before the place. */
 void lr_place_silence(lr_place *place);
 
-/* Bytes that work at a place may take: `asked` bytes if positive, else a part of the device's memory, 1 / parts of it. */
+/* Returns how many bytes work at a place may use: `asked` bytes if positive, otherwise 1 / parts of the device's
+ * memory. */
 static inline int64_t lr_place_budget(const lr_place *place, int64_t asked, int parts)
 {
     return asked > 0 ? asked : (place->memory_bytes > 0 ? place->memory_bytes : lr_physical_memory()) / parts;
 }
 
-/* The number of threads that work on vectors of a place; place NULL = the host. */
+/* Returns the number of threads that work on vectors of a place. place: NULL = the host. */
 int lr_place_threads(const lr_place *place);
 
 /* The buffer of a vector at an OpenGL place, and the vector's offset in it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The facade of vectors: checks, then calls the place. */
+ * The public functions of vectors. They check their arguments and call the functions of the vector's place. */
 #include "device/vector.h"
 
 #include "base/log.h"
@@ -13,10 +13,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The largest count of numbers that pass through memory of the host at once. */
+/* The largest count of numbers that pass through the host's memory at once. */
 enum { CHUNK = 1 << 18 };
 
-/* The largest count of numbers that are converted and exchanged with CUDA at once. This count is large, because lending
+/* The largest count of numbers that are converted and exchanged with CUDA at once. The count is large, because lending
  * OpenGL's memory to CUDA takes longer than copying a few numbers. */
 enum { LENT_CHUNK = 1 << 24 };
 
@@ -30,7 +30,7 @@ static const lr_log *log_of(const lr_vector *vector)
     return vector->place != NULL ? &vector->place->log : NULL;
 }
 
-/* --- life --- */
+/* --- creation --- */
 
 lr_status lr_vector_create_sized(size_t given_bytes, const lr_vector_params *given, lr_vector *vector)
 {
@@ -103,7 +103,7 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
                : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
-/* Copies from or to CUDA if precisions differ. *is_done: as for `exchange` in kinds.h. */
+/* Copies between OpenGL and CUDA if precisions differ. *is_done: as for `exchange` in kinds.h. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = lr_vector_kind(to) == LR_PLACE_CUDA;
@@ -121,7 +121,7 @@ static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *
         const lr_vector source = lr_vector_part(from, at, longest);
         lr_vector target = lr_vector_part(to, at, longest);
         lr_vector piece = lr_vector_part(&between, 0, source.count);
-        /* The piece is at the CUDA place and has the precision of the OpenGL vector. */
+        /* `piece` is at the CUDA place, in the precision of the OpenGL vector. */
         if (to_cuda) {
             status = to->place->fns->exchange(&source, &piece, is_done);
             if (status == LR_OK && *is_done) status = copy_at_place(&piece, &target);
@@ -150,8 +150,8 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     }
     if (is_done) return LR_OK;
 
-    /* No direct copy was possible, so chunks pass through memory of the host. If only one of the vectors is on a
-     * device, precisions differ, and the host converts the numbers. */
+    /* No direct copy was possible, so chunks pass through the host's memory. If only one of the vectors is on a device,
+     * precisions differ, and the host converts the numbers. */
     const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
     const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
     double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);
@@ -189,6 +189,22 @@ lr_status lr_vector_bring_sized(size_t given_bytes, const lr_vector *from, const
     LR_TRY(lr_vector_create(&like, to));
     const lr_status status = lr_vector_copy(from, to);
     if (status != LR_OK) lr_vector_destroy(to);
+    return status;
+}
+
+lr_status lr_vector_work_at(const struct lr_vector_work *work, const lr_vector *in, lr_vector *out)
+{
+    const lr_vector wanted = {.place = work->at.place, .precision = work->at.precision};
+    const bool is_there = is_same_place(out, &wanted) && out->precision == wanted.precision;
+    lr_vector_params like = work->at;
+    like.count = out->count;
+    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
+    LR_TRY(is_there ? LR_OK : lr_vector_create(&like, &to));
+    lr_status status = in != NULL ? lr_vector_bring(in, &like, &from) : LR_OK;
+    if (status == LR_OK) status = work->run(work->self, in != NULL ? &from : NULL, &to);
+    if (status == LR_OK && !is_there) status = lr_vector_copy(&to, out);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
     return status;
 }
 

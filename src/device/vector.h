@@ -23,7 +23,7 @@ struct lr_vector_task {
 
 struct gl_buffer;
 
-/* The memory of a vector. It was allocated by the library or belongs to the caller. */
+/* The memory of a vector. The library has allocated it, or it belongs to the caller. */
 struct lr_storage {
     void *block; /* memory of the host, or of the device at a CUDA place */
     struct gl_buffer *buffer;
@@ -50,16 +50,16 @@ struct lr_vector_fns {
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
     /* Only for devices: functions that begin a sum in a slot and do not wait (see "work without a wait" below). The
-     * sums are sent to the host at the end of a turn. `finish_later` waits for the sums of a slot,
-     * [LR_VECTOR_NUM_SUMS]. */
+     * sums are sent to the host at the end of a turn. `finish_later` waits for the sums of a slot, which it writes to
+     * sums[LR_VECTOR_NUM_SUMS]. */
     lr_status (*begin_fit)(const lr_poisson_ratio *ratio, int slot);
     lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
     lr_status (*send_later)(lr_place *place, int turn);
     lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
-    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL = this place has no such
-                                                                    function */
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see struct lr_vector_terms in kinds.h; NULL = this
+                                                                    place cannot do it */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;
@@ -73,6 +73,19 @@ static inline bool lr_vector_is_on_host(const lr_vector *vector)
 {
     return vector->values != NULL;
 }
+
+/* --- work at another place --- */
+
+/* Work from one vector to another, for instance a projection. in: may be NULL. */
+struct lr_vector_work {
+    lr_vector_params at; /* place and precision of the vectors that `run` gets; count is not read */
+    lr_status (*run)(void *self, const lr_vector *in, lr_vector *out);
+    void *self;
+};
+
+/* Does the work with `in` and `out`, or with copies of them if they have another place or precision. errors: those of
+ * lr_vector_bring and of the work. */
+lr_status lr_vector_work_at(const struct lr_vector_work *work, const lr_vector *in, lr_vector *out);
 
 /* --- numbers of vectors on the host, in either precision --- */
 
@@ -98,10 +111,10 @@ static inline void lr_number_put(const lr_vector *vector, int64_t at, double val
 
 enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
 
-/* A slot for callers that wait for their sums at once. It is in a separate turn, whose end is never marked. */
+/* A slot for callers that wait for their sums at once. It has a turn of its own, whose end is never marked. */
 enum { LR_SLOT_NOW = LR_NUM_LATER, LR_NUM_SLOTS, LR_NUM_TURNS = LR_LATER_TURNS + 1 };
 
-/* Sums of vectors, or the fit of divided counts. They are known once place is NULL. */
+/* Sums of vectors, or the fit of divided counts. The results are known once `place` is NULL. */
 struct lr_later {
     int slot; /* below LR_NUM_LATER, or LR_SLOT_NOW */
     bool is_fit;
@@ -110,13 +123,14 @@ struct lr_later {
     lr_place *place;
 };
 
-/* Do what lr_vector_divide_counts and lr_vector_add_up do, without waiting at a device. The caller sets later->slot. */
+/* Do the same as lr_vector_divide_counts and lr_vector_add_up, but do not wait for a device. The caller sets
+ * later->slot. */
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later *later);
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later *later);
 lr_status lr_later_finish(struct lr_later *later);
 
 /* Submits all queued work to a device and marks the end of a turn. Without the mark, the wait for a slot of this turn
- * would also wait for work that was queued later. On the host, or if place is NULL, nothing happens. */
+ * would also wait for work that was queued later. Does nothing on the host, or if place is NULL. */
 lr_status lr_later_send(lr_place *place, int turn);
 
 /* --- sums of a device by their names --- */

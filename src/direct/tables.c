@@ -326,11 +326,12 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
             square += part * part;
         }
         const double reach = sqrt(info->support * square) / voxel_mm[k];
-        if (2 * floor(reach + LR_DIRECT_TIE) + 1 > grid->size[k]) {
+        const int size = grid->size[k];
+        if (2 * floor(reach + LR_DIRECT_TIE) + 1 > size) {
             return lr_error(params->log, LR_USAGE,
                             "the kernel is %.0f voxels long along %c and the grid has %d: take a "
                             "longer grid, a better resolution or a smaller support",
-                            2 * floor(reach + LR_DIRECT_TIE) + 1, "xyz"[k], grid -> size[k]);
+                            2 * floor(reach + LR_DIRECT_TIE) + 1, "xyz"[k], size);
         }
         info->half[k] = (int)floor(reach + LR_DIRECT_TIE);
     }

@@ -17,7 +17,7 @@
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* How many numbers fit into the message with which ranks synchronise. More numbers need further messages. */
+/* The most numbers that fit into the message with which ranks synchronise. More numbers need further messages. */
 enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
@@ -33,7 +33,7 @@ lr_status lr_comm_check(lr_comm *comm, lr_status status)
 struct state {
     int32_t status, step;
     int64_t count;
-    int64_t way; /* enum lr_comm_way */
+    int64_t way; /* the method of exchange (enum lr_comm_way) */
     double numbers[NUMBERS_ALONG];
 };
 

@@ -81,7 +81,7 @@ struct lr_comm {
     lr_place *pinned;          /* the place that has pinned `staging`; a reference is kept */
     lr_vector pieces;          /* on the host: the parts of a sum that other ranks have sent */
     void *little;              /* [size][LR_COMM_LITTLE] bytes */
-    struct lr_messages arrays; /* arrays of [size] messages, sent and received; the numbers are not used */
+    struct lr_messages arrays; /* room for [size] messages of each kind; both counts stay 0 */
 };
 
 /* Largest number of bytes that a rank sends by gather_little. */

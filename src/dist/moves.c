@@ -27,7 +27,7 @@ static const double patience_s = 120.0;
 
 /* The methods of exchange that a rank offers. */
 struct offer {
-    int32_t wish;      /* lr_exchange */
+    int32_t wish;      /* the method that the caller asks for (lr_exchange) */
     int32_t has_place; /* the rank's vectors can be on a CUDA place */
     int32_t has_nccl;
     int32_t is_cuda_aware;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The decision for small batches. This is a file of its own, so that a test program can replace it
- * (tests/batches.h). */
+ * The decision for small batches. It has a separate file, so that a test program can replace it (tests/batches.h). */
 #include "gl/context_private.h"
 
 bool gl_takes_small_batches(bool is_software)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GL_KHR_parallel_shader_compile: with this number, the driver chooses how many threads compile. */
+/* An argument for GL_KHR_parallel_shader_compile: the driver chooses how many threads compile. */
 #define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
 
 /* ---- starting ---- */
@@ -52,7 +52,7 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
     /* GLEW loads GLX after all OpenGL functions. There is no GLX here (glew_proc.c), so the error about GLX is ignored.
-     * Once GLEW's table is filled, all contexts use it. */
+     * All contexts use GLEW's table once it is filled. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
@@ -65,7 +65,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
-    gl_context_drop_errors(ctx); /* errors may be left from GLEW, or from earlier users of the context */
+    gl_context_drop_errors(ctx); /* GLEW, or earlier users of the context, can have left errors */
     const int version = 10 * gl_integer(GL_MAJOR_VERSION) + gl_integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
         const char *is = (const char *)glGetString(GL_VERSION);
@@ -83,7 +83,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
     if (ctx->limits.parallel_compile) glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
     if (!ctx->adopted || ctx->debug) { /* the driver's messages go to the log */
         glEnable(GL_DEBUG_OUTPUT);
-        /* Messages come in the thread that works, which alone may call the log. */
+        /* Messages come in the thread that called OpenGL, because only this thread may call the log. */
         glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
         glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
         glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
@@ -100,7 +100,7 @@ static struct gl_context *make(const struct gl_context_params *params)
     if (ctx != NULL) {
         ctx->log = params->log;
         ctx->debug = params->debug;
-        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, because nobody owns the context yet */
+        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, because the context has no owner yet */
     }
     return ctx;
 }
@@ -186,14 +186,15 @@ void gl_context_release(struct gl_context *ctx)
 
 /* ---- creating ---- */
 
-/* Claims EGL for this process. In a forked process, EGL does not work if the parent has asked EGL for devices. */
+/* Claims EGL for this process. If a process has asked EGL for devices, EGL does not work in its children after
+ * fork(). */
 static lr_status claim_egl(const lr_log *log)
 {
     static lr_driver_owner owner;
     return lr_driver_claim(&owner, "OpenGL", log);
 }
 
-/* Starts the context that was opened in ctx->egl. */
+/* Starts the context that has been opened in ctx->egl. */
 static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
     bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
@@ -251,7 +252,7 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
-    char usable[600] = "", refusals[600] = ""; /* devices that work; devices that do not, with reasons */
+    char usable[600] = "", refusals[600] = ""; /* devices that work; devices that do not work, with reasons */
     int num_usable = 0;
     *ctx = NULL;
     LR_TRY(claim_egl(params->log));
@@ -324,7 +325,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    /* If no device is usable, the caller's message gives this reason, and the warning would repeat it. */
+    /* If no device is usable, the caller reports this reason, so a warning would only repeat it. */
     const struct egl_way *first = &ways[0];
     if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);

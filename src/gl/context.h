@@ -4,8 +4,8 @@
  * OpenGL 4.5 core contexts without a window, through EGL.
  *
  * Threads: a context belongs to one thread at a time. Several threads may create contexts at the same time, because a
- * lock guards GLEW's table of functions, which all threads of the process share. A function of this folder whose
- * argument is a context, or an object of a context, needs this context current in the calling thread. Exceptions are
+ * lock guards GLEW's table of functions, which all threads of the process share. Functions of this folder take a
+ * context, or an object of a context. This context must be current in the calling thread. Exceptions are
  * gl_context_create, _destroy, _limits, _log and gl_shader_source_*. */
 #ifndef LR_GL_CONTEXT_H
 #define LR_GL_CONTEXT_H
@@ -33,11 +33,11 @@ struct gl_context_params {
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
-/* The largest number of loop rounds in one thread of a shader, over all its loops. llvmpipe ends loops after 65,535
- * rounds without an error. */
+/* The largest number of loop rounds in one thread of a shader, summed over all its loops. llvmpipe ends loops after
+ * 65,535 rounds without an error. */
 enum { GL_MOST_ROUNDS_SOFTWARE = 60000 };
 
-/* Limits and abilities of the driver. Sizes are in texels, or in bytes if the name says so. */
+/* Limits and features of the driver. Sizes are in texels, or in bytes if the name says so. */
 struct gl_limits {
     int max_texture_size, max_3d_texture_size, max_array_layers;
     int max_viewport_size[2];
@@ -55,8 +55,8 @@ struct gl_limits {
     bool viewport_layer_array; /* the vertex shader may write gl_Layer and gl_ViewportIndex */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* True if the device gets work in small pieces. Software renderers need this: they end long loops, and a thread
-     * that waits for them cannot be interrupted. */
+    /* True if the device gets work in small pieces. Software renderers need this, because they end long loops, and
+     * because a thread that waits for the renderer cannot be interrupted. */
     bool small_batches;
     int64_t memory_bytes; /* memory of the device; 0 = not reported */
 };
@@ -68,7 +68,7 @@ struct gl_limits {
  * `device` is out of range; LR_FAILED if memory runs out. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
-/* Calls gl_context_create, then gl_context_make_current, and returns the status. *ctx is NULL after an error. */
+/* Calls gl_context_create and then gl_context_make_current. Returns the status. *ctx is NULL after an error. */
 lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx);
 
 /* Makes a gl_context for the thread's current context, which belongs to a window. Functions of this folder do not
@@ -81,29 +81,29 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params);
  * EGL did not make the current context. */
 bool gl_context_share(lr_shared_context *shared);
 
-/* Frees the context. All its objects must have been destroyed before. If it is current, the previous context becomes
- * current again. NULL is allowed. */
+/* Frees the context. The caller must have destroyed all its objects. If the context is current, the previous context
+ * becomes current again. NULL is allowed. */
 void gl_context_destroy(struct gl_context *ctx);
 
-/* Makes the context current and remembers the previous one. May be called several times; each call needs one
+/* Makes the context current and remembers the previous one. Can be called several times; each call needs its own
  * gl_context_release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* Makes the context current before one of its objects is freed or read. Returns false if the context was lost (already
- * logged), or in a child of fork(), where objects belong to the parent. */
+/* Makes the context current before one of its objects is freed or read. Returns false if the context was lost, which
+ * has already been logged, or in a child of fork(), where objects belong to the parent. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
 /* Undoes one gl_context_make_current. After the last release, the previous context is current again. */
 void gl_context_release(struct gl_context *ctx);
 
-/* From now on, the driver does large clears, instead of a faster compute shader. Backends without compute shaders call
- * this. */
+/* Makes the driver do large clears from now on. Otherwise, a compute shader does them, which is faster. Backends
+ * without compute shaders call this function. */
 void gl_context_clear_by_driver(struct gl_context *ctx);
 
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
-/* Returns 1, 2, 3 and so on. Each state of the context's objects is identified by such a number. */
+/* Returns 1, 2, 3 and so on. These numbers identify states of the context's objects. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
 /* Returns the status of some work. A failure becomes LR_NO_DEVICE if the context is lost. */
@@ -116,12 +116,12 @@ static inline lr_status gl_context_leave(struct gl_context *ctx, lr_status statu
     return gl_context_status(ctx, status);
 }
 
-/* Asks the driver for errors. LR_NO_DEVICE if the context was lost; LR_FAILED if another error is pending. what: the
- * work that the message names. The call waits for the driver's worker thread, though not for the device, and is too
- * slow to be made for every draw. */
+/* Asks the driver for errors. LR_NO_DEVICE if the context was lost; LR_FAILED if another error is pending. what: name
+ * of the work for the message. The call waits for the driver's worker thread, but not for the device. It is too slow to
+ * be made for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
-/* lr_device_list in builds with OpenGL. */
+/* Lists the devices: the part of lr_device_list for OpenGL. */
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #endif

@@ -13,8 +13,9 @@
 #include <GL/glew.h>
 #include <stdint.h>
 
-/* The pool keeps the storage of destroyed buffers, and new buffers of the same size take it. Projections need buffers
- * of the same sizes again and again, and drivers need milliseconds to allocate or free a hundred megabytes. */
+/* The pool keeps the storage of destroyed buffers, and new buffers of the same size take it. This saves time, because
+ * projections need buffers of the same sizes again and again, and drivers take milliseconds to allocate or free a
+ * hundred megabytes. */
 enum { GL_POOL_MOST = 64 };
 
 struct gl_pooled {
@@ -22,7 +23,7 @@ struct gl_pooled {
     int64_t bytes;
 };
 
-/* A zero struct is an empty pool. */
+/* A struct of zeros is an empty pool. */
 struct gl_pool {
     struct gl_pooled held[GL_POOL_MOST]; /* oldest first */
     int count;
@@ -30,7 +31,6 @@ struct gl_pool {
     int64_t most_bytes; /* limit of `bytes`; above it, the oldest buffers are deleted */
 };
 
-/* Deletes all buffers of a pool. */
 void gl_pool_empty(struct gl_pool *pool);
 
 /* The layout in memory of the texels of an internal format. */
@@ -49,19 +49,19 @@ struct gl_context {
     bool adopted;
     bool is_shared; /* true if objects of the context live longer than the context */
     lr_driver_owner owner;
-    bool saw_error; /* for tests: the driver has reported an error or a message of high severity */
+    bool saw_error; /* for tests: true if the driver has reported an error, or a message of high severity */
     bool is_lost;
     bool has_logged_loss; /* true if the loss of the context has been logged since it was made current */
-    int times_current;    /* number of gl_context_make_current calls that are not released yet */
+    int times_current;    /* number of calls of gl_context_make_current that have not been released */
     uint64_t last_number;
     struct egl_context egl;
-    struct egl_current before; /* the thread's current context before the first of these calls */
+    struct egl_current before; /* the thread's current context before the first of the calls that are not released */
     struct gl_limits limits;
 
     struct gl_stream stream; /* buffer for uploads and uniform blocks */
     GLuint vertex_array;     /* used by pass.c: an empty vertex array */
     struct gl_program *fill; /* used by resource.c: fills a buffer with one word */
-    bool clears_by_driver;   /* gl_context_clear_by_driver */
+    bool clears_by_driver;   /* set by gl_context_clear_by_driver */
     GLuint staging_buffer;   /* used by resource.c: buffer for reading other buffers */
     struct gl_pool pool;     /* used by resource.c: storage of destroyed buffers */
     int64_t machine_bytes;   /* used by resource.c: memory of the machine; 0 = not known yet */
@@ -86,18 +86,18 @@ lr_status gl_context_report_loss(struct gl_context *ctx, const char *what);
  * answer. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 
-/* Waits until the device has reached the fence, and deletes the fence. fence NULL = returns at once. errors: those of
- * gl_context_check. */
+/* Waits until the device has reached the fence, and deletes the fence. fence: NULL = returns at once. errors: the
+ * errors of gl_context_check. */
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
 
-/* Discards pending OpenGL errors, after one of them has been reported. Before work that will be checked, call
- * gl_context_check instead, so that errors of earlier work are not lost. */
+/* Discards pending OpenGL errors, after one of them has been reported. Do not call it before work that is checked
+ * later, because errors of earlier work would be lost: call gl_context_check instead. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sets the state of the current context to the baseline of pass.h (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
 
-/* Returns "GL_OUT_OF_MEMORY" for 0x0505 and so on; for unknown errors, the number. */
+/* Returns the name of an error, for example "GL_OUT_OF_MEMORY" for 0x0505. For unknown errors, returns the number. */
 const char *gl_error_name(GLenum error);
 
 /* Copies text, and cuts it if it is longer than the capacity. */

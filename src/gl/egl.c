@@ -72,7 +72,8 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
 
-    /* A device is asked only once if it is software, so that exactly one of the two loops below lists it. */
+    /* Each device is asked only once if it is software. Each device is therefore listed by exactly one of the two loops
+     * below, even if its answer would change. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
@@ -126,8 +127,8 @@ static bool make_context(struct egl_context *egl, EGLContext share, bool wants_p
         }
     }
 
-    /* The attribute for resets is refused by drivers that cannot report resets, and also if the context to share with
-     * was made without it. The second round omits the attribute. */
+    /* Drivers refuse the attribute for resets if they cannot report resets, or if the context that shares its objects
+     * was made without this attribute. The second round omits the attribute. */
     for (int reports_resets = 1; reports_resets >= 0 && egl->context == EGL_NO_CONTEXT; reports_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
                                  4,
@@ -213,7 +214,7 @@ void egl_context_close(struct egl_context *egl)
     *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
 }
 
-/* ---- what is current ---- */
+/* ---- the current context ---- */
 
 static void note_current(struct egl_current *current)
 {
@@ -257,8 +258,8 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     bool done = false;
     if (before->context != EGL_NO_CONTEXT) {
         if (before->context_api != EGL_OPENGL_API) {
-            /* OpenGL and OpenGL ES have separate current contexts. This context is released before another one is
-             * bound. */
+            /* OpenGL and OpenGL ES have separate current contexts. The OpenGL context is therefore released before the
+             * previous context is bound. */
             eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
         }
         eglBindAPI(before->context_api);

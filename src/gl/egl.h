@@ -2,10 +2,10 @@
  * Copyright The LORaster authors
  *
  * The EGL side of contexts: finding the ways to OpenGL, opening one of them, and the current context. These functions
- * do not call OpenGL and do not log. Reasons are short texts without a full stop.
+ * do not call OpenGL and do not log. Errors are reported as short texts without a full stop.
  *
- * All users of a device in a process share one display. It is terminated only if EGL counts its users
- * (EGL_KHR_display_reference). Otherwise it stays open, once per device, until the process ends. */
+ * All users of a device in a process share one display. The display is terminated only if EGL counts its users
+ * (EGL_KHR_display_reference). Otherwise it stays open until the process ends. */
 #ifndef LR_GL_EGL_H
 #define LR_GL_EGL_H
 
@@ -17,7 +17,7 @@
 
 enum { EGL_WAY_MAX = 34 };
 
-/* EGL_WAY_UNLISTED means devices that EGL cannot list. It cannot be opened. */
+/* EGL_WAY_UNLISTED stands for devices that EGL cannot list. This way cannot be opened. */
 enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_UNLISTED, EGL_WAY_SURFACELESS, EGL_WAY_PBUFFER };
 
 struct egl_way {
@@ -25,7 +25,7 @@ struct egl_way {
     EGLDeviceEXT device;
     bool software;   /* true if the device reports that it is a software renderer */
     char name[32];   /* "egl device 0", numbered in the order of EGL */
-    char reason[96]; /* EGL_WAY_UNLISTED: reason */
+    char reason[96]; /* EGL_WAY_UNLISTED: reason why EGL cannot list devices */
 };
 
 struct egl_context {

@@ -43,7 +43,7 @@ const char *gl_error_name(GLenum error)
 void gl_context_drop_errors(struct gl_context *ctx)
 {
     (void)ctx;
-    /* A lost context reports its loss at every call, so this loop has a limit. */
+    /* The loop has a limit, because a lost context reports its loss at every call. */
     for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; k++) {
     }
 }
@@ -93,7 +93,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
 }
 
-/* Names of GL_NVX_gpu_memory_info and GL_ATI_meminfo, whose values are in KiB. */
+/* Constants of GL_NVX_gpu_memory_info and GL_ATI_meminfo. They ask for memory in KiB. */
 enum { DEDICATED_MEMORY_NVX = 0x9047, TEXTURE_FREE_MEMORY_ATI = 0x87FC };
 
 void gl_copy_text(char *to, size_t capacity, const char *from)
@@ -123,7 +123,7 @@ void gl_limits_read(struct gl_limits *limits)
     const int count = gl_integer(GL_NUM_EXTENSIONS);
     for (int k = 0; k < count; k++) {
         const char *name = (const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k);
-        if (name == NULL) continue; /* this error is already pending */
+        if (name == NULL) continue; /* the call has failed, and OpenGL reports its error later */
         has_nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
         has_ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
         limits->nv_float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
@@ -131,7 +131,7 @@ void gl_limits_read(struct gl_limits *limits)
         limits->parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
     }
 
-    /* Software renderers use the machine's memory, but Mesa 25 reports 1 MiB for them. */
+    /* Software renderers are not asked: Mesa 25 reports 1 MiB, although they use the machine's memory. */
     GLint kibibytes[4] = {0};
     if (has_nvx_memory && !limits->software)
         glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);

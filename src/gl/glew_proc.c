@@ -19,7 +19,7 @@ any_function *glXGetProcAddressARB(const unsigned char *name)
     return strncmp(text, "glX", 3) == 0 ? NULL : (any_function *)eglGetProcAddress(text);
 }
 
-/* GLEW calls the functions below only if there is a display. */
+/* GLEW calls the functions below only if GLX has a display. */
 unsigned glXQueryVersion(void)
 {
     return 0;

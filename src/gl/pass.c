@@ -180,7 +180,7 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
                                    : pass->vertices == 0 || pass->instances == 0;
     if (is_empty) return LR_OK;
 
-    if (ctx->vertex_array == 0) { /* made here, because contexts that only read limits need none */
+    if (ctx->vertex_array == 0) { /* not made with the context, because contexts that only read limits need none */
         glCreateVertexArrays(1, &ctx->vertex_array);
         glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
         LR_TRY(gl_context_check(ctx, "an empty vertex array"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Passes: only this part of the program binds objects and draws or dispatches.
+ * Passes. Only this part of the program binds objects, draws and dispatches.
  *
  * Between passes, the state of OpenGL is the baseline: no program, vertex array, framebuffer, texture, image or buffer
  * is bound; blending, depth test and clip distances are off; culling, scissor, stencil, multisampling, dithering and
@@ -27,8 +27,8 @@ struct gl_range {
     int64_t offset, size_bytes;     /* size 0 = up to the end */
 };
 
-/* The bytes ends[0] .. ends[1] - 1 of a buffer, from the last aligned offset on. first: index in the range of the first
- * number of `size` bytes that was asked for. */
+/* Returns a range with the bytes ends[0] .. ends[1] - 1 of a buffer. The range begins at the last aligned offset before
+ * these bytes. first: receives the index in the range of the first requested number. size: bytes of a number. */
 struct gl_range gl_range_of(const struct gl_buffer *buffer, const int64_t ends[2], int64_t size, int64_t *first);
 
 /* Level 0 of a texture for imageLoad, imageStore, imageAtomic. */
@@ -38,14 +38,14 @@ struct gl_image {
     GLenum format;                    /* 0 = the format of the texture */
 };
 
-/* Returns the number of groups of `size` items that `count` items need. */
+/* Returns how many groups of `size` items are needed for `count` items. */
 static inline int gl_divide_up(int64_t count, int64_t size)
 {
     return (int)((count + size - 1) / size);
 }
 
-/* Divides like gl_divide_up, for a pass whose threads loop over several items. The result is never more than the number
- * of groups that OpenGL guarantees along an axis. */
+/* Like gl_divide_up, for a pass whose threads loop over several items. The result is at most the number of groups that
+ * OpenGL guarantees along an axis. */
 static inline int gl_groups_in_turn(int64_t count, int64_t size)
 {
     enum { ALLOWED_GROUPS = 65535 };
@@ -53,7 +53,7 @@ static inline int gl_groups_in_turn(int64_t count, int64_t size)
     return groups < ALLOWED_GROUPS ? (int)groups : ALLOWED_GROUPS;
 }
 
-/* All that one draw or dispatch depends on. Zero fields are defaults. The caller owns all pointers. */
+/* Everything that one draw or dispatch depends on. Fields that are zero have defaults. The caller owns all pointers. */
 struct gl_pass {
     const char *label; /* required */
     struct gl_program *program;
@@ -71,15 +71,16 @@ struct gl_pass {
     bool depth_test;         /* the nearer fragment wins (GL_LESS), and depth is written */
     bool depth_zero_to_one;  /* z is 0 .. 1 in clip space, for which a float depth has better resolution */
     int clip_distances;      /* number of clip distances that are enabled, from gl_ClipDistance[0] on; the program must
-                              * write no others, because llvmpipe clips by all that are written */
+                                write no others, because llvmpipe clips by all that are written */
     GLenum primitive;        /* 0 = GL_POINTS; there are no vertex attributes: shaders read vertices from buffers */
     int vertices, instances; /* nothing is drawn if either is 0 */
 
     int groups[3];       /* for compute only; nothing runs if any is 0 */
-    GLbitfield barriers; /* glMemoryBarrier after the pass, for later work that reads its results */
+    GLbitfield barriers; /* glMemoryBarrier after the pass, so that later work can read its results */
 };
 
-/* A compute pass with the label of its program, and barriers that let shaders and copies read its results. */
+/* Returns a compute pass with the label of its program, and with barriers that let shaders and copies read its
+ * results. */
 static inline struct gl_pass gl_pass_compute(struct gl_program *program, const void *uniforms, size_t bytes,
                                              const int groups[3])
 {
@@ -91,9 +92,9 @@ static inline struct gl_pass gl_pass_compute(struct gl_program *program, const v
                             .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
 }
 
-/* Runs a pass and returns to the baseline. A debug context is then checked for errors. In other contexts, errors appear
- * in the next read or gl_context_check. errors: LR_USAGE for a program without its target or groups, for ranges or
- * viewports outside their objects, and for more clip distances or groups than the driver allows; LR_NO_DEVICE if the
+/* Runs a pass and restores the baseline. Debug contexts are checked for errors after each pass. In other contexts, the
+ * next read or gl_context_check reports them. errors: LR_USAGE for a program without its target or groups, for ranges
+ * or viewports outside their objects, and for more clip distances or groups than the driver allows; LR_NO_DEVICE if the
  * context was lost; LR_FAILED if the driver reports an error. */
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass);
 

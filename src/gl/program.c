@@ -42,7 +42,7 @@ static char *read_file(const char *folder, const char *name, const lr_log *log)
     return NULL;
 }
 
-/* True if a name is inside the shader folder. */
+/* Returns true if a name is inside the shader folder. */
 static bool is_inside(const char *name)
 {
     return name[0] != '\0' && name[0] != '/' && strstr(name, "..") == NULL;
@@ -121,7 +121,7 @@ static lr_status add_file(struct flattening *flat, const char *text)
     return LR_OK;
 }
 
-/* The shader comes from a folder or from the built-in table. */
+/* Reads the shader from LORASTER_SHADER_DIR, or from the built-in table. */
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_SHADER_DIR");
@@ -173,7 +173,7 @@ void gl_shader_source_finish(struct gl_shader_source *source)
     *source = (struct gl_shader_source){0};
 }
 
-/* ---- finding places ---- */
+/* ---- finding the original line ---- */
 
 bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place)
 {
@@ -217,13 +217,13 @@ size_t gl_shader_source_after_version(const struct gl_shader_source *source, int
 
 enum { MAX_STAGES = 2 };
 
-/* If a compilation takes longer than this, a message says so. */
+/* A message tells the user if a compilation takes longer than this. */
 #define LONG_SECONDS 0.5
 
 /* A program that the driver may still be compiling. */
 struct build {
     GLuint shaders[MAX_STAGES];
-    struct gl_shader_source sources[MAX_STAGES]; /* the sources to which messages refer */
+    struct gl_shader_source sources[MAX_STAGES]; /* sources to which the compiler's messages refer */
     bool is_compute;
     double start_s;
 };
@@ -240,7 +240,7 @@ struct gl_program {
 /* --- the compiler's messages --- */
 
 /* Returns the line number of a compiler's message, or 0 if it has none. *words becomes the text after the number.
- * Messages may also give the number of a source string, which is always 0 here. */
+ * Messages can also contain the number of a source string, which is always 0 here. */
 static int parse(const char *text, const char **words)
 {
     const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
@@ -305,7 +305,7 @@ static lr_status find_outcome(struct gl_program *program)
             const struct gl_shader_source *source = &build->sources[k];
             struct gl_context *ctx = program->ctx;
             GLint length = 0;
-            LR_TRY(gl_context_check(ctx, program->label)); /* if the context is lost, this is the cause */
+            LR_TRY(gl_context_check(ctx, program->label)); /* reports a lost context, which would be the cause */
             glGetShaderiv(build->shaders[k], GL_INFO_LOG_LENGTH, &length);
             char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
             if (text != NULL) {
@@ -354,7 +354,7 @@ lr_status gl_program_wait(struct gl_program *program)
         return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
     }
 
-    /* Drivers with GL_KHR_parallel_shader_compile say if they are still compiling. */
+    /* Drivers with GL_KHR_parallel_shader_compile tell if they are still compiling. */
     const struct timespec pause = {.tv_nsec = 2000000};
     const double start_s = lr_clock_seconds();
     GLint done = GL_TRUE;
@@ -404,7 +404,7 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
 
         /* The driver gets three pieces: the source up to #version, the defines, and the rest of the source. A #line
-         * after the defines keeps the line numbers of the rest. */
+         * after the defines preserves the line numbers of the rest. */
         int next_line = 1;
         const size_t head = gl_shader_source_after_version(source, &next_line);
         if (head == 0) {
@@ -414,7 +414,8 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
                             source->folder, source->files[0]);
         }
         /* Blanks replace every `#line` mark. Compilers then report numbers of flattened lines, and
-         * gl_shader_source_place finds the original line. With the marks, Mesa loses the file number of most errors. */
+         * gl_shader_source_place finds the original line. Mesa loses the file number of most errors if the marks are
+         * kept. */
         char *text = lr_copy_string(source->text, log);
         for (char *at = text; at != NULL && *at != '\0';) {
             const size_t length = strcspn(at, "\n");

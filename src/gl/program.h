@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs and the text of shaders. The text comes from a table in the library, or from the folder in
- * LORASTER_SHADER_DIR, whose files are read anew each time.
+ * Programs and the text of shaders. The text comes from a table in the library. If LORASTER_SHADER_DIR is set, the text
+ * comes from this folder instead, and files are read again each time.
  *
  * The text of a shader is flattened. tools/embed_shaders.py does the same at build time:
  * - A line `#include "common/x.glsl"` becomes the text of this file when it first occurs in a shader, and nothing when
@@ -28,7 +28,7 @@ struct gl_embedded_shader {
     const char *const *files; /* names relative to the shader folder, NULL at the end */
 };
 
-/* Written by tools/embed_shaders.py; sorted by name, a NULL name at the end. */
+/* A table that tools/embed_shaders.py writes. It is sorted by name and ends with a NULL name. */
 extern const struct gl_embedded_shader gl_embedded_shaders[];
 
 /* A flattened shader and the names of its files. It owns all its members. */
@@ -45,7 +45,8 @@ lr_status gl_shader_source_init(struct gl_shader_source *source, const char *nam
 void gl_shader_source_finish(struct gl_shader_source *source);
 
 /* Finds the original file and line of a line in the flattened text, and the text of this line without leading blanks.
- * Flattened lines are counted from 1, including marks. Returns false if there is no such line, or if it is a mark. */
+ * Flattened lines are counted from 1, including #line marks. Returns false if there is no such line, or if it is a
+ * mark. */
 struct gl_shader_place {
     int file, line;
     char text[160];
@@ -74,7 +75,7 @@ struct gl_program_params {
 
 /* Gives the source to the driver, which may compile and link it in other threads. Callers start all their programs
  * first, so that the driver compiles them in parallel. gl_pass_run waits for the program that it needs. errors (returns
- * NULL, logged): no such shader; shaders that do not make a program; memory runs out. */
+ * NULL, logged): there is no such shader; these shaders do not make a program; memory runs out. */
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* Waits until the program is built. After half a second of waiting, logs a message. errors: LR_FAILED. The log then has
@@ -92,16 +93,16 @@ void gl_program_destroy(struct gl_program *program);
 GLuint gl_program_name(const struct gl_program *program);
 const char *gl_program_label(const struct gl_program *program);
 
-/* Sets the local size of a compute program that is built; 0 0 0 for other programs. */
+/* Finds the local size of a compute program, which must have been built; 0 0 0 for other programs. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
 
-/* Logs a compiler's messages about the text of a source, in which blanks had replaced the marks. In messages of these
- * forms
+/* Logs a compiler's messages about the text of a source. Blanks have replaced the text's #line marks. In messages of
+ * these forms
  *
  *     0:12(3): error: ... 0(12) : error C1234: ... ERROR: 0:12: ...
  *
  * the file and line of the source replace the line number. The first error comes last, as one message of status
- * LR_FAILED with its source line. All other lines come before, as information. label: of the program. */
+ * LR_FAILED with its source line. All other lines come before, as information. label: the label of the program. */
 void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
                            const char *text);
 

@@ -42,9 +42,10 @@ const struct gl_format *gl_format_find(GLenum internal)
     return NULL;
 }
 
-/* --- storage of buffers that are gone --- */
+/* --- pool for storage of destroyed buffers --- */
 
-/* The smallest buffer that the pool keeps, bytes. It is small, because each projection makes several small tables. */
+/* The smallest buffer that the pool keeps, bytes. The limit is low, because each projection makes several small
+ * tables. */
 enum { LEAST_BYTES = 1 << 6 };
 
 static void leave_out(struct gl_pool *pool, int which)
@@ -65,7 +66,7 @@ void gl_pool_empty(struct gl_pool *pool)
     while (pool->count > 0) delete_oldest(pool);
 }
 
-/* Drivers store sizes of transfers as int. */
+/* Drivers store the size of a transfer as an int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
 /* Reports a pending error of earlier work, so that the next object is not blamed for this error. */
@@ -86,8 +87,8 @@ static int64_t memory_of(struct gl_context *ctx)
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
-/* Checks that the device's memory has room for an object. Drivers also accept larger objects, but place them in the
- * machine's memory, where they make work very slow. */
+/* Checks that the device's memory has room for an object. Drivers also accept larger objects, but put them into the
+ * machine's memory, where work on them is very slow. */
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
@@ -211,7 +212,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 
 /* ---- textures: contents ---- */
 
-/* Sets *box to the requested box. If `asked` is NULL, this is the whole texture; a depth of 0 means one slice. */
+/* Sets *box to the requested box. asked: NULL = the whole texture. A depth of 0 means one slice. */
 static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
@@ -228,7 +229,7 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Binds a buffer for transfers of texels: as GL_PIXEL_UNPACK_BUFFER to read from, as GL_PIXEL_PACK_BUFFER to write to.
+/* Binds a buffer for transfers of texels: GL_PIXEL_UNPACK_BUFFER to read from it, GL_PIXEL_PACK_BUFFER to write to it.
  * Without a bound buffer, OpenGL would take offsets for addresses. */
 static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
@@ -259,8 +260,8 @@ static lr_status take_texels(const struct gl_texture *texture, const struct gl_b
     return LR_OK;
 }
 
-/* Returns the next piece of a box that one call moves: the whole box if possible, otherwise some rows of one slice.
- * done: number of rows moved before, over all slices. */
+/* Returns the next piece of a box that one call can transfer: the whole box if possible, otherwise some rows of one
+ * slice. done: number of rows transferred so far, over all slices. */
 static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
     if (row_bytes * box->height * box->depth <= most_bytes) return *box;
@@ -324,7 +325,7 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
-/* Checks that the box is inside the texture, and its texels inside the buffer. */
+/* Checks that the box is inside the texture, and that its texels are inside the buffer. */
 static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_box *asked,
                               const struct gl_buffer *buffer, int64_t offset, struct gl_box *box)
 {
@@ -363,10 +364,11 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 
 /* ---- buffers ---- */
 
-/* The largest number of bytes that are read through the staging buffer at once, and that one call clears. */
+/* STAGING_BYTES: largest number of bytes that are read through the staging buffer at once. CLEAR_BYTES: largest number
+ * of bytes that one call clears. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
-/* Returns the size of storage, in whole words, so that gl_buffer_clear reaches every byte. */
+/* Returns the size of a buffer's storage, in whole words, so that gl_buffer_clear reaches every byte. */
 static int64_t storage_bytes(int64_t size_bytes)
 {
     return (size_bytes + 3) / 4 * 4;
@@ -396,8 +398,8 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         return NULL;
     }
 
-    /* The pool gives storage of exactly this size, with its old contents, or new storage is allocated. If memory runs
-     * out, the pool is emptied, and the allocation is tried again. */
+    /* The pool gives storage of exactly this size, with its old contents, or new storage is allocated. If there is no
+     * memory for it, the pool is emptied, and the allocation is tried once more. */
     const void *data = params->size_bytes > 0 ? params->data : NULL;
     lr_status status = check_memory(ctx, buffer->label, buffer->size_bytes);
     if (status == LR_OK) {
@@ -426,7 +428,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         if (error != GL_NO_ERROR) status = report_allocation(ctx, buffer->label, buffer->size_bytes, error);
     }
     if (status == LR_OK) return buffer;
-    glDeleteBuffers(1, &buffer->name); /* not into the pool, because the buffer may have no storage */
+    glDeleteBuffers(1, &buffer->name); /* not put into the pool, because the buffer may have no storage */
     free(buffer);
     return NULL;
 }
@@ -461,8 +463,8 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
     if (buffer == NULL) return;
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
-    const bool is_lent = buffer->loan != NULL; /* if lent: deleted instead of pooled, because the other interface may
-                                                  still use its name */
+    const bool is_lent = buffer->loan != NULL; /* a lent buffer is deleted instead of pooled, because the other
+                                                  interface may still use its name */
     if (is_lent) buffer->loan->end(buffer->loan);
     if (!buffer->is_borrowed) {
         if (!is_lent) pool->most_bytes = memory_of(buffer->ctx) / 8;
@@ -503,14 +505,14 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* Reads through a staging buffer. If a buffer is read directly, some drivers move it to the machine's memory for good,
+/* Reads through a staging buffer. Some drivers move a buffer that is read directly to the machine's memory for good,
  * where the device reads it slowly. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
     struct gl_context *ctx = buffer->ctx;
-    if (ctx->staging_buffer == 0) { /* memory of the machine that the device can write; made once and kept */
+    if (ctx->staging_buffer == 0) { /* memory of the machine to which the device can write; made once and kept */
         LR_TRY(check_before(ctx, "staging for reads"));
         glCreateBuffers(1, &ctx->staging_buffer);
         glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
@@ -559,7 +561,7 @@ static void repeat_words(const struct gl_buffer_range *range, const uint32_t *wo
         ctx->fill = gl_program_create(ctx, &(struct gl_program_params){.compute = "common/fill.comp", .label = "fill"});
     has_shader = has_shader && ctx->fill != NULL;
 
-    /* A bound range begins at a multiple of the alignment and has a limited size. */
+    /* The driver limits the size of a bound range, and its offset must be a multiple of the alignment. */
     const int64_t most_binding = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = (most_binding < MOST_BYTES_OF_PASS ? most_binding : MOST_BYTES_OF_PASS) / 8 * 8;
     if (has_shader) glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
@@ -650,8 +652,8 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
         points[target->num_colours++] = point;
     }
     if (params->depth) {
-        /* If a pass draws into all layers of an array, the depth needs the same number of layers. The array belongs to
-         * the target or is borrowed. */
+        /* If a pass draws into all layers of an array, the depth buffer needs as many layers. The target has made the
+         * array, or has borrowed it. */
         const struct gl_texture *first = params->colours[0];
         const int layers = first == NULL                                         ? params->layers
                            : params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2]

@@ -47,19 +47,19 @@ struct gl_texture {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* Borrows a texture of another context that shares objects with this one. params: those that made the texture. If the
- * borrowed texture is destroyed, the original stays. */
+/* Borrows a texture of another context that shares objects with this one. params: the parameters with which the texture
+ * was made. If the borrowed texture is destroyed, the original stays. */
 struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params);
 
-/* Creates a texture of zeros; if is_unset, its contents are undefined. */
+/* Creates a texture of zeros, or with undefined contents if is_unset is true. */
 struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params);
 void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
 
 /* Returns the bytes of all texels. */
 int64_t gl_texture_bytes(const struct gl_texture *texture);
 
-/* Copy all texels, or the texels of a box (NULL = all). `texels` may be reused as soon as an upload returns. A read
- * waits for the texels, and checks if the context was lost. */
+/* Copy all texels, or the texels of a box (NULL = all), to or from the host. `texels` can be reused as soon as an
+ * upload returns. A read waits for the texels, and checks if the context was lost. */
 lr_status gl_texture_upload(struct gl_texture *texture, const struct gl_box *box, const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
@@ -70,7 +70,7 @@ struct gl_buffer_params {
     const char *label; /* required */
     int64_t size_bytes;
     const void *data;  /* [size_bytes]; NULL = zeros */
-    bool is_undefined; /* with data NULL: contents are undefined, and the caller must write all of them */
+    bool is_undefined; /* with data NULL: true if contents are undefined, and the caller writes all of them */
 };
 
 struct gl_buffer {
@@ -103,7 +103,7 @@ struct gl_buffer_range {
 };
 void gl_buffer_copy_range(const struct gl_buffer_range *range);
 
-/* Copy the texels of a box (NULL = all) to or from a buffer, at an offset in bytes, on the device. */
+/* Copy the texels of a box (NULL = all) from or to a buffer on the device. offset: in the buffer, bytes. */
 lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *box, const struct gl_buffer *from,
                                  int64_t offset);
 lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const struct gl_texture *from,
@@ -116,8 +116,8 @@ void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
  * not read. */
 lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words, int count);
 
-/* The list of colours ends at the first k that has neither colour_formats[k] nor colours[k]. If colour_formats[k] is
- * set, the target makes colour k itself. Otherwise it borrows colours[k]. */
+/* Colours are numbered from 0. The list ends at the first k for which neither colour_formats[k] nor colours[k] is set.
+ * If colour_formats[k] is set, the target makes colour k itself; otherwise it borrows colours[k]. */
 struct gl_target_params {
     const char *label; /* required; textures that the target makes are called "LABEL colour 0" */
     int width, height; /* 0 = the size of colours[0] */
@@ -125,7 +125,8 @@ struct gl_target_params {
                         * chosen by gl_Layer */
     GLenum colour_formats[GL_MAX_COLOURS];
     struct gl_texture *colours[GL_MAX_COLOURS]; /* must outlive the target */
-    int layer;                                  /* layer of a borrowed array or 3D texture; -1 = all layers */
+    int layer;                                  /* layer of the borrowed array or 3D texture that is drawn into; -1 =
+                                                   all layers */
     bool depth;                                 /* true if the target makes a GL_DEPTH_COMPONENT32F */
 };
 
@@ -143,7 +144,7 @@ struct gl_target {
 struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params);
 void gl_target_destroy(struct gl_target *target); /* NULL is allowed */
 
-/* The value of a cleared target. Each colour is read in the format of its attachment. */
+/* The value to which a colour is cleared. Only the member for the colour's format is read. */
 union gl_texel {
     float f[4];
     uint32_t u[4];
@@ -156,7 +157,7 @@ struct gl_clear {
     int rect[4]; /* x, y, width, height; all 0 = the whole target */
 };
 
-/* Clears all attachments and their layers. clear NULL = colours 0, depth 1. */
+/* Clears all attachments and their layers. clear: NULL = colours 0, depth 1. */
 void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
 
 /* Copies colour 0 into a framebuffer of the same size. framebuffer: its OpenGL name; 0 = the window. */
@@ -169,7 +170,7 @@ struct gl_loan {
     void (*end)(struct gl_loan *loan);
 };
 
-/* Checks that an object is not on loan. loan NULL = it was never lent. errors: LR_USAGE, logged. */
+/* Checks that an object is not on loan. loan: NULL = the object was never lent. errors: LR_USAGE, logged. */
 lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
 
 #endif

@@ -7,16 +7,18 @@
 
 #include <stdlib.h>
 
-/* The number of intervals that may be unfinished at the same time. No backend queues so many batches. */
+/* The number of intervals that may be unfinished at the same time. It is more than any backend queues. */
 enum { NUM_INTERVALS = 64 };
 
 struct gl_stopwatch {
-    /* Time stamps at the beginning and the end of each interval. OpenGL can also measure elapsed time itself, but
-     * llvmpipe counts it from the start of the machine if nothing is being drawn at the beginning of the interval. */
+    /* Time stamps at the beginning and the end of each interval. OpenGL can also measure elapsed times itself. However,
+     * llvmpipe counts such a time from the start of the machine if the device is idle at the beginning of the
+     * interval. */
     GLuint stamps[NUM_INTERVALS][2];
-    int64_t begun;        /* number of intervals begun since the stopwatch was made */
+    int64_t begun;        /* number of intervals that have begun since the stopwatch was made */
     int64_t read;         /* number of intervals whose time is in `total` */
-    double total, before; /* time of all intervals, and of those before the reset, s */
+    double total, before; /* total: time of all intervals that were read, s; before: time of the intervals before the
+                             reset, s */
     int64_t since;        /* number of the first interval since the reset */
 };
 
@@ -38,8 +40,8 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* The reset does not wait for unfinished intervals. Their numbers show later that their time belongs before the
- * reset. */
+/* The reset does not wait for unfinished intervals. When they are read, their numbers show that their time belongs
+ * before the reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

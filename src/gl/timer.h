@@ -5,9 +5,9 @@
 
 #include "gl/context.h"
 
-/* A stopwatch adds up the device time of many intervals, without the time between them. It reads the time of an
- * interval long after its end, while newer intervals are queued, so that neither the host nor the device waits. A NULL
- * stopwatch measures nothing. */
+/* A stopwatch adds up the device time of many intervals, without the time between them. The time of an interval is read
+ * long after its end, while newer intervals are queued, so that neither the host nor the device waits. A NULL stopwatch
+ * measures nothing. */
 struct gl_stopwatch;
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
@@ -20,10 +20,10 @@ void gl_stopwatch_reset(struct gl_stopwatch *watch);
 void gl_stopwatch_begin(struct gl_stopwatch *watch);
 void gl_stopwatch_end(struct gl_stopwatch *watch);
 
-/* The time of all intervals since the reset, s. Waits until the device has finished them. */
+/* Returns the time of all intervals since the reset, s. Waits until the device has finished them. */
 double gl_stopwatch_seconds(struct gl_stopwatch *watch);
 
-/* The time of all intervals since the stopwatch was made, s. Waits until the device has finished them. */
+/* Returns the time of all intervals since the stopwatch was made, s. Waits until the device has finished them. */
 double gl_stopwatch_total(struct gl_stopwatch *watch);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The alignment of offsets of uniform blocks, bytes. OpenGL allows no driver to require more. */
+/* The alignment of offsets of uniform blocks, bytes. OpenGL does not allow a driver to require more. */
 enum { STREAM_ALIGNMENT = 256 };
 
 static const GLbitfield write_flags = GL_MAP_WRITE_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
@@ -92,12 +92,12 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     glCreateBuffers(1, &readback->name);
     glObjectLabel(GL_BUFFER, readback->name, -1, readback->label);
     glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL, read_flags | GL_CLIENT_STORAGE_BIT);
-    if (glGetError() == GL_NO_ERROR) /* after an error there is no storage to map */
+    if (glGetError() == GL_NO_ERROR) /* after an error, there is no storage that could be mapped */
         readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, read_flags);
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);
         gl_context_drop_errors(readback->ctx);
-        LR_TRY(gl_context_check(readback->ctx, readback->label)); /* if the context is lost, this is the cause */
+        LR_TRY(gl_context_check(readback->ctx, readback->label)); /* reports a lost context, which would be the cause */
         return lr_error(readback->ctx->log, LR_FAILED,
                         "%s: the driver cannot map %s of the machine's memory: close other programs "
                         "that need memory",

@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest number of work groups of a pass. The largest number of vectors that a pass reads or writes. */
+/* MOST_GROUPS: largest number of workgroups of a pass. NUM_OPERANDS: largest number of vectors that a pass reads or
+ * writes. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
 /* The uniform block of shaders/vector/vector.glsl. */
@@ -41,8 +42,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Each slot has the sums of one call (device/vector.h), and each turn has a readback of its own. Slots of 256 bytes
- * satisfy the alignment that any driver requires for bindings. */
+/* A slot has the sums of one call (device/vector.h). A turn has a readback for the sums of its slots. Slots of 256
+ * bytes satisfy the alignment that any driver requires for bindings. */
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
@@ -55,7 +56,7 @@ struct lr_vector_programs {
     struct gl_program *join;
     struct gl_buffer *parts;                  /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
     struct gl_buffer *joined;                 /* [LR_VECTOR_NUM_SUMS] double for each slot, SLOT_BYTES apart */
-    struct gl_readback arrived[LR_NUM_TURNS]; /* sums of each turn's slots on the host */
+    struct gl_readback arrived[LR_NUM_TURNS]; /* [turn]: sums of the turn's slots on the host */
     bool is_under_way[LR_NUM_SLOTS];          /* true while the sums of the slot are being copied to `arrived` */
 };
 
@@ -87,7 +88,7 @@ static const char *const op_names[LR_NUM_VECTOR_OPS] = {LR_EACH_VECTOR_OP(NAME)}
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
                                                           "counts over estimates and an additive term"};
 
-/* --- with the context current --- */
+/* --- functions that make the context current --- */
 
 static lr_status enter(const lr_vector *vector)
 {
@@ -99,7 +100,7 @@ static lr_status leave(const lr_vector *vector, lr_status status)
     return gl_context_leave(vector->place->ctx, status);
 }
 
-/* --- passes over a vector, in pieces that fit a storage block --- */
+/* --- passes over a vector, in pieces that fit into a storage block --- */
 
 struct walk {
     lr_place *place;
@@ -118,7 +119,8 @@ static int64_t longest_piece(const struct walk *walk)
     return most < INT32_MAX ? most : INT32_MAX;
 }
 
-/* Binds the elements of an operand, beginning at element `at`, whose index in the bound range is *first. */
+/* Binds the elements of an operand from element `at` on. *first: receives the index of this element in the bound
+ * range. */
 static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
@@ -181,7 +183,7 @@ static lr_status apply(const struct lr_vector_task *task)
     return leave(&task->y, status);
 }
 
-/* --- sums: the device adds up the sums of its groups and sends the result to the host --- */
+/* --- sums: the device adds up the sums of its workgroups and sends the result to the host --- */
 
 static int64_t offset_in_turn(int slot)
 {
@@ -295,9 +297,9 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
     return gl_context_leave(place->ctx, LR_OK);
 }
 
-/* --- relative differences, in groups of layers that fit a storage block --- */
+/* --- relative differences, in groups of layers that fit into a storage block --- */
 
-/* Computes the number of layers of one pass. The pass also reads `beside` further layers on each side. */
+/* Computes how many layers one pass can handle. The pass also reads `beside` more layers on each side. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
@@ -330,7 +332,7 @@ static lr_status relative_differences(const lr_relative_differences *differences
             &(struct gl_program_params){.compute = "vector/differences.comp", .defines = defines, .label = label});
     }
 
-    /* Each pass also reads one further layer on each side. */
+    /* Each pass also reads one more layer on each side. */
     const struct walk walk = {
         .place = place, .operands = {differences->y, differences->x, differences->kappa}, .program = *program};
     const int64_t plane = (int64_t)size[0] * size[1];
@@ -398,7 +400,7 @@ static lr_status convolve(const lr_convolution *convolution)
     return leave(convolution->y, status);
 }
 
-/* --- life and copies --- */
+/* --- creation and copies --- */
 
 static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
@@ -489,7 +491,7 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
     if (status == LR_OK) status = gl_texture_copy_buffer(texture, NULL, range.buffer, range.offset);
     if (status == LR_OK) {
         copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-        glFlush(); /* without this, the other context might wait forever for a fence that was not submitted */
+        glFlush(); /* without this, the other context could wait forever for a fence that was not submitted */
         if (copy->done == NULL) status = gl_context_check(image->place->ctx, "handing over an image");
     }
     gl_texture_destroy(texture);
@@ -524,7 +526,7 @@ static lr_status fence(lr_place *place, void **done)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    glFlush(); /* without this, the other context might wait forever for a fence that was not submitted */
+    glFlush(); /* without this, the other context could wait forever for a fence that was not submitted */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
     return gl_context_leave(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }

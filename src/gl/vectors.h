@@ -9,14 +9,13 @@
 #include "device/place.h"
 #include "gl/resource.h"
 
-/* Creates a buffer with a copy of the data; data NULL = zeros. Returns NULL, and logs an error, on failure. */
+/* Creates a buffer with a copy of the data; data NULL = zeros. errors: NULL, logged. */
 struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data);
 
-/* Creates a buffer of `count` values with a copy of the vector; NULL = zeros. Returns NULL, and logs an error, on
- * failure. */
+/* Creates a buffer of `count` values with a copy of the vector; NULL = zeros. errors: NULL, logged. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
-/* Counts the transfers between host vectors and the place, as traffic of the place. in NULL = no input. */
+/* Counts the transfers between host vectors and the place, as traffic of the place. in: NULL = there is no input. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
 /* Copy a vector's values to a buffer, or from a buffer. offset: in the buffer, bytes. */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Reads one HDF5 file for the library, which starts this program for each file that it opens (io/files/hdf5_input.c).
- * If HDF5 crashes, only this program ends. It uses no OpenGL, writes nothing, and ends with the program that started
- * it.
+ * If HDF5 crashes, only this program ends. This program uses no OpenGL, writes nothing, and ends with the program that
+ * started it.
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
  *   SOCKET, MEMORY   numbers of two open files, inherited from the program that starts this one */

@@ -3,27 +3,28 @@
  *
  * Input of the backends of the family `listmode`. A backend provides the table of functions of operator/backend.h.
  *
- * Instead of lr_lors, the backend gets a layout. In the layout, a range of events is a pair of modules, and an event
- * is a LOR, in the caller's order. Values, parts and rows refer to this layout. Selections by `pairs` are sets of
- * ranges, such as the subsets of a frame. */
+ * Instead of the scanner's lr_lors, the backend gets a layout of the same type. In this layout, a range of events takes
+ * the place of a pair of modules, and an event takes the place of a LOR. Events are in the caller's order. Values,
+ * parts and rows refer to this layout. Selections by `pairs` are sets of ranges, such as the subsets of a frame. */
 #ifndef LR_LISTMODE_BACKEND_H
 #define LR_LISTMODE_BACKEND_H
 
 #include "listmode/events.h"
 #include "operator/backend.h"
 
-/* The model of list mode's elements, checked, with defaults filled in. */
+/* The model of list-mode elements, checked, with defaults filled in. */
 struct lr_listmode_model {
     lr_grid grid;
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;     /* its table is owned */
     const lr_scanner *scanner; /* NULL = lines are given by their ends */
     int samples[3];            /* samples of the exact kernel; 1 for other kernels */
-    double reach_mm; /* exact kernel: distance along the line up to which a slice has elements; 0 for other kernels */
+    double reach_mm; /* exact kernel: a slice can have elements up to this distance, along the line, beyond the cut of
+                        the time of flight; 0 for other kernels */
 };
 
-/* Fills in defaults. Finish it in any case. errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, logged; LR_FAILED
- * if memory runs out. */
+/* Checks the parameters and fills in defaults. Call its finish even after an error. errors: LR_USAGE for a tube,
+ * LR_BAD_INPUT for a grid, logged; LR_FAILED if memory runs out. */
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params);
 void lr_listmode_model_finish(struct lr_listmode_model *model);
 
@@ -35,10 +36,11 @@ struct lr_listmode_backend_params {
     int64_t max_memory_bytes;
     lr_listmode_variant variant;    /* for the backend cuda */
     int block_threads, blocks_each; /* for the backend cuda; 0 = the backend chooses */
-    bool shares_events;             /* for arranging: true if several backends use the same events */
-    /* The place (device) at which the backend computes. It outlives the backend. NULL = the backend opens one. */
+    bool shares_events;             /* read by lr_listmode_cuda_arrange: true if several backends use the same events */
+    /* The device at which the backend computes. It must outlive the backend. NULL = the backend opens one. */
     lr_place *place;
-    /* A backend of the same kind and model whose compiled programs are used. It outlives this backend. NULL = none. */
+    /* A backend of the same kind and model, whose compiled programs this backend uses. It must outlive this backend.
+     * NULL = none. */
     const struct lr_backend *stands_for;
     const lr_log *log;
     const lr_progress *progress;
@@ -50,13 +52,12 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* The constructor of the backend cuda, which computes at params->place, of kind LR_PLACE_CUDA. errors: also
- * LR_NO_DEVICE. */
+/* The constructor of the backend cuda. params->place is of kind LR_PLACE_CUDA. errors: also LR_NO_DEVICE. */
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Checks and arranges open events on the device of params->place. If the device's memory cannot hold the events,
- * they are not arranged. Arranged events remain on the device if its memory can also hold a backend with these
- * params. errors: LR_BAD_INPUT for an event, LR_FAILED. */
+/* Checks and arranges open events on the device of params->place. Does nothing if the device's memory cannot hold the
+ * events. Arranged events remain on the device if its memory can also hold a backend with these params. errors:
+ * LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
 
 #endif

@@ -11,14 +11,14 @@
 
 #define MOST_ALPHA 50.0
 
-/* ORDER: order of the blob's window function. ENTRIES: entries of the table from which images are evaluated. With
- * this many entries, linear interpolation is accurate to 1e-6 of a blob's peak. */
+/* ORDER: order of the blob's window function. ENTRIES: entries of the table from which images are evaluated. Linear
+ * interpolation between so many entries is accurate to 1e-6 of a blob's peak. */
 enum { ORDER = 2, ENTRIES = 4096 };
 
 /* The first zero of J_(7/2), which is also the first zero of a blob's spectrum. */
 #define FIRST_ZERO 6.9879320005005
 
-/* The modified Bessel function of the first kind, by its series of positive terms. */
+/* The modified Bessel function of the first kind, as a series of positive terms. */
 static double bessel_i(double order, double x)
 {
     const double quarter = 0.25 * x * x;
@@ -47,8 +47,8 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
     return LR_OK;
 }
 
-/* The scale at which blobs of coefficient 1 add up to 1. The two grids together have two blobs for each cube of a
- * grid. */
+/* The scale at which blobs with coefficient 1 add up to 1. The two interleaved grids have two blobs in the cube between
+ * neighbouring points of one grid. */
 static double scale_of(const lr_blobs *blobs)
 {
     const double radius = blobs->radius_mm, spacing = blobs->spacing_mm;
@@ -57,7 +57,7 @@ static double scale_of(const lr_blobs *blobs)
     return 0.5 * spacing * spacing * spacing / volume;
 }
 
-/* 1 - (r/a)^2; 0 beyond the blob. */
+/* Returns 1 - (r/a)^2 at distance r from the centre of a blob of radius a; 0 beyond the blob. */
 static double square_within(const lr_blobs *blobs, double distance_mm)
 {
     const double part = distance_mm / blobs->radius_mm;
@@ -96,7 +96,7 @@ void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid grids[
 /* --- evaluating --- */
 
 struct evaluation {
-    const double *table; /* [ENTRIES + 2] of b over r */
+    const double *table; /* [ENTRIES + 2] values of the blob against the distance from its centre */
     double radius, per_mm;
     const lr_grid *grid;
     const float *coefficients; /* coefficients on the grid */

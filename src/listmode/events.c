@@ -19,24 +19,24 @@
 
 /* --- radix sort of event numbers by their keys --- */
 
-/* Each entry to be sorted has a key and an event's number. Each thread takes a contiguous part of the entries. The new
- * index of each entry follows from the digit counts of all parts. */
+/* An entry has a key, by which it is sorted, and an event's number. Each thread works on a contiguous part of the
+ * entries. The new index of an entry follows from how often each digit occurs in each part. */
 
 enum {
     DIGIT_BITS = 11,
     NUM_DIGITS = 1 << DIGIT_BITS,
     NUM_PASSES = 3,
     MOST_PARTS = 16,
-    LEAST_PART = 1 << 14 /* least number of entries in a part, because a thread for fewer entries saves no time */
+    LEAST_PART = 1 << 14 /* least number of entries in a part; a thread for fewer entries would save no time */
 };
 
 struct pass {
     const struct lr_listmode_ticket *from;
     struct lr_listmode_ticket *to;
-    int64_t count, part; /* part: number of entries in a part; the last part may have fewer */
+    int64_t count, part; /* part: number of entries of a part, except the last, which can have fewer */
     int shift, threads, num_parts;
-    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's entries with each digit; later the index for the
-                                             * next entry with this digit */
+    int64_t places[MOST_PARTS][NUM_DIGITS]; /* for each part and digit: first the number of the part's entries with this
+                                               digit, later the index for the next such entry */
 };
 
 static void count_part(void *user, int64_t begin, int64_t end, int worker)
@@ -63,7 +63,7 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
     const int64_t most = count / LEAST_PART < MOST_PARTS ? count / LEAST_PART : MOST_PARTS;
     const int64_t parts = threads < most ? threads : most;
     struct lr_listmode_ticket *from = tickets, *to = spare;
-    struct pass pass; /* the struct is too large to be cleared as a whole */
+    struct pass pass; /* not cleared as a whole, because it is large */
     pass.count = count;
     pass.num_parts = parts > 1 ? (int)parts : 1;
     pass.part = (count + pass.num_parts - 1) / pass.num_parts;
@@ -99,7 +99,8 @@ int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t 
     const int64_t line = sample->first + sample->step * k, last = sample->lors->count - 1;
     double within = 0.0;
     if (sample->stride > 1.0)
-        within = (double)(lr_split_mix(sample->seed, (uint64_t)line + 1) >> 11) * 0x1p-53; /* in [0, 1) */
+        within =
+            (double)(lr_split_mix(sample->seed, (uint64_t)line + 1) >> 11) * 0x1p-53; /* a random number in [0, 1) */
     const int64_t lor = (int64_t)(((double)line + within) * sample->stride);
     return lor < last ? lor : last;
 }
@@ -125,7 +126,8 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
     events->offsets = lr_alloc(num_ranges + 1, sizeof(*events->offsets), "ranges", params->log);
     events->groups = lr_alloc(num_ranges, sizeof(*events->groups), "ranges", params->log);
     if (events->offsets == NULL || events->groups == NULL) return LR_FAILED;
-    const int64_t each = params->count / num_ranges, more = params->count % num_ranges; /* evenly divided */
+    const int64_t each = params->count / num_ranges, more = params->count % num_ranges; /* the ranges have nearly equal
+                                                                                           numbers of events */
     for (int r = 0; r <= num_ranges; r++) {
         events->offsets[r] = params->ranges != NULL ? params->ranges[r] : each * r + (r < more ? r : more);
         if (r > 0 && events->offsets[r] - events->offsets[r - 1] > INT32_MAX) {
@@ -172,10 +174,10 @@ static void read_ends(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Bins narrower than this fraction of a standard deviation change results by less than 1e-5, so they are ignored. */
+/* Narrower bins, as a fraction of a standard deviation, change results by less than 1e-5 and are therefore ignored. */
 static const double narrowest_bin = 0.01;
 
-/* Warns if bins differ in width, because each then counts as a bin of the mean width. */
+/* Warns if bins have different widths, because each then counts as a bin of the mean width. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -195,8 +197,8 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    /* The standard deviation of tof_mm: from the events' resolution, or otherwise from the scanner's; 0 if neither
-     * is known. */
+    /* The standard deviation of tof_mm is found from the events' resolution, or from the scanner's if the events have
+     * none. It is 0 if neither is known. */
     const double of_scanner = events->are_lines ? 0.0 : params->lors->scanner->tof_resolution_ps;
     const double known = resolution_ps > 0 ? resolution_ps : of_scanner;
     const double sigma = known > 0 ? known * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0.0;
@@ -220,9 +222,9 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
     return LR_OK;
 }
 
-/* Gives each line its own resolution of time of flight. Lines get kinds for this purpose, because all backends
- * support kinds. Resolutions are rounded to a geometric series from the least to the largest. The kinds of a line's
- * two points give the number in the series. */
+/* Gives each line its own resolution of time of flight. Resolutions are stored as kinds of the lines' ends, because all
+ * backends support kinds. They are rounded to a geometric series from the smallest to the largest. The kinds of the two
+ * ends of a line form the line's number in this series. */
 static lr_status put_resolutions(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     enum { KINDS = LR_EVENTS_NO_KIND - 1, STEPS = KINDS * KINDS - 1 };
@@ -255,7 +257,7 @@ static lr_status put_resolutions(struct lr_listmode_events *events, const lr_lis
 
 /* --- checking --- */
 
-/* Checks an event of the caller. log: NULL = errors are not logged. */
+/* Checks an event of the caller. log: NULL = no error is logged. */
 static lr_status check_event(const struct lr_listmode_events *events, int64_t number, const lr_log *log)
 {
     const char *const name = events->are_lines ? "line" : "event";
@@ -295,8 +297,8 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
 
 enum { TAKEN_AT_ONCE = 1 << 14 };
 
-/* Events that are checked and copied into arrays. refused: the first event that fails the check; one past the last
- * event if all pass it. */
+/* Events that are checked and copied into arrays. refused: index of the first event that fails the check; one past the
+ * last event if none fails. */
 struct taking {
     const struct lr_listmode_events *events;
     int64_t begin;
@@ -391,7 +393,7 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_li
     }
     LR_TRY(init_ranges(events, params));
 
-    /* The table of the scanner's crystals, or of the lines' ends. */
+    /* Makes the table of the scanner's crystals, or of the lines' ends. */
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (lines != NULL && params->count >= INT64_C(1) << 30) {
         return lr_error(params->log, LR_USAGE, "an operator has fewer than 2^30 lines, not %lld: make several",
@@ -483,27 +485,28 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
 
 /* --- arranging: events of a range are grouped and sorted --- */
 
-/* Each thread takes a contiguous part of a range. The resulting order is the same for any number of threads. */
+/* Each thread works on a contiguous part of a range. The order of the events does not depend on the number of
+ * threads. */
 
 enum {
     ARRANGED_MOST_PARTS = 64,
-    ARRANGED_LEAST_PART = 1 << 14, /* least number of events in a part, because a thread for fewer events saves no
-                                    * time */
+    ARRANGED_LEAST_PART = 1 << 14, /* least number of events in a part; a thread for fewer events would save no time */
     COPIED_AT_ONCE = 1 << 16
 };
 
 /* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
-    int64_t first, part; /* part: number of events in a part; the last part may have fewer */
+    int64_t first, part; /* part: number of events of a part, except the last, which can have fewer */
     struct lr_listmode_ticket *tickets[2];
-    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of a part's events in each group; later the
-                                                              * index for the next event of this group */
+    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* for each part and group: first the number of the part's
+                                                                events in this group, later the index for the next such
+                                                                event */
 };
 
 /* --- partition --- */
 
-/* Replaces each event's number by its group, and counts the groups. */
+/* Replaces each event's number by its group, and counts the events of each group. */
 static void find_groups(void *user, int64_t begin, int64_t end, int worker)
 {
     struct arranging *arranging = user;
@@ -524,8 +527,8 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
             const double tof_mm = (double)lr_listmode_input_tof(&events->from, arranging->first + k);
             centre = (float)(0.5 * (a[axis] + b[axis]) + tof_mm * along[axis] / vec_length(along));
         }
-        /* The key is an integer with the same order as the centre. The bits of positive floats have the order of the
-         * floats; the bits of negative floats have the reverse order. */
+        /* The key is an integer that sorts like the centre. The bits of positive floats sort like the floats; the bits
+         * of negative floats sort in reverse order. */
         uint32_t bits;
         memcpy(&bits, &centre, sizeof(bits));
         const uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -577,7 +580,7 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
 
     LR_TRY(lr_listmode_events_check(events, threads, params->log));
     LR_TRY(lr_listmode_events_make_arrays(events, params->log));
-    struct arranging arranging; /* the struct is too large to be cleared as a whole */
+    struct arranging arranging; /* not cleared as a whole, because it is large */
     struct lr_listmode_ticket **tickets = arranging.tickets;
     arranging.events = events;
     for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);

@@ -37,7 +37,7 @@ struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const 
 
 /* --- hulls of events --- */
 
-/* Tolerance for rounding, in sample points. */
+/* The tolerance for rounding errors, in sample points. */
 #define SLACK 1e-6
 
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
@@ -96,7 +96,8 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
     }
 }
 
-/* Finds the integers in 0 .. size - 1 from `low` to `high`. A bound that is an integer up to rounding is included. */
+/* Finds the integers from `low` to `high` that are in 0 .. size - 1. A bound that is an integer up to rounding is
+ * included. */
 static void cut(double low, double high, int size, int range[2])
 {
     range[0] = (int)fmin(fmax(ceil(low - SLACK), 0.0), size);

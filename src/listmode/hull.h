@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The region in which the exact kernel may have elements. Every line through both faces of a LOR stays within the
- * faces' convex hull (docs/method/listmode.md, "Exact elements"). */
+ * The region in which the exact kernel can have elements: the convex hull of a LOR's two faces, because every line
+ * through both faces stays in it (docs/method/listmode.md, "Exact elements"). */
 #ifndef LR_LISTMODE_HULL_H
 #define LR_LISTMODE_HULL_H
 
@@ -11,18 +11,18 @@
 
 #include <lr/scanner.h>
 
-/* --- crystals' faces, as devices have them for exact elements (docs/method/listmode.md) --- */
+/* --- faces of crystals in the form that devices need for exact elements (docs/method/listmode.md) --- */
 
-/* Axes of a module's faces. If one grid axis is an axis of every module, `along` is this axis. */
+/* The axes of a module's faces. If one grid axis is an axis of every module, `along` is this axis. */
 struct lr_listmode_module {
     double across[4], along[4]; /* fourth component: half of a face along this axis, mm */
     double normal[4];           /* inward; fourth component: 0 */
 };
 
-/* The grid axis that is an axis of every module; -1 if there is none. */
+/* Returns the grid axis that is an axis of every module; -1 if there is none. */
 int lr_listmode_shared_axis(const lr_scanner *scanner);
 
-/* [num_modules]; the caller frees it; NULL if memory runs out, logged. */
+/* Returns the axes of all modules, [num_modules], which the caller frees. errors: NULL, logged, if memory runs out. */
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log);
 
 /* A crystal's face on the detection plane. */
@@ -39,33 +39,33 @@ struct lr_listmode_hull {
     const struct lr_listmode_model *model;
     struct lr_listmode_line line;
     struct lr_listmode_face faces[2]; /* faces of the event's first and second crystal */
-    double extent_mm; /* extent of a voxel along the line: an interval of this length has the same variance along the
-                       * line as the points of the voxel */
-    /* Bounds of the two faces. If the faces are apart along the line's axis, the bounds also cover the lines that
-     * join their corners: across axis k, such a line is at place[k][n] + slope[k][n] times the coordinate along the
-     * line's axis. */
+    double extent_mm; /* extent of a voxel along the line: the length of an interval with the same variance as the
+                         voxel's points along the line */
+    /* Bounds of each face along the grid's axes. If the faces are apart along the line's axis, place and slope describe
+     * the lines that join their corners. Across axis k, line n is at place[k][n] + slope[k][n] times the coordinate
+     * along the line's axis. */
     double low[2][3], high[2][3];
     bool are_apart;
     double place[2][LR_LISTMODE_HULL_LINES], slope[2][LR_LISTMODE_HULL_LINES];
 };
 
-/* Finds the hull of the event at index k of the arrays, in a group of this axis. */
+/* Finds the hull of the event at index k of the arrays. axis: the axis of the event's group. */
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
                          const struct lr_listmode_events *events, const int64_t at[2]);
 
-/* Finds the slices across the axis that may have elements: the first, and one after the last. Slices beyond the
- * reach of time of flight are left out. */
+/* Finds the slices across the axis that may have elements: the first, and one after the last. Slices that are too far
+ * from the event's time of flight are left out. */
 void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2]);
 
-/* Sample points of a slice that may have elements: first, and one after the last. Along each grid axis, points are
- * counted over all voxels. */
+/* Finds the sample points of a slice that may have elements: first, and one after the last. Points are numbered along
+ * each grid axis, over all voxels. */
 void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, int samples[3][2]);
 
-/* Finds the sample points that may have elements in one plane across the axis. plane: its number, counted over all
- * voxels. */
+/* Finds the sample points that may have elements in one plane across the axis. plane: number of the plane, counted over
+ * all voxels. */
 void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
 
-/* Position of a voxel's centre along the line, in mm from the line's middle. */
+/* Returns the position of a voxel's centre along the line, in mm from the line's middle. */
 static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const lr_grid *grid = &hull->model->grid;
@@ -75,7 +75,7 @@ static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull
     return place;
 }
 
-/* Position along an axis of sample point `index`, counted over all voxels. */
+/* Returns the position along an axis of sample point `index`, counted over all voxels. */
 static inline double lr_listmode_sample(const struct lr_listmode_model *model, int axis, int index)
 {
     const double spacing = model->grid.voxel_mm[axis] / model->samples[axis];

@@ -8,22 +8,25 @@
 #include "base/vec.h"
 #include "listmode/backend.h"
 
-/* Number of standard deviations at which the Gaussian of time of flight is cut off, and its integral within the cut. */
+/* The number of standard deviations at which the Gaussian of time of flight is cut off. Also, the integral of the
+ * Gaussian within this cut. */
 #define LR_LISTMODE_CUT 3.0
 #define LR_LISTMODE_HELD 0.99730020393673981
 
-/* Positions along a line are in mm from its middle, positive where the coordinate along `axis` grows. */
+/* The line of an event. Positions along a line are in mm from its middle, positive in the direction in which the
+ * coordinate along `axis` grows. */
 struct lr_listmode_line {
     int axis;
     double middle[3];
-    double direction[3]; /* unit; direction[axis] > 0 */
+    double direction[3]; /* unit vector; direction[axis] > 0 */
     double half_mm;      /* distance from the middle to either end */
-    double tof_mm;       /* the centre; 0 without time of flight */
-    double sigma_mm;     /* 0 = without time of flight */
+    double tof_mm;       /* centre of the time of flight; 0 if there is none */
+    double sigma_mm;     /* 0 if there is no time of flight */
     double bin_mm;       /* width of the bin around tof_mm */
 };
 
-/* The axis along which a line is longest; the first if several are equal. The order of the ends does not matter. */
+/* Returns the axis along which a line is longest; the first of several equal ones. The order of the ends does not
+ * matter. */
 static inline int lr_listmode_axis(const double a[3], const double b[3])
 {
     const double run[3] = {fabs(b[0] - a[0]), fabs(b[1] - a[1]), fabs(b[2] - a[2])};
@@ -31,7 +34,7 @@ static inline int lr_listmode_axis(const double a[3], const double b[3])
     return run[2] > run[axis] ? 2 : axis;
 }
 
-/* The line of the event at place k of the arrays, in a group of this axis. */
+/* Finds the line of the event at index k of the arrays. axis: the axis of the event's group. */
 static inline void lr_listmode_line_of(const struct lr_listmode_events *events, int64_t k, int axis,
                                        struct lr_listmode_line *line)
 {
@@ -53,15 +56,16 @@ static inline void lr_listmode_line_of(const struct lr_listmode_events *events, 
     line->tof_mm = line->sigma_mm > 0 ? sign * (double)events->tof_mm[k] : 0.0;
 }
 
-/* A line in terms of the grid's slices across its axis. The middle of slice s is at place + s chord along the line.
- * The line crosses this slice at position[k] + s step[k] along axis across[k], in voxels from the centre of the
- * first voxel. */
+/* A line relative to the grid's slices across its axis. The middle of slice s is at place + s chord along the line. The
+ * line crosses this slice at position[k] + s step[k] along axis across[k], in voxels from the centre of the first
+ * voxel. */
 struct lr_listmode_walk {
     int across[2]; /* the two axes across the line's axis, ascending */
-    int size;      /* slices */
+    int size;      /* number of slices */
     double place, chord;
     double position[2], step[2];
-    double begin, end; /* positions between which the line has elements: its ends, or the cut of time of flight */
+    double begin, end; /* positions between which the line has elements: the ends of the line, or the cut of the time of
+                          flight */
 };
 
 static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, const lr_grid *grid,
@@ -89,7 +93,7 @@ static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, cons
     }
 }
 
-/* Slices of the grid that a line may cross between begin and end: first, and one after the last. */
+/* Finds the slices of the grid that a line may cross between begin and end: first, and one after the last. */
 static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int slices[2])
 {
     const double first = floor((walk->begin - walk->place) / walk->chord + 0.5);
@@ -100,51 +104,53 @@ static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int s
 
 /* --- tubes of response, and the sizes of elements (model.c) --- */
 
-/* Beyond half of the tube's width, the shares fall to 0, as a linear function of the squared distance. They are 0 when
- * the squared distance exceeds the square of half the width by this fraction. Because of this fall, rounding hardly
- * changes the shares of voxels whose centres are on the tube's surface. */
+/* Let d be half of the tube's width. If the squared distance is d^2 (1 + LR_LISTMODE_RIM) or more, shares are 0.
+ * Between d^2 and this limit, shares fall to 0, as a linear function of the squared distance. Because of this rim,
+ * rounding hardly changes the shares of voxels whose centres are on the tube's surface. */
 #define LR_LISTMODE_RIM 1e-3
 
-/* The square of the largest distance at which there are shares. */
+/* Returns the square of the largest distance at which there are shares. */
 static inline double lr_listmode_rim(const lr_listmode_tube *tube)
 {
     return 0.25 * tube->width_mm * tube->width_mm * (1.0 + LR_LISTMODE_RIM);
 }
 
-/* The tube's function at a distance. Beyond half the width it has the value at half the width. */
+/* Returns the tube's function at a distance. Beyond half the width, it is constant. */
 double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
 
-/* The tube's table in single precision, as devices read it. The last entry is repeated, because linear interpolation at
- * that entry reads the next one. The caller frees it. errors: NULL if memory runs out. */
+/* Returns the tube's table in single precision, in the form that devices read. The last entry is repeated, because
+ * linear interpolation at that entry reads the next one, too. The caller frees the table. errors: NULL if memory runs
+ * out. */
 float *lr_listmode_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 
-/* A slice's middle plane cuts the tube in an ellipse. The results are half the edges of the rectangle around the
- * ellipse, in voxels along walk->across (the paper, II.B.3). */
+/* Finds the rectangle around the ellipse in which a slice's middle plane cuts the tube (the paper, II.B.3). Results:
+ * half the edges of the rectangle, in voxels along walk->across. */
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
-/* The slice across `axis` in which, according to its time of flight, the event at place k of the arrays lies. The slice
- * may be beyond the grid. */
+/* Returns the slice across `axis` in which the event at index k of the arrays lies by its time of flight. The slice can
+ * be outside the grid. */
 double lr_listmode_centre_slice(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                 int64_t k, int axis);
 
-/* Largest distance, in slices, of an event's elements from its centre, plus one slice for rounding. */
+/* Returns the largest distance, in slices, between an event's centre and its elements, plus one slice for rounding. */
 double lr_listmode_reach_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                 int axis);
 
-/* Slices of the grid that events range[0] .. range[1] - 1 of a group with time of flight may cross: first, and one
- * after the last. */
+/* Finds the slices of the grid that events range[0] .. range[1] - 1 may cross: first, and one after the last. The
+ * events are of one group with time of flight. */
 void lr_listmode_range_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                               const int64_t range[2], int axis, int slices[2]);
 
-/* The smallest standard deviation of time of flight of all events, mm; infinite if no event has time of flight. */
+/* Returns the smallest standard deviation of time of flight of all events, mm; infinite if no event has time of
+ * flight. */
 double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 
-/* Approximate largest density of time of flight of all events, per mm; 0 if no event has time of flight. */
+/* Returns the approximate largest density of time of flight of all events, per mm; 0 if no event has time of flight. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* Approximate largest element of a slice across an axis, for tubes and thin lines. The result is a tenth larger than
- * for lines along the axis, because an oblique line gives a voxel a larger share. */
+/* Returns the approximate largest element of a slice across an axis, for tubes and thin lines. Lines along the axis
+ * have smaller elements: the result is a tenth larger, because an oblique line gives a voxel a larger share. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
 

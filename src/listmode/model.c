@@ -71,7 +71,7 @@ void lr_listmode_range_slices(const struct lr_listmode_model *model, const struc
     slices[1] = (int)fmax(fmin(high, size), slices[0]);
 }
 
-/* --- how large elements are --- */
+/* --- the size of elements --- */
 
 double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events)
 {
@@ -102,8 +102,8 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
         return peak;
     }
 
-    /* The largest share of a line that a voxel of a slice has. It is found by trying several positions of the line
-     * in a voxel. */
+    /* Finds the largest share of a line that a voxel of a slice can have, by trying several positions of the line in a
+     * voxel. */
     enum { PARTS = 10, AROUND = 3 };
     const double margin = 1.1;
     const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0], model->grid.voxel_mm[axis == 2 ? 1 : 2]};
@@ -128,10 +128,11 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
 
 /* --- models --- */
 
-/* A Gaussian has fallen to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
+/* The distance from its centre, in FWHM, at which a Gaussian has fallen to 1 %: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
 
-/* Largest width of a tube in voxels, because memory holds the shares of all voxels of a slice at once. */
+/* The largest width of a tube in voxels. It is limited because memory holds the shares of all voxels of a slice at
+ * once. */
 enum { MOST_VOXELS = 1000 };
 
 static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
@@ -186,7 +187,8 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
                         "its width in mm, or larger voxels",
                         tube.width_mm, MOST_VOXELS, shortest);
     }
-    /* A disc as wide as the diagonal of a voxel's largest face always contains a voxel's centre. */
+    /* The narrowest tube: a disc as wide as the diagonal of a voxel's largest face always contains the centre of a
+     * voxel. */
     const double least = fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
     if (tube.as_paper || tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
     return lr_error(log, LR_USAGE,
@@ -196,7 +198,7 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
                     tube.width_mm, least);
 }
 
-/* Most sample points of a voxel along an axis. */
+/* The largest number of sample points of a voxel along an axis. */
 enum { MOST_SAMPLES = 1000 };
 
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)
@@ -221,7 +223,8 @@ lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listm
             }
             model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
         }
-        /* A point of the line and a voxel with an element there are at most half a face and a voxel apart. */
+        /* A voxel's element belongs to points of the line that are at most half the diagonal of a face plus the
+         * diagonal of a voxel away. */
         double diagonal = 0;
         for (int m = 0; m < model->scanner->num_modules; m++) {
             const double *face_mm = model->scanner->modules[m].face_mm;

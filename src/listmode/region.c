@@ -9,10 +9,11 @@
 #include <float.h>
 #include <stdlib.h>
 
-/* Most cells along an axis. */
+/* The largest number of cells along an axis. */
 enum { MOST_CELLS = 128 };
 
-/* Smallest step, as a fraction of a cell. A line counts as near if it is within the reach plus this step. */
+/* The smallest step along a line, as a fraction of a cell. A line counts as near if its distance is at most the reach
+ * plus this step. */
 static const double least_step = 0.05;
 
 static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
@@ -21,7 +22,7 @@ static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
     return cell < 0 ? 0 : cell < region->size[axis] ? cell : region->size[axis] - 1;
 }
 
-/* Marks every cell that a voxel touches, even if they share only a corner. */
+/* Marks every cell that a voxel touches, even with only a corner. */
 static void mark(struct lr_listmode_region *region, const lr_grid *grid, const int voxel[3])
 {
     int first[3], last[3];
@@ -42,8 +43,8 @@ struct spreading {
     int axis;
 };
 
-/* Updates the squared gaps of lines of cells along an axis: they then account for cells of the set that are nearer
- * along this axis. Threads share the lines. */
+/* Updates the squared gap of each cell for cells of the set along this axis. Each thread works on some lines of
+ * cells. */
 static void spread(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct spreading *spreading = user;
@@ -73,7 +74,7 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
                                   int threads, const lr_log *log)
 {
     *region = (struct lr_listmode_region){.size = {0}};
-    int first[2][3], last[2][3]; /* boxes of voxels that are searched */
+    int first[2][3], last[2][3]; /* the boxes of voxels that are searched for the label */
     for (int g = 0; g < voxels->num_grids; g++) {
         for (int k = 0; k < 3; k++) {
             first[g][k] = voxels->num_grids > 1 ? 0 : voxels->first[k];
@@ -133,7 +134,7 @@ bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const d
                                 double reach_mm)
 {
     double along[3], begin = 0, end = 1;
-    for (int k = 0; k < 3; k++) { /* a quick test, which shows for most lines of a scanner that they are far away */
+    for (int k = 0; k < 3; k++) { /* a quick test, because most lines of a scanner are far away */
         const double low = region->low_mm[k] - reach_mm, high = region->high_mm[k] + reach_mm;
         if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) return false;
     }

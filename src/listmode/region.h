@@ -10,9 +10,9 @@
 #include <lr/log.h>
 
 struct lr_listmode_region {
-    double low_mm[3], high_mm[3]; /* corners of the cells' box */
+    double low_mm[3], high_mm[3]; /* two opposite corners of the box of cells */
     double cell_mm[3], least_mm;  /* edges of a cell; the shortest step */
-    int size[3];                  /* cells */
+    int size[3];                  /* numbers of cells */
     float *gap_mm;                /* owned [cells, x fastest] distance to the nearest cell with a voxel of the set */
 };
 
@@ -22,16 +22,16 @@ struct lr_listmode_labelled {
     int num_grids;
     const unsigned char *labels; /* [voxels of all grids, first grid first] */
     unsigned char label;
-    int first[3], last[3]; /* searched box: first voxel, and one after the last; unused with two grids */
+    int first[3], last[3]; /* the box that is searched: first voxel, and one after the last; not used with two grids */
 };
 
-/* Finish it in any case. threads: positive.
- * errors: LR_FAILED if memory runs out. */
+/* Makes the cells of a set of voxels. Call the finish function even after an error. threads: positive. errors:
+ * LR_FAILED if memory runs out. */
 lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels,
                                   int threads, const lr_log *log);
 void lr_listmode_region_finish(struct lr_listmode_region *region);
 
-/* True if a point between a and b is within reach_mm of a voxel of the set, or slightly farther away. */
+/* Returns true if a point between a and b is at most reach_mm from a voxel of the set, or slightly more. */
 bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
                                 double reach_mm);
 

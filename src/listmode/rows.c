@@ -46,16 +46,16 @@ void lr_listmode_places_finish(struct lr_listmode_places *places)
 
 /* --- rows --- */
 
-/* Rows of a block, and events between two reports of progress. */
+/* BLOCK: number of rows of a block. CHUNK: number of events between two progress reports. */
 enum { BLOCK = 1024, CHUNK = 1 << 13 };
 
 struct block {
     const struct lr_listmode_row_source *source;
-    int64_t begin, end;       /* its rows */
+    int64_t begin, end;       /* rows of the block */
     struct lr_elements *rows; /* [BLOCK] */
     int64_t number;           /* number of the current event */
     lr_status status;
-    double done, total; /* events, of all blocks */
+    double done, total; /* numbers of events, over all blocks */
 };
 
 static void take_element(void *user, int64_t voxel, double element)

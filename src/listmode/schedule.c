@@ -48,7 +48,7 @@ void lr_listmode_pieces_finish(struct lr_listmode_pieces *pieces)
 
 enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
 
-/* The events of one group, which begin at `begin` of the arrays. */
+/* The events of one group, which begin at index `begin` of the arrays. */
 struct group {
     const struct lr_listmode_backend_params *params;
     int64_t begin, count;
@@ -73,7 +73,8 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
         lr_listmode_slices(&walk, slices);
         if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
         for (int c = 0; c < 2; c++) {
-            /* A slice is skipped if the line crosses it more than half a window outside the grid. */
+            /* A slice is skipped if the line crosses it so far outside the grid that no voxel of its window is in the
+             * grid. */
             const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
             const double position = walk.position[c], step = walk.step[c];
             if (fabs(step) < 1e-9) {
@@ -86,7 +87,7 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
         }
         const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
         const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
-        /* Windows of up to four and five voxels have code of their own: shaders/listmode/kernel.glsl. */
+        /* Windows of up to four voxels, and of up to five, have separate code in shaders/listmode/kernel.glsl. */
         const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
         const uint32_t size = width <= 4 ? 0u : width <= 5 ? 1u : 2u;
         group->tickets[k] =
@@ -145,7 +146,7 @@ lr_status lr_listmode_order(const struct lr_listmode_backend_params *params, uin
 
 /* --- portions --- */
 
-/* Work of piece k of a portion. */
+/* Returns the work of piece k of a portion. */
 static int64_t work_of_piece(const struct lr_listmode_cut *cut, const struct lr_listmode_portion *portion, int64_t k,
                              const int32_t slices[2])
 {

@@ -52,22 +52,22 @@ typedef struct lr_comm_params {
     void (*stranded)(void *user);
     void *user;
 
-    /* Address of an MPI_Comm, as mpi4py's MPI._addressof returns it; NULL = MPI_COMM_WORLD. Its processes are the
-     * ranks. It is duplicated and need not outlive lr_comm_open. If MPI is already initialised, lr_comm_close does not
-     * finalise it. */
+    /* Address of an MPI_Comm, as mpi4py's MPI._addressof returns it; NULL = MPI_COMM_WORLD. The processes of this
+     * MPI_Comm are the ranks. lr_comm_open duplicates the MPI_Comm, which need not outlive the call. If MPI is already
+     * initialised, lr_comm_close does not finalise MPI. */
     const void *mpi_comm;
 } lr_comm_params;
 
 /* Facts about a communicator, and totals of its exchanges so far. Strings live as long as the communicator. */
 typedef struct lr_comm_info {
     int rank, size;
-    int local_rank, local_size;  /* among the ranks of this machine */
+    int local_rank, local_size;  /* this rank's number among the ranks of this machine, and how many there are */
     const char *machine;         /* host name of this rank's machine */
-    const char *way;             /* "one process", "Open MPI 4.1.4" */
+    const char *way;             /* what connects the ranks: "one process", "Open MPI 4.1.4" */
     bool is_cuda_aware;          /* MPI accepts CUDA memory */
     const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = no vector on a device has been
                                     exchanged yet */
-    const char *exchange_reason; /* why NCCL is not used; "" = it is used, or nothing has been exchanged yet */
+    const char *exchange_reason; /* why NCCL is not used; "" = NCCL is used, or nothing has been exchanged yet */
     int failed_rank;             /* lowest rank that has failed; -1 = none */
     lr_status failed_status;
     double sent_bytes; /* bytes this rank sent to others */
@@ -75,8 +75,8 @@ typedef struct lr_comm_info {
     double waiting_s;  /* time this rank waited for slower ranks before exchanges */
 } lr_comm_info;
 
-/* The number of processes that mpirun or srun has started together, including this one; 1 = only this one. It is read
- * from environment variables, without MPI. *rank: rank of this process; may be NULL. */
+/* The number of processes that mpirun or srun has started together, including this one; 1 = only this one. The number
+ * comes from environment variables, without MPI. *rank: rank of this process; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
 /* Support for several processes on this machine. */
@@ -85,7 +85,7 @@ typedef struct lr_comm_support {
     bool is_cuda_aware;    /* MPI accepts CUDA memory */
     bool can_compose;      /* lr_compose has LAPACKE */
     char nccl[48];         /* "NCCL 2.21.5"; "" = no NCCL, or no CUDA device */
-    char nccl_reason[384]; /* why NCCL cannot be used; "" = it can */
+    char nccl_reason[384]; /* why NCCL cannot be used; "" = NCCL can be used */
 } lr_comm_support;
 
 /* Finds the support for several processes without starting any. errors: LR_NO_DEVICE, logged, if LORaster was built
@@ -103,18 +103,18 @@ LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params)
  * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
-/* Facts about a communicator. They do not change. */
+/* Returns the facts and the totals up to now, as a copy that later exchanges do not change. */
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 
-/* The number of threads for this rank, so that the ranks of a machine share its processors. It is the number of
- * processors that the process may use, but at most the rank's share of all processors, and at least 1. */
+/* The number of threads that this rank should use, if the ranks of a machine share its processors. This is the number
+ * of processors that the process may use, but at most the rank's share of all processors, and at least 1. */
 LR_API int lr_comm_threads(const lr_comm *comm);
 
 /* Marks this rank as failed. The other ranks notice this in their next call. Returns `status`, which must not be LR_OK.
  * If another rank failed before this one, the function only makes lr_last_error name the other rank. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
-/* Waits until all ranks have called it. */
+/* Waits until all ranks have called this function. */
 LR_API lr_status lr_comm_barrier(lr_comm *comm);
 
 /* --- vectors --- */
@@ -140,7 +140,7 @@ LR_API lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector);
 
 /* --- some numbers --- */
 
-/* Replace each number by the sum, the smallest or the largest over all ranks. */
+/* Each function replaces each number by the sum, the smallest or the largest number over all ranks. */
 LR_API lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_least(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_most(lr_comm *comm, double *numbers, int count);

@@ -24,18 +24,19 @@ typedef struct lr_crystal_list {
     const lr_crystal *crystals; /* [num_crystals] */
     int num_crystals;
     const char *name;  /* name of the scanner */
-    double face_mm[2]; /* face of crystals of unknown size; 0 = the pitch found */
-    double depth_mm;   /* depth of crystals of unknown size; must be above 0 if there are any */
+    double face_mm[2]; /* face of crystals whose size_mm is 0; 0 = the pitch found */
+    double depth_mm;   /* depth of crystals whose size_mm is 0; must be above 0 if there are any */
     lr_coincidence coincidence;
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
     double tolerance_mm; /* largest distance between a crystal and its position in a module; 0 = 0.05 */
-    bool infers_sizes;   /* true: if a crystal has no neighbour along an axis of its panel, its width is the space that
-                            the nearest crystal of another panel leaves, or the list's spacing if there is no such
-                            crystal. Crystals too long for the gap between panels are shortened around their centres
-                            with a warning, to no less than half their length. false: both cases are errors */
-    bool finds_layers;   /* true if the list does not state layers: a module directly behind another one, at most one
-                            crystal depth away, becomes a layer of the same block */
+    bool infers_sizes;   /* true: a crystal without a neighbour along an axis of its panel gets a width along this axis.
+                            The width is the space that the nearest crystal of another panel leaves or, if there is
+                            none, the list's spacing. Crystals too long for the gap between panels are shortened around
+                            their centres with a warning, to no less than half their length. false: both cases are
+                            errors */
+    bool finds_layers;   /* true: a module directly behind another one, at most one crystal depth away, becomes a layer
+                            of the same block; for lists that do not state layers */
     const lr_log *log;
 } lr_crystal_list;
 
@@ -50,12 +51,12 @@ typedef struct lr_crystal_list {
  * axes are never in one module. A curved panel therefore becomes modules of one column if the axes of each column are
  * known, and is refused otherwise.
  *
- * Each layer becomes separate modules. In the scanner's order, they follow the modules in front of them. Modules have
- * positions around the ring if all layers have the same number of positions.
+ * Each layer becomes separate modules. In the scanner's order, modules of deeper layers follow the modules in front of
+ * them. Modules have positions around the ring if all layers have the same number of positions.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL. residual_mm: the largest
- * distance between a crystal of the list and its position in a module; may be NULL. It is set even if this distance
- * exceeds the tolerance.
+ * distance between a crystal of the list and its position in a module; may be NULL. residual_mm is set even if this
+ * distance exceeds the tolerance.
  * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals
  * that are farthest from their positions, and the distance. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);

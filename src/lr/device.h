@@ -22,13 +22,14 @@ typedef struct lr_shared_context {
 /* Result of an attempt to open OpenGL on a device. */
 typedef struct lr_device {
     char way[32];       /* "egl device 0", "egl surfaceless", "egl pbuffer" */
-    char renderer[128]; /* "NVIDIA H200/PCIe/SSE2"; "" when refused */
+    char renderer[128]; /* "NVIDIA H200/PCIe/SSE2"; "" = no OpenGL */
     char vendor[64], version[64];
     bool usable;
     bool software; /* a software renderer */
     bool float_atomics, viewport_layers;
-    int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory 0 = not reported */
-    char reason[256];                                          /* reason why the device cannot be used; "" = it can */
+    int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory_bytes: 0 = not reported */
+    char reason[256];                                          /* why the device cannot be used; "" = the device is
+                                                                  usable */
 } lr_device;
 
 /* Lists devices: first EGL's device enumeration, then surfaceless, then pbuffer. lr_operator_params.device counts the

@@ -34,7 +34,7 @@ typedef struct lr_view {
     double azimuth_deg, tilt_deg;
 } lr_view;
 
-/* The three unit axes of a view, in the order tof, radial, axial. They are exact if the angles are multiples of 90
+/* The three unit axes of a view, in the order tof, radial, axial. The axes are exact if the angles are multiples of 90
  * degrees. */
 LR_API void lr_view_axes(const lr_view *view, double axes[3][3]);
 
@@ -42,7 +42,7 @@ LR_API void lr_view_axes(const lr_view *view, double axes[3][3]);
  * View k has the azimuth 180 / azimuths * (k mod azimuths). The range from -acceptance to +acceptance is divided into
  * `tilts` equal intervals; view k has the middle of interval k / azimuths as its tilt. */
 typedef struct lr_view_set {
-    int azimuths;          /* 0 = 40 */
+    int azimuths;          /* number of azimuths; 0 = 40 */
     int tilts;             /* number of tilts (co-polar angles); 0 = 3 */
     double acceptance_deg; /* largest tilt of a line; 0 = 10 */
 } lr_view_set;
@@ -51,7 +51,7 @@ typedef struct lr_view_set {
  * more, or more than 65,536 views. */
 LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, const lr_log *log);
 
-/* Return the number of views of a complete set, and view number `index`, 0 <= index < count. */
+/* For a complete set: the number of views, and the view with a given index, 0 <= index < count. */
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
@@ -78,8 +78,9 @@ typedef enum lr_radial_model {
     LR_RADIAL_MEASURED       /* the profiles in `measured` */
 } lr_radial_model;
 
-/* Kernel profiles across the line of response, measured at some distances from the axis. Between these distances they
- * are interpolated linearly; beyond the first and last distance they are constant. Profiles need not be normalised. */
+/* Kernel profiles across the line of response, measured at some distances from the axis. Between these distances,
+ * profiles are interpolated linearly. Beyond the first and last distance, profiles are constant. Profiles need not be
+ * normalised. */
 typedef struct lr_radial_profiles {
     int num_distances, num_offsets;
     double *distance_mm;    /* owned [num_distances], ascending from >= 0 */
@@ -102,7 +103,7 @@ typedef struct lr_resolution {
                                            5.8 */
     double radial_edge_mm;              /* linear model: FWHM at the edge; required */
     double edge_mm;                     /* distance of the edge from the axis; 0 = 288 (half of 576 mm in paper 1) */
-    double axial_mm;                    /* 0 = 5.8 */
+    double axial_mm;                    /* FWHM along the view's axial direction; 0 = 5.8 */
     bool asymmetric;                    /* true: the kernel across the line is the sum of two Gaussians of equal area.
                                            The second one is wider and shifted towards the axis. Not allowed with
                                            measured profiles */
@@ -123,8 +124,8 @@ LR_API double lr_resolution_radial_mm(const lr_resolution *resolution, double di
 /* Resolution and extent of a kernel; zero fields are defaults. */
 typedef struct lr_direct_kernel {
     lr_resolution resolution;
-    double support;    /* k^2; the kernel is cut to the ellipsoid sum of d^2 / sigma^2 <= k^2. 0 = 9, from "three times
-                          sigma" in paper 1, whose formula for V_cut has 27 instead */
+    double support;    /* k^2; the kernel is cut to the ellipsoid sum of d^2 / sigma^2 <= k^2. 0 = 9, because paper 1
+                          says "three times sigma"; the paper's formula for V_cut has 27 instead */
     double epsilon_mm; /* distances within an interval of this length share one identifier; 0 = half of the smaller
                           transaxial voxel edge (paper 1: 2 mm for voxels of 4 mm) */
 } lr_direct_kernel;
@@ -165,8 +166,8 @@ LR_API const lr_direct_tables_info *lr_direct_tables_get_info(const lr_direct_ta
 /* LORmap: the kernel's index for each voxel of a slice, [ny][nx]. */
 LR_API const int32_t *lr_direct_tables_map(const lr_direct_tables *tables);
 
-/* mSR: offsets (x, y, z) in voxels, [num_offsets]. They are ordered by y, then x, then z: offset num_offsets - 1 - i is
- * the mirror image of offset i. */
+/* mSR: offsets (x, y, z) in voxels, [num_offsets]. The offsets are ordered by y, then x, then z: offset num_offsets - 1
+ * - i is the mirror image of offset i. */
 LR_API const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))[3];
 
 /* mSRval: the values of one kernel, [num_offsets]. Their sum is 1. */
@@ -175,7 +176,7 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
 /* --- operators --- */
 
 /* An operator between an image and the histo-images of some views, in the order of the views. All of lr/operator.h and
- * lr/recon.h applies to it. K_v is the kernel that the identifier of voxel v in the view selects. Images and
+ * lr/recon.h applies to this operator. K_v is the kernel that the identifier of voxel v in the view selects. Images and
  * histo-images are 0 outside the grid. The projections of one view are
  *
  *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     each n gathers from its sources
@@ -193,7 +194,8 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
  * vectors at this place do not pass through the host, except for parts that list single voxels. lr_recon keeps all its
  * vectors there. Without a fit, the backend does whole updates itself (lr_recon_params.without_fit). */
 
-/* Storage that backends compute and cuda use for images on the device. Results do not depend on it. */
+/* Storage that backends compute and cuda use for images on the device, and cuda for the look-up tables that the papers
+ * keep in textures (docs/method/direct.md). Results do not depend on it. */
 typedef enum lr_direct_storage {
     LR_DIRECT_BUFFERS = 0, /* storage buffers */
     LR_DIRECT_TEXTURES     /* 3-D textures: slower to read than buffers, but can be larger */
@@ -222,8 +224,8 @@ typedef struct lr_direct_params {
     lr_direct_kernel kernel;
     const char *backend;             /* "cpu", "compute", "cuda", NULL or "auto". Auto takes cuda on a graphics
                                         processor, compute if CUDA does not run on it, and cpu if there is no graphics
-                                        processor; with `shared` it takes compute instead of cpu. "cuda,compute" takes
-                                        the first of both that runs here */
+                                        processor; with `shared`, auto takes compute instead of cpu. "cuda,compute"
+                                        takes the first of both that runs here */
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute and cuda use the device of this context and share objects with it; NULL
@@ -238,8 +240,8 @@ typedef struct lr_direct_params {
     const lr_progress *progress;  /* progress of projections; must outlive the operator */
 } lr_direct_params;
 
-/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If auto or a list
- * would have taken another backend first, lr_operator_info.passed_over gives the reason why it is not used. */
+/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If auto or a list would have taken
+ * another backend first, lr_operator_info.passed_over gives the reason why that backend is not used. */
 LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */
@@ -264,8 +266,8 @@ typedef struct lr_direct_attributes {
                                can hold */
 } lr_direct_attributes;
 
-/* Attributes of the kernel that the last projection ran on the device; if there were several, of the last one. Must be
- * called in the thread that called the projection.
+/* Attributes of the last CUDA kernel that the last projection ran. Must be called in the thread that called the
+ * projection.
  * errors: LR_USAGE for backends other than cuda, and before the first projection; LR_FAILED. */
 LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes);
 
@@ -284,7 +286,7 @@ LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_vie
                                                const lr_log *log);
 LR_API void lr_histo_images_destroy(lr_histo_images *histo);
 
-/* HDF5 (docs/formats/histo-images.md). Files as in lr/io.h. */
+/* Read and write HDF5 files (docs/formats/histo-images.md). lr/io.h has the rules for all files. */
 LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log);
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
 
@@ -339,7 +341,7 @@ typedef struct lr_deposit_counts {
 /* Deposits events in histo-images. The line of an event joins the centres of its crystals on the detection plane
  * (lr_scanner_hit_centre), and its direction selects the view. The event's weight is spread evenly over the
  * time-of-flight bin on this line. The same events give the same bits. Backend `compute` keeps sums as 64-bit integers,
- * up to 2^26 in a voxel. Its results differ from those of `cpu` only because `cpu` rounds sums, and because rounding
+ * up to 2^26 in a voxel. The results of `compute` and `cpu` differ only because `cpu` rounds sums, and because rounding
  * may move an event across a border between voxels. */
 typedef struct lr_deposit lr_deposit;
 
@@ -374,17 +376,17 @@ typedef struct lr_direct_factors_params {
     const lr_progress *progress;
 } lr_direct_factors_params;
 
-/* Factors for the histo-images that lr_deposit makes from a scanner's events. They are for an operator of this family
- * (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an integral
- * over the directions of lines through the voxel's centre that the scanner measures, divided by the mean solid angle of
- * a view. Lines are weighted by the efficiencies of both crystals and by survival. If all lines are measured, the mean
- * factor over the views is 1. A line belongs to the view of the LOR of its two crystals, as an event does. A factor in
- * a view can therefore exceed 1. The point of a line nearest to the axis divides it into two halves. Each half ends
- * where it first hits a crystal or a gap (as in lr_events_from_activity). All points of a line count as points between
- * its two crystals. Voxels farther from the axis than any crystal have the factor 0. docs/method/direct.md, "Factors of
- * a scanner".
- * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for
- * efficiencies or a map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
+/* Factors for the histo-images that lr_deposit makes from a scanner's events. These factors are for an operator of this
+ * family (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an
+ * integral over the directions of lines, divided by the mean solid angle of a view. These are the lines through the
+ * voxel's centre that the scanner measures. Lines are weighted by the efficiencies of both crystals and by survival. If
+ * all lines are measured, the mean factor over the views is 1. A line belongs to the view of the LOR of its two
+ * crystals, as an event does. A factor in a view can therefore exceed 1. The point of a line nearest to the axis
+ * divides it into two halves. Each half ends where it first hits a crystal or a gap (as in lr_events_from_activity).
+ * All points of a line count as points between its two crystals. Voxels farther from the axis than any crystal have the
+ * factor 0. docs/method/direct.md, "Factors of a scanner".
+ * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for efficiencies or a
+ * map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
 LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,
          (const lr_direct_factors_params *params), (params));
 
@@ -410,8 +412,8 @@ typedef struct lr_direct_task {
     lr_direct_work work;
     const int *views; /* [num_views] */
     int num_views;
-    const lr_vector *image; /* [num_voxels], copied to the device before the clock starts; NULL = the image on the
-                               device: that of the last task, or of a later reconstruction without fit */
+    const lr_vector *image; /* [num_voxels], copied to the device before the clock starts; NULL = the image that is on
+                               the device, from the last task or from a later reconstruction without fit */
 } lr_direct_task;
 
 /* Times a task and discards its results. Only LR_DIRECT_WORK_READING includes a copy to the host. Tables are built

@@ -71,7 +71,7 @@ LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_
 /* Destroying NULL is allowed. */
 LR_API void lr_diagnosis_destroy(lr_diagnosis *diagnosis);
 
-/* "arc", "radius", "units", ... */
+/* The name of a kind: "arc", "radius", "units", ... */
 LR_API const char *lr_finding_kind_name(lr_finding_kind kind);
 
 #ifdef __cplusplus

@@ -14,10 +14,10 @@ extern "C" {
 
 /* One coincidence, or one bin of a histogram. */
 typedef struct lr_event {
-    int32_t crystals[2]; /* a and b, numbers over the whole scanner, in the file's order */
-    /* c/2 (t_a - t_b), from the arrival times t_a and t_b: the position of the annihilation on the line from a to b,
-     * measured from the line's middle, positive towards b. It is negative if crystal a was hit first, and 0 without
-     * time of flight. If times are binned, it is the middle of the bin */
+    int32_t crystals[2]; /* crystals a and b in the file's order, by their numbers in the whole scanner */
+    /* c/2 (t_a - t_b), with the arrival times t_a and t_b. This is the position of the annihilation on the line from a
+     * to b, measured from the line's middle, positive towards b. tof_mm is negative if crystal a was hit first, and 0
+     * without time of flight. If times are binned, tof_mm is the middle of the bin */
     float tof_mm;
     float weight;     /* 1 in list mode; counts in a histogram */
     uint32_t time_ms; /* since the file's zero of time */
@@ -47,8 +47,8 @@ typedef struct lr_event_sink {
      * then uses its own arrays. */
     lr_event *(*room)(void *user, int64_t count);
     /* Called by the reader's threads with events that they have just decoded, before `take` receives them. Several
-     * threads may call it at once. Some of these events may never reach `take`. Not all readers call it. NULL = not
-     * called. */
+     * threads may call `look` at once. Some of these events may never reach `take`. Not all readers call `look`. NULL =
+     * not called. */
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
@@ -74,12 +74,12 @@ LR_API const char *lr_events_format_name(lr_events_format format);
 typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
     int64_t unknown_crystals;   /* events with a crystal that the scanner does not have */
-    int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
+    int64_t not_in_coincidence; /* counted by lr_events_bin and by readers that bin events; else 0 */
     int64_t other_words;        /* records of other kinds, which are skipped */
-    /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; they are passed on like
-     * other events */
+    /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; such events are passed on
+     * like other events */
     int64_t excluded_pairs;
-    /* PETSIRD: events of lists that occur twice in the file; they are left out and not counted elsewhere */
+    /* PETSIRD: events of lists that occur twice in the file; such events are left out and not counted elsewhere */
     int64_t repeated;
 } lr_event_counts;
 
@@ -120,7 +120,7 @@ typedef struct lr_events_info {
     double tof_range_mm; /* largest minus smallest measurable tof_mm, if edges are not known */
     double tof_bin_mm;   /* width of the time-of-flight bins, if their edges are not known; 0 = not binned */
     double tof_resolution_ps;
-    double energy_kev[2]; /* window */
+    double energy_kev[2]; /* limits of the energy window; 0, 0 = not known */
     /* kinds of crystals, if they differ in the fields above. A field above is then set only if it is equal for all
      * kinds; has_tof is true if any pair of kinds has time of flight */
     lr_event_kinds kinds;
@@ -129,10 +129,10 @@ typedef struct lr_events_info {
     double weight;          /* sum of the weights of all prompts and delayeds */
 } lr_events_info;
 
-/* Frees the arrays of an info; zero is allowed. */
+/* Frees the arrays of an info. A struct of zeros is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
 
-/* Width of the bins of all events, mm; 0 = they are not binned, or widths differ (kinds). */
+/* Width of the bins of all events, mm; 0 = the events are not binned, or widths differ (kinds). */
 static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
 {
     return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins) : info->tof_bin_mm;
@@ -155,9 +155,9 @@ typedef struct lr_events_source {
      * warning gives its position. false: such a file is an error */
     bool until_damage;
     int threads; /* 0 = all processors; the events are the same for any number */
-    /* Called before each piece of events is passed to the sink. If it returns true, the piece is left out: its events
-     * are not counted and, if the format allows it, not decoded. Every time a file is read, the pieces are the same.
-     * Not called with until_damage. NULL = no piece is left out. */
+    /* Called before each piece of events is passed to the sink. If `skips` returns true, the piece is left out: its
+     * events are not counted and, if the format allows it, not decoded. Every time a file is read, the pieces are the
+     * same. Not called with until_damage. NULL = no piece is left out. */
     bool (*skips)(void *user);
     void *user; /* argument for `skips` */
     const lr_log *log;
@@ -227,7 +227,7 @@ LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* 
  * drawn, with the event's weight as its mean. A prompt is kept once with the weight n; a delayed is repeated n times;
  * the order of events stays. Averaged over seeds, a quantity that is linear in the events has the value of the original
  * list. The sum of N weights of 1 has the variance N. The draws depend only on the seed and the event's index.
- * info.counts becomes that of the replicate, except for the counts of events left out in reading.
+ * info.counts becomes the counts of the replicate; only the counts of events left out in reading stay.
  * errors: LR_FAILED if memory runs out, LR_BAD_INPUT for a negative weight; the list is then unchanged. */
 LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
@@ -258,7 +258,7 @@ LR_API lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr
 typedef struct lr_list_params {
     const lr_lors *lors;     /* required */
     const lr_lor_data *data; /* required; whole counts, dense or sparse */
-    double duration_s;       /* 0 = 60 */
+    double duration_s;       /* duration of the acquisition; 0 = 60 s */
     uint64_t seed;           /* decides order and times */
     const lr_log *log;
 } lr_list_params;
@@ -286,9 +286,9 @@ typedef struct lr_photon_blur {
 typedef struct lr_photon_params {
     const lr_lors *lors;      /* required */
     const lr_image *activity; /* required, >= 0 */
-    int64_t count;            /* events wanted */
+    int64_t count;            /* number of events wanted */
     double tof_resolution_ps; /* FWHM; 0 = the scanner's */
-    double duration_s;        /* 0 = 60 */
+    double duration_s;        /* duration of the acquisition; 0 = 60 s */
     uint64_t seed;
     lr_photon_blur blur;
     int threads; /* 0 = all processors; the events are the same for any number */
@@ -297,22 +297,22 @@ typedef struct lr_photon_params {
     const lr_image *mu; /* attenuation in 1/mm; NULL = none */
 } lr_photon_params;
 
-/* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are
- * detected. Each photon is stopped by the first module on its side, even in a gap or from the back. A pair is
- * detected if both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair
- * survives with the probability exp(-integral of mu) along the line of its LOR.
- * With layers, each photon can hit one layer only, chosen with equal probability. Lines are shifted by `blur`, and
- * arrival times by a Gaussian. Pair k does not depend on `count`. info (may be NULL): time of flight and duration.
+/* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are detected. A
+ * photon stops at the first module on its path, even in a gap between crystals or at the back. A pair is detected if
+ * both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair survives with
+ * the probability exp(-integral of mu) along the line of its LOR. With layers, each photon can hit one layer only,
+ * chosen with equal probability. Lines are shifted by `blur`, and arrival times by a Gaussian. Pair k does not depend
+ * on `count`. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or 0 everywhere; LR_USAGE without a time
- * resolution, or with a blur that is negative or not finite; LR_FAILED if fewer than one pair in 100,000 is
- * detected; the status that the sink returns. */
+ * resolution, or with a blur that is negative or not finite; LR_FAILED if fewer than one pair in 100,000 is detected;
+ * the status that the sink returns. */
 LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
          (const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info), (params, sink, info));
 
 /* --- writing --- */
 
-/* Receives events and writes a PETSIRD, CASToR or text file. It keeps at most the events of one time block in memory. A
- * PETSIRD time block has the events of a millisecond, at most 2^18. */
+/* Receives events and writes a PETSIRD, CASToR or text file. The writer keeps at most the events of one time block in
+ * memory. A PETSIRD time block has the events of a millisecond, at most 2^18. */
 typedef struct lr_events_writer lr_events_writer;
 
 /* Parameters of lr_events_writer_create. Zero fields are defaults. */

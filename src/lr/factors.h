@@ -28,8 +28,9 @@ typedef struct lr_crystal_product {
 /* A source of these products, as factors of LORs. The struct must outlive the source. */
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
-/* Sum over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if tilted modules are
- * combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out, logged. */
+/* Sum of the products over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if
+ * tilted modules are combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out,
+ * logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* A source of the values of LOR data. LORs that are not in sparse data have the value 0. The data must outlive the
@@ -63,9 +64,9 @@ LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr
 
 /* The survival exp(-integral of mu) of both photons along the line of a LOR, which joins the centres of the two
  * crystals' faces on the detection plane. The integral is exact for a mu that is constant in each voxel and 0 outside
- * the map. The survival does not depend on the photons' origin along the line, so it is one factor per LOR. It differs
- * from the mean survival over all lines that contribute to a matrix element, because mu varies across the crystals and
- * the voxel (docs/method/common.md, "Bound on the factor"). */
+ * the map. The survival does not depend on the photons' origin along the line, so it is one factor per LOR. This factor
+ * differs from the mean survival over all lines that contribute to a matrix element, because mu varies across the
+ * crystals and the voxel (docs/method/common.md, "Bound on the factor"). */
 typedef struct lr_attenuation lr_attenuation;
 
 /* Parameters of lr_attenuation_create. Zero fields are defaults. */

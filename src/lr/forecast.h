@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Forecast of the size of a computation with an operator. If rows are similar, it is accurate to about 10 %. Fields
- * without a meaning for this computation are zero. */
+/* Forecast of the size of a computation with an operator. If rows are similar, the forecast is accurate to about 10 %.
+ * Fields without a meaning for this computation are zero. */
 typedef struct lr_forecast {
     double rows;          /* number of rows expected */
     double elements;      /* elements of all rows */
@@ -18,8 +18,8 @@ typedef struct lr_forecast {
     double memory_bytes;  /* memory that the call uses, in addition to the caller's arrays */
 } lr_forecast;
 
-/* The rows to compute: the rows of `choice` as in lr_operator_rows_part; with by_lor, the LORs of choice.part as in
- * lr_operator_lor_rows. */
+/* The rows to compute. With by_lor they are the LORs of choice.part, as in lr_operator_lor_rows. Otherwise they are the
+ * rows of `choice`, as in lr_operator_rows_part. */
 typedef struct lr_rows_work {
     lr_row_choice choice;
     bool by_lor;
@@ -38,7 +38,7 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
                                                   lr_forecast *forecast);
 
-/* Divides the indices 0 .. num - 1 into part[1] consecutive ranges with costs as equal as possible, and sets `range` to
+/* Divides the indices 0 .. num - 1 into part[1] consecutive ranges with costs as equal as possible. Sets `range` to
  * range number part[0], counted from 1: range[0] <= n < range[1]. Every range has at least one index. 1 <= part[0] <=
  * part[1] <= num. costs: [num], at least 0. The same costs give the same ranges on every machine. */
 LR_API void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int64_t range[2]);
@@ -53,10 +53,9 @@ typedef struct lr_rows_share {
 /* The range of a part, range[0] <= n < range[1]. For voxels, n counts the rows of the choice. For LORs, n counts the
  * entries of the selection's list of LORs or of module pairs, or of the list of all pairs if the selection has no list.
  * Parts are consecutive, have at least one row each, and take about the same work. The work of a voxel's row is
- * estimated from the number of LORs through a few points of the grid, and the work of a LOR's row from the length of
- * its line in the grid. No times are measured, so that parts are the same in every run and for every backend.
- * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
- * no memory. */
+ * estimated from the number of LORs through a few points of the grid. The work of a LOR's row is estimated from the
+ * length of its line in the grid. No times are measured, so that parts are the same in every run and for every backend.
+ * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED, no memory. */
 LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,
                                      int64_t range[2]);
 

@@ -32,6 +32,9 @@ LR_API lr_grid lr_grid_centred(const int size[3], const double voxel_mm[3]);
 /* Checks that sizes are positive, finite and at most 2^31 voxels. Otherwise logs an error. */
 LR_API lr_status lr_grid_check(const lr_grid *grid, const lr_log *log);
 
+/* True if two grids have the same voxels, to within a thousandth of a voxel edge. */
+LR_API bool lr_grid_same(const lr_grid *a, const lr_grid *b);
+
 /* nx * ny * nz. */
 LR_API int64_t lr_grid_num_voxels(const lr_grid *grid);
 

@@ -87,7 +87,7 @@ LR_API const char *const *lr_scanner_presets(void);
  *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
  *
  * Writers write float32. Readers accept other number types and byte orders, and bring axes into the order and direction
- * of our frame. They refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite values
+ * of our frame. Readers refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite values
  * (docs/formats/images.md). Readers need at most 4 bytes of memory per byte of voxels in the file, and some MiB. For
  * compressed NIfTI the limit is 4 bytes per expanded byte, or 64 bytes per byte of the file. */
 
@@ -119,11 +119,11 @@ LR_API lr_status lr_image_write(const char *path, const lr_image *image, const l
 typedef struct lr_image_frames {
     const lr_image *const *images; /* [count] */
     int count;
-    double step_s; /* seconds from the begin of a frame to that of the next; 0 = not known, or they differ */
+    double step_s; /* seconds from the beginning of a frame to the beginning of the next; 0 = not known, or different */
 } lr_image_frames;
 
 /* Writes frames as the volumes of one NIfTI file (.nii, .nii.gz), which lr_image_read_frame reads. errors: as
- * lr_image_write; LR_USAGE for other endings and for images of different sizes. */
+ * lr_image_write; LR_USAGE for other endings, for no images, and for images on different grids. */
 LR_API lr_status lr_image_write_frames(const char *path, const lr_image_frames *frames, const lr_log *log);
 
 /* --- text --- */
@@ -183,16 +183,16 @@ typedef enum lr_matrix_format {
 } lr_matrix_format;
 
 /* Writes a file row by row, without the whole matrix in memory.
- * tsv:  a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
+ * tsv: a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
  *       9 significant digits, tab separated; row, x, y and z are those of the voxel or point.
  * hdf5: group /matrix in CSR as scipy and anndata write it.
- * npz:  what scipy.sparse.load_npz reads; at most 4 GiB.
- * mtx:  Matrix Market coordinates, counted from 1.
+ * npz: what scipy.sparse.load_npz reads; at most 4 GiB.
+ * mtx: Matrix Market coordinates, counted from 1.
  * stir: NAME.hpm, NAME.pm and templates beside them, as STIR's projection matrix from file; rows of
  *       LORs only, scanners of full rings, at most 10,000 voxels a LOR; elements are probabilities
  *       in single precision.
- * hdf5, npz and mtx store elements in single precision. They collect elements in PATH.part and PATH.part-rows, and
- * another run can continue them (`resumes`); docs/formats/matrix.md. */
+ * hdf5, npz and mtx store elements in single precision. Their writers collect elements in PATH.part and PATH.part-rows,
+ * and another run can continue these files (`resumes`); docs/formats/matrix.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
 /* An input array, such as a map or factors, that elements depend on and that is in no other parameter. */
@@ -202,7 +202,7 @@ typedef struct lr_matrix_input {
     int64_t num_bytes;
 } lr_matrix_input;
 
-/* One of several parts of a matrix, each with some of its rows, that lr_matrix_join combines. */
+/* One part of a matrix. Each part has some of the rows, and lr_matrix_join combines all parts. */
 typedef struct lr_matrix_part {
     /* params of the whole matrix; all parts must have equal values of everything that elements depend on. Read by the
      * constructor */
@@ -216,9 +216,9 @@ typedef struct lr_matrix_writer_params {
     const char *path;
     lr_matrix_format format;
     const lr_lors *lors;
-    const lr_grid *grid; /* rows are its voxels begin <= row < end; or NULL and points_mm */
+    const lr_grid *grid; /* rows are the grid's voxels begin <= row < end; NULL = rows are points_mm */
     int64_t begin, end;
-    const double (*points_mm)[3]; /* rows are these points */
+    const double (*points_mm)[3]; /* rows are these points, used if grid is NULL */
     int64_t num_points;
     const char *description; /* mode, rays, samples: stored as an attribute */
     const int64_t *voxels;   /* rows are these voxels of the grid, ascending, instead of begin .. end - 1 */
@@ -298,11 +298,11 @@ typedef struct lr_matrix_file lr_matrix_file;
  * numbers of rows, columns and elements are known. */
 typedef struct lr_matrix_file_info {
     int64_t num_rows, num_columns, num_elements;
-    bool is_described;            /* the fields below are known */
-    bool by_lor;                  /* rows are LORs and columns voxels, else the other way round */
-    lr_grid grid;                 /* grid of voxels; size 0: rows are points */
-    int64_t row_begin;            /* voxel of the first row; unused if voxels is set */
-    const int64_t *voxels;        /* [num_rows], or NULL */
+    bool is_described;     /* the fields below are known */
+    bool by_lor;           /* true: rows are LORs, columns are voxels; false: rows are voxels or points, columns LORs */
+    lr_grid grid;          /* grid of voxels; size 0: rows are points */
+    int64_t row_begin;     /* voxel of the first row; unused if voxels is set */
+    const int64_t *voxels; /* [num_rows], or NULL */
     const double (*points_mm)[3]; /* [num_rows], or NULL */
     lr_selection part;            /* LORs whose elements are in the file; all fields zero: all LORs */
     lr_mode mode;                 /* auto = not known */
@@ -333,7 +333,7 @@ LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *si
 typedef struct lr_matrix_join_params {
     const char *const *parts; /* [num_parts] paths, HDF5 or npz */
     int64_t num_parts;
-    const char *path;        /* path of the whole */
+    const char *path;        /* path of the joined matrix */
     lr_matrix_format format; /* hdf5, npz or mtx; parts in npz can only be joined to npz */
     int compress;            /* compression level, as for a writer */
     const lr_progress *progress;
@@ -371,7 +371,7 @@ LR_API lr_status lr_npy_write(const char *path, const lr_array *array, const lr_
 
 enum { LR_CHECKPOINT_KEY = 4096 };
 
-/* State of a reconstruction between two iterations. A run can continue from it. */
+/* State of a reconstruction between two iterations. A run can continue from this state. */
 typedef struct lr_checkpoint {
     /* one line of text with all settings and digests of inputs that the result depends on. Its parts are separated by
      * "; "; a part may end in ", contents " and a digest. A run that continues must have the same key. Files of matrix
@@ -384,7 +384,7 @@ typedef struct lr_checkpoint {
     int iterations;        /* number of iterations that made the images */
     int ranks;             /* number of ranks that made the images */
     int frame;             /* list-mode frame, from 1; 0 = there are none */
-    int guess_iterations;  /* iterations of guesses since they were last composed */
+    int guess_iterations;  /* iterations since lr_compose last combined the guesses */
     int local_iterations;  /* distributed ML-EM: most iterations before the next exchange */
     double log_likelihood; /* distributed ML-EM: lowest log-likelihood that the image may have */
 } lr_checkpoint;

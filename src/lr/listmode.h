@@ -24,7 +24,7 @@ extern "C" {
  * The factor `scale` is chosen so that blobs with coefficients of 1 add up to a mean of 1. docs/method/listmode.md,
  * "Blobs". Zero fields are defaults. */
 typedef struct lr_blobs {
-    double radius_mm; /* a; 0 = 10 */
+    double radius_mm; /* radius a; 0 = 10 */
     double alpha;     /* 0 = 8.37; at most 50 */
     /* spacing of each grid; 0 = the spacing with the least ripple in a constant image, 8.15 mm by default */
     double spacing_mm;
@@ -38,7 +38,7 @@ LR_API lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log);
 LR_API double lr_blobs_value(const lr_blobs *blobs, double distance_mm);
 LR_API double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm);
 
-/* The two grids of a complete lr_blobs, equal in size. They contain every blob that reaches the centre of a voxel.
+/* The two grids of a complete lr_blobs, equal in size. The grids contain every blob that reaches the centre of a voxel.
  * Coefficients are ordered as voxels, first all of grids[0], then all of grids[1]. */
 LR_API void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid grids[2]);
 
@@ -54,8 +54,8 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
  * called "the paper" below. Equations, and differences from the paper, are in docs/method/listmode.md.
  *
  * The line of an event is the segment between the centres of its crystals on the detection plane
- * (lr_scanner_hit_centre). It is followed slice by slice. Slices are orthogonal to the grid axis closest to the line's
- * direction, the predominant direction. The element of event e and voxel v is
+ * (lr_scanner_hit_centre). The line is followed slice by slice. Slices are orthogonal to the grid axis closest to the
+ * line's direction, the predominant direction. The element of event e and voxel v is
  *
  *     A(e, v) = T(e, slice of v) * K(e, v)
  *
@@ -80,15 +80,15 @@ typedef enum lr_listmode_kernel {
     LR_LISTMODE_EXACT
 } lr_listmode_kernel;
 
-/* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
- * are defaults. */
+/* The tube of response. The shares of all voxels of a slice, including voxels outside the image, add up to 1. Zero
+ * fields are defaults. */
 typedef struct lr_listmode_tube {
-    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if it is above 1,000
-     * times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face: such a tube
-     * can miss all voxel centres of a slice */
+    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if the diameter is
+     * above 1,000 times the smallest voxel edge. Without as_paper also LR_USAGE below the diagonal of a voxel's largest
+     * face, because such a tube can miss all voxel centres of a slice */
     double width_mm;
-    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch, or
-                            the largest voxel edge if this is larger or if lines have no crystals */
+    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch; if
+                            the largest voxel edge is larger, or if lines have no crystals, this edge */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
@@ -114,14 +114,15 @@ typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
 } lr_listmode_variant;
 
-/* Lines of response given by their end points, instead of events of a scanner. They allow any geometry, moving gantries
- * and mean depths of interaction. Vectors may be at any place and of either precision; they are read during creation.
- * Numbers on a device are then copied to the host once, and are counted in the traffic of their place. Zero fields are
- * defaults. */
+/* Lines of response given by their end points, instead of events of a scanner. Such lines allow any geometry, moving
+ * gantries and mean depths of interaction. Vectors may be at any place and of either precision, and are read when the
+ * operator is created. Numbers on a device are then copied to the host once, and are counted in the traffic of their
+ * place. Zero fields are defaults. */
 typedef struct lr_lines {
     const lr_vector *start_mm, *end_mm; /* required [count][3] x, y, z; fewer than 2^30 lines */
-    /* [count] position of the annihilation on the line, measured from its middle, positive towards the end: the tof_mm
-     * of an lr_event whose crystal a is at the start and b at the end. Rounded to float. NULL = no time of flight */
+    /* [count] position of the annihilation on the line, measured from its middle, positive towards the end. This is the
+     * tof_mm of an lr_event whose crystal a is at the start and b at the end. Rounded to float. NULL = no time of
+     * flight */
     const lr_vector *tof_mm;
     double tof_resolution_ps; /* FWHM of the difference of arrival times; required with tof_mm */
     double tof_bin_mm;        /* width of the bins whose middles are tof_mm; 0 = not binned */
@@ -139,14 +140,14 @@ typedef struct lr_listmode_params {
     /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are ignored, so that
      * delayeds count like prompts */
     const lr_event *events;
-    int64_t count;                   /* number of events, positive; columns and lines have their own */
+    int64_t count;                   /* number of `events`, positive; columns and lines have other counts */
     const lr_event_columns *columns; /* columns of events, instead of `events`; copied */
     /* lines of response instead of events, for the kernels tube and line, or for blobs. With lines, lors,
      * sensitivity_lines and seed are not used, and info and factors must be NULL */
     const lr_lines *lines;
-    /* says which events have time of flight, and gives the resolution for each kind of crystals; if it has no
-     * resolution, the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no
-     * time of flight */
+    /* says which events have time of flight, and gives the resolution for each kind of crystals; if info has no
+     * resolution, the scanner's resolution is used. Binned events are averaged over their bin. Read during creation.
+     * NULL = no time of flight */
     const lr_events_info *info;
     /* [num_ranges + 1] ascending from 0 to count: range r has the events ranges[r] .. ranges[r + 1] - 1, fewer than
      * 2^31. Copied. NULL = ranges of nearly equal size */
@@ -157,8 +158,8 @@ typedef struct lr_listmode_params {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;
     int samples[3]; /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
-    /* if set, the image has blob coefficients in the order of lr_blobs_grids, and elements are line integrals of
-     * blobs in mm; kernel and tube are not read. With time of flight they are multiplied by the Gaussian's density at
+    /* if set, the image has blob coefficients in the order of lr_blobs_grids, and elements are line integrals of blobs
+     * in mm; kernel and tube are not read. With time of flight the elements are multiplied by the Gaussian's density at
      * the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
     const lr_blobs *blobs;
     /* factors (efficiencies, attenuation) that multiply the rows of events and the rows summed in the sensitivity; NULL
@@ -167,8 +168,8 @@ typedef struct lr_listmode_params {
     /* [count], finite, >= 0; copied. Multiply the rows of events instead of `factors`, which then affect only the
      * sensitivity. NULL = use `factors` */
     const float *event_factors;
-    /* number of LORs from which the sensitivity is computed; more LORs are added for voxels that few of them cross. 0 =
-     * 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
+    /* number of LORs from which the sensitivity is computed. More LORs are added for voxels that few of these LORs
+     * cross. 0 = 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
     int64_t sensitivity_lines;
     uint64_t seed;                           /* seed of the sample of LORs, if not all are used */
     lr_operator *sensitivity_of;             /* a list-mode operator with the same LORs, grid, kernel, factors, lines
@@ -186,21 +187,21 @@ typedef struct lr_listmode_params {
                                                 per multiprocessor (the paper, figure 6); 0 = the fastest */
     int threads;                             /* 0 = all processors */
     int device;                              /* index of the device in CUDA; 0 = the first */
-    int64_t max_memory_bytes;                /* memory on the device; 0 = all that it reports */
+    int64_t max_memory_bytes;                /* memory on the device; 0 = all memory that the device reports */
     const lr_log *log;
     const lr_progress *progress;
 } lr_listmode_params;
 
-/* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies
- * to it. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules, and
- * an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and no
- * rows of points.
+/* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies to
+ * this operator. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules,
+ * and an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and
+ * no rows of points.
  *
- * lr_operator_sensitivity does not depend on the events. It is A^T n over all LORs in coincidence, without time of
- * flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is too
- * uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events. Measured
- * data for lr_recon are therefore a value of 1 for each event. Images are in emissions for the exact kernel only;
- * elements of other kernels contain lengths in mm, on which the scale of the image depends.
+ * lr_operator_sensitivity does not depend on the events. The sensitivity is A^T n over all LORs in coincidence, without
+ * time of flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is
+ * too uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events.
+ * Measured data for lr_recon are therefore a value of 1 for each event. Images are in emissions for the exact kernel
+ * only; elements of other kernels contain lengths in mm, on which the scale of the image depends.
  *
  * For lines, lr_operator_sensitivity is A^T 1 over the lines of the operator or of the part, with their time of flight
  * and event_factors. This is correct if a value is measured for every line, as in sinograms. If each line is a single
@@ -215,9 +216,9 @@ LR_SIZED(lr_listmode_params, lr_operator *, lr_listmode_create, (const lr_listmo
 /* Facts about operators of the family, in addition to lr_operator_info. */
 typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
-    lr_listmode_tube tube; /* defaults filled in */
+    lr_listmode_tube tube; /* the tube, with defaults filled in */
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
-    int64_t count;         /* events */
+    int64_t count;         /* number of events */
     int num_ranges;
     double partition_seconds, sort_seconds; /* times for partitioning and sorting the events, by the device's clock if
                                              * the device did this */

@@ -24,8 +24,8 @@
  *
  *     LR_SIZED(type, result, name, (const type *params, ...), (params, ...));
  *
- * declares `result name(const type *params, ...)`. It passes the size of the struct in the caller's headers to the
- * library. For a program compiled with older headers, the library sets newer fields to 0. */
+ * declares `result name(const type *params, ...)`. This function passes the size of the struct in the caller's headers
+ * to the library. For a program compiled with older headers, the library sets newer fields to 0. */
 #define LR_SIZED(type, result, name, list, names)                                                                      \
     LR_API result name##_sized(size_t bytes, LR_LIST list);                                                            \
     static inline result name list                                                                                     \
@@ -63,10 +63,10 @@ typedef struct lr_log {
     void *user;
 } lr_log;
 
-/* Receiver of progress reports of long work. It can stop the work.
+/* Receiver of progress reports of long work. The receiver can stop the work.
  *
  * report: called from the thread that started the work. what: name of the current step, in lower case without full stop
- *         ("rendering the matrix"); progress: 0 <= done <= total. If it returns false, the work stops with
+ *         ("rendering the matrix"); progress: 0 <= done <= total. If report returns false, the work stops with
  *         LR_CANCELLED.
  * A NULL `lr_progress *` is valid everywhere. */
 typedef struct lr_progress {
@@ -77,10 +77,10 @@ typedef struct lr_progress {
 /* The words for a status: "done", "failed", "usage", "bad input", "no device", "cancelled". */
 LR_API const char *lr_status_name(lr_status status);
 
-/* The sentence of the last error in a call of this thread. It is kept even if the call had no log, or if the error was
- * in a thread of the library. It has a meaning only directly after a call has failed, because a successful call may
- * have tried something that failed. After a call that a progress callback has stopped, the status is LR_CANCELLED. The
- * text lives until the thread's next failure.
+/* The sentence of the last error in a call of this thread. The sentence is kept even if the call had no log, or if the
+ * error was in a thread of the library. The sentence has a meaning only directly after a call has failed, because a
+ * successful call may have tried something that failed. After a call that a progress callback has stopped, the status
+ * is LR_CANCELLED. The text lives until the thread's next failure.
  * status: receives the status, LR_OK if nothing has failed yet; may be NULL. Returns "" if nothing has failed yet. */
 LR_API const char *lr_last_error(lr_status *status);
 

@@ -21,9 +21,9 @@ extern "C" {
  * rules exclude are included, too; their matrix elements are zero. The columns of exported matrices and the values in
  * data files have this order.
  *
- * Histo-images, the data of the family direct (lr/direct.h), use the same struct: `scanner`, `pairs`, `first_pair` and
- * `masks` are NULL, each pair is a view and each LOR a voxel of it. All voxels count as "in coincidence". They have no
- * crystal numbers.
+ * Histo-images, the data of the family direct (lr/direct.h), use the same struct. Then `scanner`, `pairs`, `first_pair`
+ * and `masks` are NULL, each pair is a view, and each LOR is a voxel of its view. All voxels count as "in coincidence".
+ * Voxels have no crystal numbers.
  *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {
@@ -39,7 +39,7 @@ typedef struct lr_lors {
 
 /* One LOR, by its modules and crystals. */
 typedef struct lr_lor {
-    int module_i, p, q; /* lower module */
+    int module_i, p, q; /* the lower module, and its crystal (p, q) */
     int module_j, r, s;
 } lr_lor;
 
@@ -141,11 +141,11 @@ typedef struct lr_lor_span {
 } lr_lor_span;
 
 /* One number per LOR, computed on demand, so that no array over all LORs (some 10^8) is needed. `get` fills
- * values[span->count]. It is called only from the thread that owns the operator, and may start other threads. Functions
- * that make sources are in lr/factors.h. */
+ * values[span->count]. `get` is called only from the thread that owns the operator, and may start other threads.
+ * Functions that make sources are in lr/factors.h. */
 typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
-    void *user; /* get == NULL: no source */
+    void *user; /* passed to `get`. A struct whose `get` is NULL stands for no source */
 } lr_lor_source;
 
 /* The results for all LORs of a span: modules and crystals (lr_lors_describe), crystal numbers in the whole scanner

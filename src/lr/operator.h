@@ -63,15 +63,15 @@ typedef struct lr_operator_params {
      * Correspondence images show this case. The sum over layers then exceeds the emitted photons */
     bool layers_alone;
     lr_store store;
-    /* expected number of projections of all LORs, forward and back; 0 = not known. LR_STORE_AUTO keeps a matrix that
-     * fits if it is usually quicker: for at least 8 projections on processors, for at least 2 with backend cpu, and
-     * never on a software renderer, on a graphics processor or for raster. If the number is not known, or with
-     * `deterministic`, it keeps every matrix that fits */
+    /* expected number of projections of all LORs, forward and back; 0 = not known. If a matrix fits, LR_STORE_AUTO
+     * keeps it when this is usually quicker. On processors, this means for at least 8 projections, or for at least 2
+     * with backend cpu. On a software renderer, on a graphics processor and for raster, the matrix is not kept. If the
+     * number is not known, or with `deterministic`, LR_STORE_AUTO keeps every matrix that fits */
     double projections;
-    /* limit that holds separately for a stored matrix on the host (0 = half of the machine's memory), for buffers on
-     * the device (0 = all device memory), and for the data that a reconstruction keeps on the device (lr/recon.h; 0 =
-     * half of the device memory). Working memory of a call is not included: images, copies of the caller's data (in
-     * another precision, or times factors), and up to 128 MiB (cpu with factors: 512 MiB) of buffers */
+    /* limit for each of three kinds of memory: a stored matrix on the host (0 = half of the machine's memory); buffers
+     * on the device (0 = all device memory); the data that a reconstruction keeps on the device (lr/recon.h; 0 = half
+     * of the device memory). Working memory of a call is not included: images, copies of the caller's data (in another
+     * precision, or times factors), and up to 128 MiB (cpu with factors: 512 MiB) of buffers */
     int64_t max_memory_bytes;
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
@@ -134,10 +134,10 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 /* Default points per axis, used for `samples` = 0. With these points, a voxel's sensitivity differs from the true mean
  * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). Along
  * an axis, the number of points is the smallest even number with a small enough spacing. The spacing must be at most
- * 0.85 times the scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of
- * 1/60 of the radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column
- * of voxels lies on the axis. More points along z are used if aligned crystal rings would give slices on the axis an
- * error above 1.2 %, or 4.5 % with a single point. */
+ * 0.85 times the scanner's smallest pitch (transaxial for x and y, axial for z). The spacing must also be at most the
+ * larger of 1/60 of the radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and
+ * no column of voxels lies on the axis. More points along z are used if aligned crystal rings would give slices on the
+ * axis an error above 1.2 %, or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
@@ -153,28 +153,27 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
 
 /* Forward projection, values = A image. image: [num_voxels]; values: [num_lors], or [lr_selection_count] in the
  * selection's order. part NULL: all LORs. Each vector may be at any place and in either precision. Outputs are
- * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the
- * precision of the computation (double for backend cpu, else float).
+ * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the precision
+ * of the computation (double for backend cpu, else float).
  *
- * Cost of LORs outside `part`: with backend native, stored matrices, and compute by columns or by pairs of modules
- * (docs/method/correspondence.md, "Columns" and "Tilted pairs"), they are neither computed nor stored. Backend cpu
- * computes but does not store them. Compute in other cases, and raster for single LORs, compute and store all LORs and
- * pick the selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part
- * gives no values, or an image of 0.
+ * Cost of LORs outside `part`. Backend native, stored matrices, and compute by columns or by pairs of modules
+ * (docs/method/correspondence.md, "Columns" and "Tilted pairs") neither compute nor store these LORs. Backend cpu
+ * computes these LORs but does not store them. In other cases backend compute, and for single LORs backend raster,
+ * compute and store all LORs, and then pick the selected ones. If backend compute works by pairs of modules, it picks
+ * single LORs from all LORs of their pairs. An empty part gives no values, or an image of 0.
  *
  * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions below,
  * except for pictures. The same input gives the same bits for any number of threads. Backend compute is the exception:
- * it adds in any order, and its results vary by 2e-6 of each value. It gives the same bits if the matrix is stored, if
- * `deterministic` is set, or if all modules have a common axial direction along an axis of the grid
- * (docs/method/correspondence.md, "Deterministic sums").
- * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
- * LR_USAGE for vectors of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory
- * runs out, or if the grid needs more than nine tenths of the free memory; LR_NO_DEVICE when the device is lost;
- * LR_CANCELLED. */
+ * it adds in any order, and its results vary by 2e-6 of each value. Backend compute gives the same bits, too, if the
+ * matrix is stored, if `deterministic` is set, or if all modules have a common axial direction along an axis of the
+ * grid (docs/method/correspondence.md, "Deterministic sums").
+ * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite; LR_USAGE for vectors
+ * of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory runs out, or if the grid
+ * needs more than nine tenths of the free memory; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
                                      lr_vector *values);
 
-/* image = A^T values. */
+/* Back-projection, image = A^T values. */
 LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
 /* Sensitivity, image = A^T 1. The sensitivity of all LORs is computed once and kept, at the operator's place if it has
@@ -183,23 +182,24 @@ LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, con
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
 /* Resolution in image space: after this call A is replaced by A G and A^T by G A^T, for every family. G is a
- * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). Its kernel is integrated over
- * voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost. Images
- * are blurred at their place. Sensitivities include the blur. With a blur, calls for rows and matrix elements return an
- * error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source: Reader et
- * al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci. 50 (2003).
- * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels or
- * are wider than an image of several voxels. */
+ * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). The kernel of G is integrated
+ * over voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost.
+ * Images are blurred at their place. Sensitivities include the blur. With a blur, calls for rows and matrix elements
+ * return an error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source:
+ * Reader et al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci.
+ * 50 (2003).
+ * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels or are wider than
+ * an image of several voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* Smooths an image in place by the same Gaussian. errors: as lr_operator_set_psf; LR_FAILED. */
 LR_API lr_status lr_image_smooth(lr_image *image, const double fwhm_mm[3], const lr_log *log);
 
 /* The place at which the operator computes; NULL = the host. Vectors created at this place need not be copied. The
- * place lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
- * device: backend raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
+ * place lives as long as the operator, or longer if it has other holders (lr_place_keep). The place is on the device
+ * for these operators: raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
  * "Tilted pairs"), that is without mu-map, without modules in front of others and without `deterministic`; compute and
- * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix have none. */
+ * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix compute on the host. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds of the last projection by the device's clock, without transfers to the host; 0 if not measured. The call
@@ -244,9 +244,9 @@ typedef struct lr_row_choice {
     const lr_selection *part; /* only elements of these LORs; NULL = all LORs */
 } lr_row_choice;
 
-/* lr_operator_rows for the chosen rows and LORs. Backend native computes chosen module pairs only. Compute and raster
- * compute the pairs from the first to the last chosen one, and often skip other pairs between them. Backend cpu
- * computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
+/* Computes rows like lr_operator_rows, for the chosen rows and LORs. Backend native computes chosen module pairs only.
+ * Backends compute and raster compute the pairs from the first to the last chosen one, and often skip other pairs
+ * between them. Backend cpu computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
 /* Counts the elements of the chosen rows, so that memory for them can be allocated once. counts: [rows of the choice],

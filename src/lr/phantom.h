@@ -63,9 +63,9 @@ typedef enum lr_random_stream {
     LR_NUM_RANDOM_STREAMS
 } lr_random_stream;
 
-/* Replaces each value, an expectation >= 0, by a Poisson count of LR_RANDOM_COUNTS. The draw of element i depends
- * only on seed and i (Philox4x32-10 of Random123, key = seed, counter = i and the stream), so any number of threads
- * and any order give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
+/* Replaces each value, an expectation >= 0, by a Poisson count of LR_RANDOM_COUNTS. The draw of element i depends only
+ * on seed and i (Philox4x32-10 of Random123, key = seed, counter = i and the stream). Any number of threads and any
+ * order therefore give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
 LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
 
 /* The stream for a part of a longer array: values[k] is element first + k of that array. */

@@ -51,7 +51,7 @@ typedef struct lr_text_style {
     bool upwards; /* the text is rotated by 90 degrees and reads upwards */
 } lr_text_style;
 
-/* Writes one line of UTF-8 in DejaVu Sans. corner: the top left corner of the text, after the turn if it reads upwards.
+/* Writes one line of UTF-8 in DejaVu Sans. corner: the top left corner of the text as it appears in the picture.
  * Control characters show as blanks, and bytes that are not UTF-8 as '?'. Nothing is written if not even the ellipsis
  * fits. Only the first 1,023 bytes are written. If memory runs out, the text is left out; functions below that make
  * whole pictures then log a warning, once per process. */
@@ -108,7 +108,7 @@ typedef struct lr_bar_params {
 /* Draws the bar with its top left corner at `corner`. */
 LR_API void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params);
 
-/* Pixels from the bar's left edge to the end of its text. */
+/* Returns the number of pixels from the bar's left edge to the end of its text. */
 LR_API int lr_picture_bar_width(const lr_bar_params *params);
 
 /* --- correspondence images --- */
@@ -148,7 +148,7 @@ typedef struct lr_comparison_params {
                                each element on the primary's crystals */
     int pixel_rays;         /* R of the pixels: number of pixels per crystal and axis */
     const lr_lors *lors;
-    int module; /* the primary */
+    int module; /* the primary module */
     const lr_row *exact;
     const lr_row *sampled; /* [num_sampled] */
     const int *rays;       /* [num_sampled] R of each row */
@@ -158,12 +158,13 @@ typedef struct lr_comparison_params {
     const lr_log *log;
 } lr_comparison_params;
 
-/* A new picture on white. Each sampled row has its error figures (lr_row_compare), with the law 0.6 / R beside the
- * relative error, and three panels: sampled, exact, and their difference in percent of the largest exact element, from
- * blue (too small) over white to red-brown (too large). A panel shows the primary module, u to the right and v upwards
- * in mm. Every crystal is cut into the areas that belong to different LORs; the colour of an area shows its element,
- * and grey means no LOR. All panels of weights have the same scale. Each panel of differences has its own scale,
- * written on its colour bar. With two or more sampled rows there is also a chart of errors over R.
+/* A new picture on white. The errors of each sampled row are given in numbers (lr_row_compare); the expected relative
+ * error 0.6 / R stands beside the relative error. Each row has three panels: sampled, exact, and their difference in
+ * percent of the largest exact element, from blue (too small) over white to red-brown (too large). A panel shows the
+ * primary module, u to the right and v upwards in mm. Every crystal is cut into the areas that belong to different
+ * LORs; the colour of an area shows its element, and grey means no LOR. All panels of weights have the same scale. Each
+ * panel of differences has its own scale, written on its colour bar. With two or more sampled rows there is also a
+ * chart of errors over R.
  * errors: NULL, logged: LR_USAGE for a module that does not exist, missing rows, or an invalid R. */
 LR_SIZED(lr_comparison_params, lr_picture *, lr_picture_comparison, (const lr_comparison_params *params), (params));
 
@@ -198,7 +199,7 @@ LR_SIZED(lr_slice_params, lr_picture *, lr_picture_slice, (const lr_slice_params
 
 /* --- charts --- */
 
-/* One curve, or the bars of one thing in all groups. */
+/* One curve. In a chart with groups: the bars of one colour, one bar for each group. */
 typedef struct lr_curve {
     const char *name;
     const double *x, *y; /* [count]; NaN in y leaves a gap. x is not read for bars */
@@ -215,8 +216,8 @@ typedef struct lr_chart_params {
     const lr_log *log;
 } lr_chart_params;
 
-/* A new picture on white: curves or bars in colours that the colour-blind tell apart, with a legend below; or NULL,
- * logged. */
+/* A new picture on white: curves or bars in colours that colour-blind readers can tell apart, with a legend below; or
+ * NULL, logged. */
 LR_SIZED(lr_chart_params, lr_picture *, lr_picture_chart, (const lr_chart_params *params), (params));
 
 /* --- counts --- */
@@ -225,15 +226,16 @@ LR_SIZED(lr_chart_params, lr_picture *, lr_picture_chart, (const lr_chart_params
 typedef struct lr_sinogram_params {
     const lr_lors *lors;     /* required, of a scanner */
     const lr_lor_data *data; /* required, dense or sparse */
-    double z_mm;             /* with a thickness: only LORs whose middle lies within half of it from z_mm */
+    double z_mm;             /* with a thickness: only LORs whose middle is within half the thickness from z_mm */
     double thickness_mm;     /* 0 = all LORs */
     const lr_log *log;
     const lr_progress *progress;
 } lr_sinogram_params;
 
-/* A new picture on white: the mean value of the LORs in coincidence with a distance from the z axis (to the right, in
- * mm, positive along the line's transaxial normal) and an angle of this normal (upwards, 0 to 180 degrees from x to y).
- * Bins are about as wide as the smallest crystal; bins without a LOR are pale blue. All LORs are visited.
+/* A new picture on white. It shows the mean value of the LORs in coincidence with the same distance and angle. The
+ * distance from the z axis is to the right, in mm, positive along the line's transaxial normal. The angle of this
+ * normal is upwards, 0 to 180 degrees from x to y. Bins are about as wide as the smallest crystal; bins without a LOR
+ * are pale blue. All LORs are visited.
  * errors: NULL, logged: LR_USAGE for histo-images; LR_FAILED; LR_CANCELLED without a message. */
 LR_SIZED(lr_sinogram_params, lr_picture *, lr_picture_sinogram, (const lr_sinogram_params *params), (params));
 

@@ -24,7 +24,7 @@ extern "C" {
  * mixes several images and is not exact for any of them. The exact log-likelihood of an image can be found by one more
  * iteration of lr_mlem from this image. */
 typedef struct lr_iteration {
-    int number;   /* from iterations_before + 1 */
+    int number;   /* number of the iteration; the first one has iterations_before + 1 */
     bool has_fit; /* true if the fields from here to sensitive_counts are known; else they are 0 */
     double log_likelihood;
     double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
@@ -34,8 +34,8 @@ typedef struct lr_iteration {
     /* beta R (lr_rdp) of the image before the iteration; 0 = no prior. BSREM with one subset maximises log_likelihood -
      * penalty */
     double penalty;
-    /* sum over subsets and voxels of the subset's sensitivity times x after the subset's update; with EM and b = 0 it
-     * equals measured_counts */
+    /* sum over subsets and voxels of the subset's sensitivity times x after the subset's update; with EM and b = 0 this
+     * sum equals measured_counts */
     double sensitive_counts;
     double seconds;
     double project_seconds;  /* part of `seconds` spent in projections */
@@ -51,7 +51,7 @@ typedef struct lr_iteration {
 /* Updates of an image by one subset of the LORs i. Sums over the subset: s_j = sum_i a_ij and r_j = sum_i a_ij y_i /
  * (A x + b)_i. */
 typedef enum lr_recon_algorithm {
-    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994); with one subset it is
+    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994); with one subset this is
                               ML-EM */
     /* x_j <- x_j (1 + lambda (r_j - s_j)): block RAMLA (Browne and De Pierro, IEEE Trans. Med. Imag. 15, 1996), with
      * lambda = relaxation / (1 + relaxation_fall n) / max_j s_j in iteration n = 0, 1, ... With a relaxation of at most
@@ -89,7 +89,7 @@ LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
 /* Zero fields are defaults. data, additive, initial and prior->kappa may each be at any place and in either precision.
- * They are read only after all queued work at their place, and are not written to. */
+ * These vectors are read after all queued work at their place, and are never written. */
 typedef struct lr_recon_params {
     lr_operator *op;           /* required */
     const lr_vector *data;     /* required; y >= 0, [num_lors], or sparse: [number of data_lors] */
@@ -99,15 +99,15 @@ typedef struct lr_recon_params {
                                   none, or additive_source */
     lr_lor_source additive_source; /* b >= 0, used if additive is NULL; get == NULL = none */
     /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. A
-     * value is required if the additive term has values for data_lors only. With dense data it is used only in list
-     * mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
+     * value is required if the additive term has values for data_lors only. With dense data this sum is used only in
+     * list mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
     double additive_sum;
     const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
                                  explains the counts minus the additive term */
-    int iterations;           /* 0 = 3 */
+    int iterations;           /* number of iterations; 0 = 3 */
     int iterations_before; /* number of iterations that made `initial`, from which numbering and relaxation continue; 0
                               = none */
-    int subsets;           /* 0 = 1 */
+    int subsets;           /* number of subsets; 0 counts as 1 */
     /* [pairs of the operator's layout] the subset of each pair, 0 .. subsets - 1. No subset is empty; subsets are
      * visited in ascending order. NULL = subsets made by lr_osem_interleave and lr_osem_subsets, visited in the order
      * of lr_osem_visits */
@@ -131,7 +131,7 @@ typedef struct lr_recon_params {
     const lr_rdp *prior;                                          /* BSREM; NULL = none */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after all subsets; may be NULL */
     void *user;
-    lr_comm *comm; /* ranks that reconstruct one image together, below; NULL = one process */
+    lr_comm *comm; /* ranks that reconstruct one image together ("Several ranks" below); NULL = one process */
     const lr_log *log;
     const lr_progress *progress;
 } lr_recon_params;
@@ -162,8 +162,8 @@ typedef struct lr_recon_params {
  * detected.
  *
  * image: [num_voxels], at any place, overwritten; after LR_CANCELLED it is the image after the last finished subset.
- * progress is first called for each sensitivity, with `done` in subsets. It is then called before each subset, with
- * `done` in iterations and the text "iteration 3 of 8, subset 2 of 4".
+ * progress is first called for each sensitivity, with `done` in subsets. progress is then called before each subset,
+ * with `done` in iterations and the text "iteration 3 of 8, subset 2 of 4".
  * errors: LR_FAILED for an image that exceeds the largest float, or (RAMLA) whose sum exceeds the bound that the counts
  * give; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite;
  * LR_BAD_INPUT if every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not
@@ -173,7 +173,7 @@ typedef struct lr_recon_params {
 LR_SIZED(lr_recon_params, lr_status, lr_recon, (const lr_recon_params *params, lr_vector *image), (params, image));
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
- * image about as much as ten iterations of ML-EM, for any number of subsets. It reduces a voxel by a factor of
+ * image about as much as ten iterations of ML-EM, for any number of subsets. A pass reduces a voxel by a factor of
  * exp(-10) at most. docs/method/common.md, "Block RAMLA". */
 LR_API double lr_ramla_relaxation(int subsets);
 
@@ -198,7 +198,7 @@ typedef struct lr_composition {
     double condition;
     /* squared residual of the composed image, negative voxels included; never above a guess's residual */
     double residual;
-    double clipped_residual; /* with negative voxels set to 0 */
+    double clipped_residual; /* squared residual after negative voxels were set to 0 */
     int64_t negative_voxels;
     double negative_sum;
     lr_poisson_fit fit;                 /* fit of the image, with negative voxels set to 0 */
@@ -212,7 +212,7 @@ typedef struct lr_composition {
  * voxels that are 0 in the composed image keep the value of the rank's earlier guess. */
 typedef struct lr_guesses {
     int iterations;       /* total number, including those before this call */
-    int guess_iterations; /* iterations of guesses since they were last composed; 0 = they have just been composed */
+    int guess_iterations; /* iterations of each guess since the last composition; 0 = directly after a composition */
     int count;            /* number of guesses, one per rank */
     int64_t num_voxels;
     const float *values; /* [count][num_voxels]; lives during the call */
@@ -234,8 +234,8 @@ typedef struct lr_compose_params {
      * lr_guesses.guess_iterations; else 0 */
     int guess_iterations;
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
-    /* number of iterations between calls of `keep`; 0 = never called. All ranks call it together. If one process makes
-     * several guesses, it is called only at compositions */
+    /* number of iterations between calls of `keep`; 0 = `keep` is never called. All ranks call `keep` together. If one
+     * process makes several guesses, `keep` is called only at compositions */
     int keep_every;
     lr_status (*keep)(void *user, const lr_guesses *guesses);
     void *user;
@@ -244,19 +244,19 @@ typedef struct lr_compose_params {
 /* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank reconstructs a
  * guess x_g from its own LORs alone. The composed image is x = sum over ranks of alpha_g x_g. The weights alpha_g,
  * whose sum is 1, give the least squares solution of A x = y - b over all LORs. Voxels that become negative are set to
- * 0. If iterations remain, every rank continues from the composed image; voxels that are 0 there start from the rank's
- * own guess.
- * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there
+ * 0. If iterations remain, every rank continues from the composed image. Voxels that are 0 in the composed image start
+ * from the rank's own guess.
+ * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED image is the last composed image, if there
  * is one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if
  * params have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
 LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *params, lr_vector *image),
          (params, image));
 
-/* State from which distributed ML-EM can continue. It is the same on all ranks. */
+/* State from which distributed ML-EM can continue. The state is the same on all ranks. */
 typedef struct lr_distributed_state {
     int iterations;        /* total number, including those before this call */
     int local_iterations;  /* most iterations before the next exchange */
-    double log_likelihood; /* log-likelihood of the previous image. If that of `image` is lower, of_em replaces it */
+    double log_likelihood; /* log-likelihood of the previous image; if `image` has a lower one, of_em replaces it */
     const lr_vector *image, *of_em; /* the next image, and the ML-EM image that replaces it if necessary; at any
                                        place */
 } lr_distributed_state;
@@ -282,7 +282,7 @@ typedef struct lr_distributed_params {
 LR_SIZED(lr_distributed_params, lr_status, lr_recon_distributed,
          (const lr_distributed_params *params, lr_vector *image), (params, image));
 
-/* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
+/* Parameters of lr_osem, which is lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;
 /* Expectation maximisation by ordered subsets. image: receives the result. */
 LR_SIZED(lr_osem_params, lr_status, lr_osem, (const lr_osem_params *params, lr_vector *image), (params, image));
@@ -294,7 +294,7 @@ typedef struct lr_mlem_params {
     const int64_t *data_lors;
     const lr_vector *additive; /* b >= 0, [num_lors]; NULL = none */
     const lr_vector *initial;
-    int iterations;                                               /* 0 = 10 */
+    int iterations;                                               /* number of iterations; 0 = 10 */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
     void *user;
     const lr_log *log;

@@ -29,11 +29,11 @@ typedef struct lr_module {
     double centre_mm[3];    /* centre of the front face (of the pitch rectangle) */
     double u[3];            /* unit axis, transaxial */
     double v[3];            /* unit axis, axial, orthogonal to u */
-    double normal[3];       /* unit, inward; +-(u x v), filled in by lr_scanner_create */
+    double normal[3];       /* inward unit vector, u x v or its opposite; set by lr_scanner_create */
     int crystals[2];        /* number along u and along v */
     double pitch_mm[2];     /* along u and v */
     double face_mm[2];      /* along u and v, at most the pitch */
-    double depth_mm;        /* crystal length, behind the front face */
+    double depth_mm;        /* length of the crystals, which extend backwards from the front face */
     double mu_per_mm;       /* attenuation of its crystals at 511 keV; 0 = the scanner's */
     int position;           /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
     int ring;               /* module ring; 0 in explicit lists */
@@ -53,22 +53,22 @@ typedef struct lr_layer {
     const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
     double pitch_mm[2], face_mm[2];
     double offset_mm[2]; /* offset of the layer's centre from the module's centre, along u and v */
-    double mu_per_mm;    /* attenuation of its crystals */
+    double mu_per_mm;    /* attenuation of the layer's crystals */
 } lr_layer;
 
 /* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence if it obeys all rules
  * that are on; see lr_lors. */
 typedef struct lr_coincidence {
     double field_of_view_mm;     /* diameter of the field of view: the line through the crystals' centres must pass the
-                                    z axis within half of it */
+                                    z axis at no more than half this diameter */
     int min_module_difference;   /* smallest difference of the modules' positions around the ring */
     bool limits_ring_difference; /* true if the next field is used */
     int max_ring_difference;     /* largest difference of crystal rings */
 } lr_coincidence;
 
 /* A scanner, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and never changed afterwards.
- * It has at least two modules, unit orthogonal axes, positive sizes, face <= pitch and inward normals. Front faces or
- * crystal boxes of two modules overlap by at most 1e-6 mm. */
+ * A scanner has at least two modules, unit orthogonal axes, positive sizes, face <= pitch and inward normals. Front
+ * faces or crystal boxes of two modules overlap by at most 1e-6 mm. */
 typedef struct lr_scanner {
     char *name;
     int num_modules;
@@ -116,7 +116,7 @@ typedef struct lr_ring {
     double radius_mm; /* distance from the axis to the centres of the front faces */
     int modules;      /* panels around the ring */
     double first_angle_deg;
-    int rings; /* 0 = 1 */
+    int rings; /* number of module rings; 0 counts as 1 */
     double ring_pitch_mm;
     int blocks[2];                /* blocks per panel along u and v; 0 = 1 */
     const int *block_crystals[2]; /* [blocks] crystals of each block along u and v */

@@ -24,7 +24,8 @@ typedef enum lr_place_kind {
 } lr_place_kind;
 
 /* A place at which vectors are stored: the host's memory, or that of an OpenGL or CUDA device. A place has holders,
- * which are the callers, vectors and operators that use it. It is freed when the last holder is gone (lr_place_close).
+ * which are the callers, vectors and operators that use it. The place is freed when the last holder is gone
+ * (lr_place_close).
  * Threads: one at a time at an OpenGL or CUDA place.
  *
  * A CUDA place queues all work on one stream, in the order of the calls. Some calls return only after the stream has
@@ -179,10 +180,9 @@ LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t 
 
 /* Copies between any two places and precisions; double is rounded to float. A copy between the host and a device
  * returns when it is complete. A copy between OpenGL and CUDA places of one device, or between two CUDA places, stays
- * on devices. If the precision is the same, no thread waits for it: later work on both sides runs after the copy.
- * Other copies between devices pass through the host. errors, here and below: LR_USAGE for counts that
- * differ, and, except for copies, for vectors of different places or precisions; LR_FAILED; LR_NO_DEVICE when the
- * device is lost. */
+ * on devices. If the precision is the same, no thread waits for the copy: later work on both sides runs after the copy.
+ * Other copies between devices pass through the host. errors, here and below: LR_USAGE for counts that differ, and,
+ * except for copies, for vectors of different places or precisions; LR_FAILED; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
 /* Sets *to to a vector with the numbers of `from`, at params->place and in params->precision. If `from` has this place
@@ -191,7 +191,7 @@ LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 LR_SIZED(lr_vector_params, lr_status, lr_vector_bring,
          (const lr_vector *from, const lr_vector_params *params, lr_vector *to), (from, params, to));
 
-/* Sets all numbers to `value`. */
+/* Sets all numbers of the vector to `value`. */
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 
 /* Works element by element in double and rounds once to the vectors' precision. */
@@ -253,7 +253,7 @@ typedef struct lr_relative_differences {
     /* >= 0; weight of a neighbour; the index is the sum of 1, 2, 4 for a step along x, y, z. weights[0] is not used */
     double weights[8];
     double gamma, epsilon;  /* >= 0 */
-    double scale;           /* of the gradient */
+    double scale;           /* factor of the gradient */
     const lr_vector *x;     /* >= 0 */
     const lr_vector *kappa; /* >= 0; NULL = 1 */
     lr_vector *y;           /* must not be x or kappa */
@@ -265,14 +265,15 @@ LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *d
 
 enum { LR_CONVOLUTION_REACH = 128 };
 
-/* y_j = sum over k = -reach .. reach of weights[|k|] x at j + k along the axis, and 0 beyond the ends. */
+/* Convolution along one axis: y_j = sum over k = -reach .. reach of weights[|k|] x at j + k along the axis, and 0
+ * beyond the ends. */
 typedef struct lr_convolution {
     int size[3]; /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
     int axis;
     int reach;             /* below LR_CONVOLUTION_REACH */
     const double *weights; /* [reach + 1] */
     const lr_vector *x;
-    lr_vector *y; /* not x */
+    lr_vector *y; /* must not be x */
 } lr_convolution;
 
 /* Computes in double and rounds once. errors: as for lr_vector_relative_differences. */
@@ -317,7 +318,7 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
  * fit NULL: no fit is computed, and the call does not wait for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
-    const lr_vector *additive; /* b >= 0; NULL = 0 */
+    const lr_vector *additive; /* b >= 0; NULL = no additive term */
     lr_vector *values;
 } lr_poisson_ratio;
 /* Divides counts by their expectation, and adds up the log-likelihood. fit: may be NULL. */

@@ -62,9 +62,9 @@ struct lr_update {
     double lambda; /* step length, for RAMLA only */
 };
 
-/* Functions of a backend that computes whole updates of an image. Within an iteration they do not wait for the device.
- * The image and the data belong to the backend, which may store them in any layout. Vectors passed to the functions are
- * on the host or at the backend's place, in single precision. Images are [num_voxels]. */
+/* Functions of a backend that computes whole updates of an image. Within an iteration, the functions do not wait for
+ * the device. The image and the data belong to the backend, which may store them in any layout. Vectors passed to the
+ * functions are on the host or at the backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
     /* Begins updates by this plan and drops all earlier data. If the device has no room for the data, *has_room is
      * false and the result is LR_OK. */
@@ -72,9 +72,9 @@ struct lr_backend_updates {
     lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
     lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of the loaded data */
     lr_status (*set_image)(void *self, const lr_vector *image);
-    lr_status (*get_image)(void *self, lr_vector *image); /* waits */
+    lr_status (*get_image)(void *self, lr_vector *image); /* waits for the device */
     lr_status (*run)(void *self, const struct lr_update *update);
-    double (*seconds)(void *self); /* device time since the last call, s; waits; 0 = not measured */
+    double (*seconds)(void *self); /* device time since the last call, s; waits for the device; 0 = not measured */
     void (*close)(void *self);     /* frees the data */
 };
 
@@ -82,27 +82,27 @@ struct lr_backend_updates {
 
 /* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL; the facade then works without them.
  *
- * project: forward from an image to values of LORs, or back. part NULL = all LORs. Only a backend with has_parts also takes a selection as the part. The
- * selection has been checked; it has at least one LOR, but not all LORs. Values are in its order. It may be interleaved
- * only if ones_by_angle is set.
+ * project: forward from an image to values of LORs, or back. part NULL = all LORs. Only a backend with has_parts also
+ * takes a selection as the part. The facade has checked this selection, which has at least one LOR, but not all LORs.
+ * Values are in the selection's order. The selection may be interleaved only if ones_by_angle is set.
  *
- * Back with `in` NULL computes the sensitivity, as if every value were 1. It is NULL only if there is a part and the
- * backend has has_parts.
+ * A back-projection with `in` NULL computes the sensitivity, as if every value were 1. The facade passes `in` NULL only
+ * to a backend with has_parts, and only with a part.
  *
- * Vectors are float64 if computes_in_double, else float32. Each is on the host or at the backend's place. Outputs are
- * overwritten. `project` reports progress itself: done / total is the fraction of the call's work. */
+ * Vectors are float64 if computes_in_double, else float32. Each vector is on the host or at the backend's place.
+ * Outputs are overwritten. `project` reports progress itself: done / total is the fraction of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool has_parts;
     bool is_never_kept;    /* LR_STORE_AUTO never stores this backend's matrix */
-    bool lists_by_all;     /* with has_parts: true if a list of single LORs cannot be a part; the facade then takes
-                            * their values from the values of all LORs */
+    bool lists_by_all;     /* with has_parts: true if a list of single LORs cannot be a part; the facade then projects
+                              all LORs, and picks the values of the list */
     int voxel_bytes;       /* largest number of bytes per voxel that a projection needs, including the backend's copy of
                             * the image */
     bool projects_by_rows; /* every projection computes whole rows, so that a part takes as long as all LORs */
-    bool ones_by_angle;    /* back with `in` NULL also takes an interleaved part, if all kinds of rows have the
-                            * angles of a part (lr_turn_shift); it skips LORs outside the part */
+    bool ones_by_angle;    /* a back-projection with `in` NULL also takes interleaved parts for which lr_turn_shift is
+                              0, and skips LORs outside the part */
     bool heeds_pairs; /* `rows` leaves out elements of pairs that are not in rows->pairs; false = the facade removes
                        * these elements */
     lr_status (*project)(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out);
@@ -119,7 +119,8 @@ struct lr_backend_fns {
     /* Starts to build the programs of `project` and a sensitivity, so that they are built in parallel before
      * their first calls. lists: true if parts will be lists of single LORs, and sensitivities will be of all LORs. */
     lr_status (*prepare)(void *self, bool lists);
-    /* Builds the programs of `picture`. If a driver cannot build them, this is known before the first picture. */
+    /* Builds the programs of `picture`. If a driver cannot build the programs, the error comes before the first
+     * picture. */
     lr_status (*prepare_picture)(void *self);
     const struct lr_backend_updates *updates;
     /* lr_direct_device_attributes; NULL = not known */
@@ -133,7 +134,7 @@ struct lr_backend_fns {
 struct lr_backend {
     const struct lr_backend_fns *fns;
     void *self;
-    lr_place *place; /* a place of the backend where it takes vectors, as it does on the host; NULL = none */
+    lr_place *place; /* place at which the backend takes vectors, too; NULL = it takes vectors on the host only */
     char device[160];
     bool is_gpu;      /* the device is a graphics processor */
     bool is_emulated; /* the device is a renderer in software */
@@ -149,8 +150,8 @@ static inline void lr_backend_on_host(struct lr_backend *backend, const struct l
              kernels != NULL ? ", " : "", kernels != NULL ? kernels : "");
 }
 
-/* The constructors of backends. If a constructor fails, it logs the reason. Of *backend it then changes at most is_gpu,
- * which becomes true if a graphics processor was found but cannot do this work. */
+/* The constructors of backends. A constructor that fails logs the reason, and leaves *backend as it was, except for
+ * is_gpu: it becomes true if a graphics processor was found but cannot do this work. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);

@@ -153,15 +153,15 @@ struct search {
     const struct lr_choices *choices;
     struct wish wish;
     bool is_refused;     /* true if some backend has the required properties but cannot run on this machine */
-    bool is_gpu_refused; /* true if such a backend has found a graphics processor */
+    bool is_gpu_refused; /* true if a backend that is_refused counts has found a graphics processor */
     char why[1200];      /* reason why the last tried backend was not taken */
     /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
-    bool has_asked, has_hardware; /* OpenGL was asked if it has hardware; its answer */
+    bool has_asked, has_hardware; /* has_asked: OpenGL was asked for a graphics processor; has_hardware: the answer */
 };
 
-/* Takes a backend. The log names it, and says why earlier backends were not taken. */
+/* Takes a backend. The log names the backend, and says why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {

@@ -29,7 +29,7 @@ bool lr_gl_is_hardware(int device, const lr_log *log)
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
         if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* EGL has found hardware only if the entry's name begins in this way. */
+        /* EGL has found hardware only if `way` begins with "egl device". */
         const bool is_refused_hardware =
             !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
         refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;

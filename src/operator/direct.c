@@ -213,16 +213,16 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
 {
     const lr_direct_info *info = lr_direct_get_info(op);
     if (info == NULL) return lr_error(log, LR_USAGE, "histo-images belong to an operator of the family direct");
+    const lr_grid has = histo->grid, asked = info->grid;
     for (int n = 0; n < 3; n++) {
-        const double slack_mm = 1e-3 * info->grid.voxel_mm[n];
-        if (histo->grid.size[n] != info->grid.size[n] ||
-            fabs(histo->grid.voxel_mm[n] - info->grid.voxel_mm[n]) * histo->grid.size[n] > slack_mm ||
-            fabs(histo->grid.origin_mm[n] - info->grid.origin_mm[n]) > slack_mm) {
+        const double slack_mm = 1e-3 * asked.voxel_mm[n];
+        if (has.size[n] != asked.size[n] || fabs(has.voxel_mm[n] - asked.voxel_mm[n]) * has.size[n] > slack_mm ||
+            fabs(has.origin_mm[n] - asked.origin_mm[n]) > slack_mm) {
             return lr_error(log, LR_BAD_INPUT,
                             "the histo-images have %d voxels of %g mm from %g mm along %c, and %d of %g mm from %g mm "
                             "are asked for: take the same grid for both",
-                            histo->grid.size[n], histo->grid.voxel_mm[n], histo->grid.origin_mm[n], "xyz"[n],
-                            info -> grid.size[n], info->grid.voxel_mm[n], info->grid.origin_mm[n]);
+                            has.size[n], has.voxel_mm[n], has.origin_mm[n], "xyz"[n], asked.size[n], asked.voxel_mm[n],
+                            asked.origin_mm[n]);
         }
     }
 

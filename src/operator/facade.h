@@ -51,8 +51,8 @@ struct lr_psf {
 
 void lr_psf_finish(struct lr_psf *psf);
 
-/* Makes *blurred = G image. Without a resolution, *blurred is `image` itself. Otherwise it is a scratch vector that is
- * valid until the next call. */
+/* Makes *blurred = G image. Without a resolution, *blurred is `image` itself. Otherwise *blurred is a scratch vector
+ * that is valid until the next call. */
 lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred);
 
 /* Replaces an image by G image. */
@@ -60,8 +60,8 @@ lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 
 /* --- the log and the progress that an operator hands to its backend --- */
 
-/* A log that passes on the messages of all threads, one at a time. While several backends are tried, it keeps the
- * reasons why a backend cannot be used, instead of passing them on. */
+/* A log that passes on the messages of all threads, one at a time. While several backends are tried, errors that say
+ * why a backend cannot be used are kept instead of passed on. */
 
 struct lr_log_filter {
     lr_log log; /* backends get &filter.log; the filter must not move in memory */
@@ -98,12 +98,12 @@ struct lr_backend_choice {
     enum lr_family family;
     const char *name;
     lr_place_kind place;  /* place where the backend computes */
-    bool needs_hardware;  /* "auto" takes it only if OpenGL has a graphics processor; a software renderer is slower than
-                           * loops on the processor */
-    bool has_exact;       /* true if it computes LR_MODE_EXACT */
-    bool has_penetration; /* true if it can compute how deep photons penetrate crystals */
-    bool has_hiding;      /* listmode: true if it computes exact elements even if a module may hide another */
-    bool is_reference;    /* true if it is a reference, made to be correct rather than fast */
+    bool needs_hardware;  /* "auto" takes this backend only if OpenGL has a graphics processor; a software renderer is
+                             slower than loops on the processor */
+    bool has_exact;       /* true if the backend computes LR_MODE_EXACT */
+    bool has_penetration; /* true if the backend can compute how deep photons penetrate crystals */
+    bool has_hiding;      /* listmode: true if the backend computes exact elements even if a module may hide another */
+    bool is_reference;    /* true if the backend is a reference, made to be correct rather than fast */
     union {               /* the constructor of each family */
         lr_backend_create *create;
         lr_direct_backend_create *create_direct;
@@ -190,8 +190,8 @@ static inline bool lr_has_factors(const struct lr_operator *op)
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
 
 /* Multiplies LOR values by their factors, if there are any. Values are in the selection's order. If memory has room,
- * the factors are stored for the next call (lr_factor_store). Otherwise they need temporary memory: a few MB on the
- * host, or on a device as much as the values. */
+ * the factors are stored for the next call (lr_factor_store). Otherwise the factors need temporary memory: a few MB on
+ * the host, or on a device as much as the values. */
 lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
 /* Multiplies LOR values by their factors like lr_scaling_apply, but stores no factors. */
@@ -237,7 +237,7 @@ void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_poin
                                   const lr_log *log);
 
 /* Checks all settings that do not depend on the backend, and fills in all defaults. grid: becomes a copy of
- * params->grid, to which settings->grid points; it must live as long as settings. log: for all messages of this call
+ * params->grid, to which settings->grid points; *grid must live as long as settings. log: for all messages of this call
  * and of later calls, instead of params->log. errors: LR_USAGE, LR_BAD_INPUT (grid, mu), LR_FAILED. */
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
                                struct lr_backend_params *settings);
@@ -268,7 +268,8 @@ struct lr_listmode_family {
     lr_lor_source factors;                   /* factors of LORs; get NULL = all are 1 */
     float *event_factors;                    /* owned: [count] factors of events; NULL = all are 1 */
     int64_t wanted_lines;                    /* number of lines for the sensitivity */
-    bool lines_are_usual;                    /* true if this is the default, because the caller gave no number */
+    bool lines_are_usual;                    /* true if wanted_lines is the default, because the caller gave no
+                                                number */
     int sensitivity_part, sensitivity_parts; /* the part of the sensitivity's lines to compute; the number of parts */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* an operator of the caller whose sensitivity is copied; NULL = none */
@@ -279,7 +280,7 @@ struct lr_listmode_family {
 lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend);
 
-/* Arranges events that have been opened, on the backend's device if it can do so, otherwise on the host. */
+/* Arranges events that have been opened. The backend's device does this if it can, otherwise the host. */
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);

@@ -34,7 +34,7 @@ struct blobs_backend {
     const lr_log *log;
     const lr_progress *progress; /* the caller's progress; NULL = none */
     lr_progress halves;          /* receives the reports of the inner backends */
-    int half;                    /* the grid whose projection is running */
+    int half;                    /* index of the grid whose projection is running */
 };
 
 /* --- progress --- */
@@ -73,7 +73,7 @@ static lr_status project(void *user, bool is_forward, const lr_selection *part, 
     return status;
 }
 
-/* Device time of the projections of both grids, s. It does not include the sum of the two. */
+/* Device time of the projections of both grids, s, without the time to add their values. */
 static double device_seconds(void *user)
 {
     struct blobs_backend *self = user;
@@ -103,7 +103,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
     for (int g = 0; g < 2; g++) {
         const int64_t first = g * self->each, end = first + self->each;
         struct lr_rows of_grid = *wanted;
-        of_grid.blocks = NULL; /* rows have other numbers in blocks, so blocks cannot be passed on */
+        of_grid.blocks = NULL; /* blocks cannot be passed on, because row numbers in a block cannot be shifted */
         struct shifted shifted = {sink, wanted->grid != NULL ? first : 0};
         const lr_row_sink inner_sink = {take_shifted, &shifted};
         if (wanted->grid != NULL) {

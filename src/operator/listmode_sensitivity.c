@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode. The events' kernel projects back a sample of the LORs in coincidence, or all of them.
- * Where few LORs cross the image, the sample is denser (docs/method/listmode.md, "Sensitivity"). */
+ * The sensitivity of list mode: the back projection of all LORs in coincidence, or of a sample of them, with the kernel
+ * that the events use. Samples are denser where fewer LORs cross the image (docs/method/listmode.md, "Sensitivity").
+ */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -47,15 +48,15 @@ struct line_sum {
     struct lr_listmode_family *family;
     const lr_lors *lors;                     /* LORs from which lines are drawn */
     const struct lr_listmode_region *region; /* only lines near this region are used; NULL = all lines */
-    double reach_mm;                         /* largest distance of such a line from the region */
+    double reach_mm;                         /* a line is near the region if its distance is at most this */
     uint64_t seed;
     int64_t num_lines;
-    double stride; /* LORs per line */
+    double stride; /* number of LORs for each line that is drawn */
     int num_groups;
     bool has_scatter;
     double *total;                /* [num_voxels] */
-    double *group, *squares;      /* [num_voxels]: sum of the current group; squares of all groups' sums, added up; both
-                                     NULL without scatter */
+    double *group, *squares;      /* [num_voxels] group: sum of the current group; squares: sum of the squared sums of
+                                     all groups; both NULL without scatter */
     int64_t at_once;              /* largest number of lines of a batch */
     struct drawn_lines drawn;     /* [at_once]: lines as threads have drawn them, with gaps between the threads'
                                      blocks */
@@ -77,7 +78,8 @@ struct lines {
     struct line_sum *sum;
     const struct line_batch *batch;
     struct {
-        /* number of used lines of each block; index of the block's first used line among those of all blocks */
+        /* count: number of the block's used lines; place: index of the first of these among the used lines of all
+         * blocks */
         int64_t count, place;
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
@@ -280,8 +282,8 @@ static lr_status line_sum_run(struct line_sum *sum)
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
-            /* The processors prepare the next batch while a device projects this one, even if the device is software,
-             * so that tests run this code. */
+            /* The processors prepare the next batch while a device projects this one, even if the device is a software
+             * renderer, so that tests run this code. */
             struct lr_background preparing = {0};
             const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
             if (is_beside) lr_background_start(&preparing, prepare, next);
@@ -368,17 +370,19 @@ static void line_sum_close(struct line_sum *sum)
 /* --- levels of voxels, and pieces of the image --- */
 
 /* Levels of voxels. A first sample of lines, the guide, sets the level of each voxel. Level 0 needs only the lines that
- * are drawn for all voxels. Each further level has twice as many lines, drawn from the LORs near its voxels. The last
- * two levels use all LORs near their voxels; the last one is for voxels that no line of the guide crossed. */
+ * are drawn for all voxels. Each further level has twice as many lines as the level before, drawn from the LORs near
+ * the level's voxels. The last two levels use all LORs near their voxels. The very last level is for voxels that no
+ * line of the guide crossed. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* The largest number of lines of the guide. The number of its groups, whose scatter gives the error. */
+/* GUIDE_LINES: largest number of lines of the guide. GUIDE_GROUPS: number of the guide's groups, whose scatter gives
+ * the error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
 /* TILE: edge of the squares in a slice over which the scatter of groups is averaged. AROUND: each voxel's sensitivity
  * is averaged over neighbours up to this distance, because few lines of the guide cross a voxel. STEEP: if a voxel's
- * own sensitivity is lower than this mean by this factor, as at the border of the field of view, it replaces the
- * mean. */
+ * own sensitivity is lower than this mean by this factor, the own sensitivity replaces the mean. This happens at the
+ * border of the field of view. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
 /* The number of LORs whose distance from a level's voxels can be tested while one LOR is projected. */
@@ -406,8 +410,8 @@ struct piece {
     bool is_unmet;         /* true if no line of the guide crossed a voxel of the piece */
     int first[3], last[3]; /* ends of the range; last is one beyond the last voxel */
     int64_t count;         /* number of the level's voxels */
-    double visits;         /* fraction of the whole sensitivity that is in the box; the time for a LOR in the box, as a
-                              fraction of its time in the image */
+    double visits;         /* fraction of the whole sensitivity that is in the box; this is also the time for a LOR in
+                              the box, relative to its time in the whole image */
 };
 
 /* PIECES: largest number of pieces of a level. MANY: a slice has many voxels of a level if at least 1 / MANY of its
@@ -428,8 +432,8 @@ struct plan {
     int num_pieces;
 };
 
-/* The relative standard error of a voxel. It is proportional to sqrt(stride - 1): stride 1 means all LORs, and thus no
- * error. */
+/* The relative standard error of a voxel. The error is proportional to sqrt(stride - 1): stride 1 means all LORs, and
+ * thus no error. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
@@ -559,8 +563,8 @@ static lr_status open_plan(struct plan *plan)
     plan->variance = lr_alloc(op->info.num_voxels, sizeof(float), "errors of voxels", log);
     if (plan->variance == NULL) return LR_FAILED;
 
-    /* An operator on the processor projects the guide, so that levels do not depend on the backend. It has tubes
-     * instead of an exact kernel, because they are faster. */
+    /* An operator on the processor projects the guide, so that levels do not depend on the backend. The operator has
+     * tubes instead of an exact kernel, because tubes are faster. */
     lr_event line = {.weight = 1}; /* an operator needs at least one event */
     lr_lors_crystals(family->lors, 0, line.crystals);
     const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
@@ -604,7 +608,7 @@ static lr_status open_plan(struct plan *plan)
         const double mean_error =
             total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
 
-        /* The number of lines for all voxels and the largest allowed error follow. */
+        /* The number of lines for all voxels and the largest allowed error follow from mean_error. */
         const double all = (double)family->lors->count;
         if (family->lines_are_usual) {
             const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));

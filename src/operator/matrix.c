@@ -264,7 +264,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
     struct staging_rows rows = {.staging = staging, .elements = block->elements};
     const lr_row_sink one_by_one = {append_one, matrix};
     for (int64_t first = 0, num; first < block->num_rows; first += num) {
-        /* Rows get positions as long as there is room. */
+        /* Assigns positions to rows until the staging is full. */
         int64_t *row_begin = staging->row_begin + staging->num_rows;
         int64_t num_elements = 0;
         for (num = 0; first + num < block->num_rows && staging->num_rows + num < staging->row_capacity; num++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A sparse matrix in memory. In its layout both projections read it as a stream.
+ * A sparse matrix in memory. Its layout lets both projections read the matrix as a stream.
  *
  * LORs are divided into ranges with about equal numbers of elements, and rows into chunks, in the order of their
  * arrival. A tile has the elements of one range in one chunk. The elements of a chunk are sorted by (range, row, LOR),
@@ -75,9 +75,9 @@ struct lr_stored_lors {
     const lr_selection *selection; /* checked */
 };
 
-/* Compute data = A image, or image = A^T data, for the LORs of a part; part NULL = all LORs. The output is overwritten.
- * Vectors are on the host: image [num_rows], data [num_lors]. With a part, data NULL stands for 1 for every LOR. Sums
- * are in double. Rows whose image value is 0 are not read. errors: LR_FAILED if memory runs out. */
+/* Each function computes data = A image, or image = A^T data, for the LORs of a part; part NULL = all LORs. The output
+ * is overwritten. Vectors are on the host: image [num_rows], data [num_lors]. With a part, data NULL stands for 1 for
+ * every LOR. Sums are in double. Rows whose image value is 0 are not read. errors: LR_FAILED if memory runs out. */
 lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *image,
                             lr_vector *data);
 lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *data,
@@ -98,7 +98,8 @@ struct lr_stored_wish {
     struct lr_progress_filter *progress_filter; /* the filter to which params->progress belongs */
 };
 
-/* The largest number of LORs, because they have 32-bit numbers. The size of an element, bytes. */
+/* LR_STORED_MOST_LORS: largest number of LORs, which have 32-bit numbers. LR_STORED_ELEMENT_BYTES: size of an
+ * element. */
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
 
@@ -125,10 +126,11 @@ bool lr_stored_pays(const struct lr_backend *backend, double projections);
  * Results have the same bits for any params->threads. The new backend reads rows of voxels from the matrix. Rows of
  * points and pictures still come from the old one.
  *
- * The matrix is stored if it has fewer than 2^32 LORs, because this storage cannot number more, and if its size is at
- * most params->max_memory_bytes (0 = half of the machine's memory). The size is first estimated from a few dozen rows,
- * and then checked while the matrix grows. If the matrix is too large, the result is LR_FAILED if wish->required is
- * true. Otherwise *backend does not change, size->stored is false, and the log gives the size as information.
+ * The matrix is stored if two conditions hold: it has fewer than 2^32 LORs, because elements store 32-bit numbers, and
+ * its size is at most params->max_memory_bytes (0 = half of the machine's memory). The size is first estimated from a
+ * few dozen rows, and then checked while the matrix grows. If the matrix is too large, the result is LR_FAILED if
+ * wish->required is true. Otherwise *backend does not change, size->stored is false, and the log gives the size as
+ * information.
  *
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,

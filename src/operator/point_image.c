@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "base/units.h"
+#include "model/lors/rows.h"
 
 #include <lr/listmode.h>
 #include <math.h>
@@ -23,44 +24,34 @@ enum {
     MOST_DOUBLINGS = 5
 };
 
-/* The lines that see the source, and how often. */
+/* The LORs that see the source, and the probability of each. */
 struct measured {
     const lr_lors *lors;
     const lr_log *log;
-    int64_t count, room;
-    int64_t *numbers, ends_of_rows[POINTS];
-    float *values;
-    double (*starts_mm)[3], (*ends_mm)[3]; /* of the lines, moved back */
+    struct lr_owned_row row; /* the rows of all points, one after the other */
+    int64_t ends_of_rows[POINTS];
+    double (*starts_mm)[3], (*ends_mm)[3]; /* ends of the LORs' lines, after they were moved back */
 };
 
 static lr_status take_row(void *user, const lr_row *row)
 {
     struct measured *measured = user;
-    if (measured->count + row->count > measured->room) {
-        const int64_t room = 2 * (measured->count + row->count);
-        int64_t *numbers = realloc(measured->numbers, (size_t)room * sizeof(*numbers));
-        if (numbers != NULL) measured->numbers = numbers;
-        float *values = realloc(measured->values, (size_t)room * sizeof(*values));
-        if (values != NULL) measured->values = values;
-        if (numbers == NULL || values == NULL) return lr_error(measured->log, LR_FAILED, "no memory for a row");
-        measured->room = room;
-    }
-    for (int64_t k = 0; k < row->count; k++) {
-        measured->numbers[measured->count] = row->lor[k];
-        measured->values[measured->count++] = (float)row->probability[k];
-    }
-    measured->ends_of_rows[row->row] = measured->count;
+    LR_TRY(lr_owned_row_reserve(&measured->row, measured->row.count + row->count, measured->log));
+    for (int64_t k = 0; k < row->count; k++) lr_owned_row_put(&measured->row, row->lor[k], row->probability[k]);
+    measured->ends_of_rows[row->row] = measured->row.count;
     return LR_OK;
 }
 
-/* Places of the source, evenly spread over the width of a crystal, by which the image does not depend on where between
- * two crystals the source is; their lines are moved back. A source of some width has a point of a Gaussian at each. The
- * sequence fills a cube evenly (Roberts, The unreasonable effectiveness of quasirandom sequences, 2018); normal numbers
- * by the transform of Box and Muller. */
+/* Spreads points evenly over the width of a crystal, so that the image does not depend on the position of the source
+ * between two crystals. moved_mm: the displacement of each point, by which its lines are moved back later. If the
+ * source has a width, a Gaussian displacement that stays is added to each point.
+ *
+ * The sequence of Roberts (The unreasonable effectiveness of quasirandom sequences, 2018) fills a cube of seven
+ * dimensions evenly. The transform of Box and Muller makes normal numbers. */
 static void spread_source(const lr_point_image_params *params, double pitch_mm, int count, double points_mm[POINTS][3],
                           double moved_mm[POINTS][3])
 {
-    static const double root = 1.0969815577985598; /* of x^8 = x + 1, for seven dimensions */
+    static const double root = 1.0969815577985598; /* solves x^8 = x + 1; Roberts' number for seven dimensions */
     double normal[POINTS][3], mean[3] = {0}, square[3] = {0};
     for (int n = 0; n < count; n++) {
         double even[7];
@@ -73,7 +64,7 @@ static void spread_source(const lr_point_image_params *params, double pitch_mm, 
             square[k] += normal[n][k] * normal[n][k] / count;
         }
     }
-    /* The points have the source's centre and width exactly. */
+    /* The normal numbers are shifted and scaled, so that the points have exactly the source's centre and width. */
     for (int n = 0; n < count; n++) {
         for (int k = 0; k < 3; k++) {
             const double sigma = params->source_fwhm_mm / LR_FWHM_PER_SIGMA / sqrt(square[k] - mean[k] * mean[k]);
@@ -84,13 +75,14 @@ static void spread_source(const lr_point_image_params *params, double pitch_mm, 
 
 static lr_status make_lines(struct measured *measured, const double (*moved_mm)[3])
 {
-    const lr_lor_span span = {.numbers = measured->numbers, .count = measured->count};
-    double(*pairs)[2][3] = lr_alloc(measured->count, sizeof(*pairs), "lines of a source", measured->log);
-    measured->starts_mm = lr_alloc(measured->count, sizeof(*measured->starts_mm), "lines of a source", measured->log);
-    measured->ends_mm = lr_alloc(measured->count, sizeof(*measured->ends_mm), "lines of a source", measured->log);
+    const lr_lor_span span = {.numbers = measured->row.lor, .count = measured->row.count};
+    double(*pairs)[2][3] = lr_alloc(measured->row.count, sizeof(*pairs), "lines of a source", measured->log);
+    measured->starts_mm =
+        lr_alloc(measured->row.count, sizeof(*measured->starts_mm), "lines of a source", measured->log);
+    measured->ends_mm = lr_alloc(measured->row.count, sizeof(*measured->ends_mm), "lines of a source", measured->log);
     const bool has_room = pairs != NULL && measured->starts_mm != NULL && measured->ends_mm != NULL;
     const lr_status status = has_room ? lr_lor_span_ends(measured->lors, &span, pairs, measured->log) : LR_FAILED;
-    for (int64_t k = 0, point = 0; k < measured->count && status == LR_OK; k++) {
+    for (int64_t k = 0, point = 0; k < measured->row.count && status == LR_OK; k++) {
         while (k >= measured->ends_of_rows[point]) point++;
         for (int axis = 0; axis < 3; axis++) {
             measured->starts_mm[k][axis] = pairs[k][0][axis] - moved_mm[point][axis];
@@ -101,19 +93,20 @@ static lr_status make_lines(struct measured *measured, const double (*moved_mm)[
     return status;
 }
 
-/* ML-EM with a uniform sensitivity, whose value does not matter. image: [NUM_VOXELS] */
+/* Iterates ML-EM with a uniform sensitivity. Its value does not matter, since only the shape of the image is used.
+ * image: [NUM_VOXELS]. */
 static lr_status iterate(const struct measured *measured, lr_operator *op, int iterations, float *image)
 {
-    float *estimated = lr_alloc(measured->count, sizeof(*estimated), "lines of a source", measured->log);
+    float *estimated = lr_alloc(measured->row.count, sizeof(*estimated), "lines of a source", measured->log);
     float *correction = lr_alloc(NUM_VOXELS, sizeof(*correction), "the image of a source", measured->log);
     const lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
-    lr_vector y = lr_vector_of_floats(estimated, measured->count), c = lr_vector_of_floats(correction, NUM_VOXELS);
+    lr_vector y = lr_vector_of_floats(estimated, measured->row.count), c = lr_vector_of_floats(correction, NUM_VOXELS);
     lr_status status = estimated != NULL && correction != NULL ? LR_OK : LR_FAILED;
     for (int64_t v = 0; v < NUM_VOXELS; v++) image[v] = 1.0f;
     for (int n = 0; n < iterations && status == LR_OK; n++) {
         status = lr_operator_forward(op, NULL, &x, &y);
-        for (int64_t e = 0; e < measured->count && status == LR_OK; e++)
-            estimated[e] = estimated[e] > 0.0f ? measured->values[e] / estimated[e] : 0.0f;
+        for (int64_t e = 0; e < measured->row.count && status == LR_OK; e++)
+            estimated[e] = estimated[e] > 0.0f ? (float)measured->row.probability[e] / estimated[e] : 0.0f;
         if (status == LR_OK) status = lr_operator_back(op, NULL, &y, &c);
         double sum = 0.0;
         for (int64_t v = 0; v < NUM_VOXELS && status == LR_OK; v++) sum += image[v] *= correction[v];
@@ -146,7 +139,8 @@ static double profile_fwhm(const double profile[SIDE], double *peak)
     return width;
 }
 
-/* FWHMs in voxels, of sums of profiles that lie within a FWHM on either side of the peak. */
+/* Finds the FWHMs in voxels. The profile along an axis is summed over all lines of voxels that lie within a FWHM of the
+ * peak along the other two axes. */
 static void image_fwhm(const float *image, double fwhm[3])
 {
     double peak[3] = {SIDE / 2, SIDE / 2, SIDE / 2}, reach[3] = {SIDE, SIDE, SIDE};
@@ -170,6 +164,10 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
 {
     LR_TAKE(lr_point_image_params, params, given, given_bytes);
     const lr_lors *lors = lr_operator_get_info(params->op)->lors;
+    if (lors == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "the image of a source needs an operator of family correspondence: this one has no scanner");
+    }
     struct measured measured = {.lors = lors, .log = params->log};
     const lr_row_sink sink = {take_row, &measured};
     const int num_points = params->source_fwhm_mm > 0.0 ? POINTS : FEW_POINTS;
@@ -180,8 +178,8 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
     spread_source(params, pitch_mm, num_points, points_mm, moved_mm);
     lr_status status = lr_operator_point_rows(params->op, (const double(*)[3])points_mm, num_points, &sink);
     for (int k = 0; k < 3; k++) fwhm_mm[k] = NAN;
-    if (status == LR_OK && measured.count > 0) status = make_lines(&measured, (const double(*)[3])moved_mm);
-    if (status != LR_OK || measured.count == 0) goto finish;
+    if (status == LR_OK && measured.row.count > 0) status = make_lines(&measured, (const double(*)[3])moved_mm);
+    if (status != LR_OK || measured.row.count == 0) goto finish;
 
     image = lr_alloc(NUM_VOXELS, sizeof(*image), "the image of a source", params->log);
     if (image == NULL) status = LR_FAILED;
@@ -190,8 +188,8 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
     for (int n = 0; n <= MOST_DOUBLINGS && again && status == LR_OK; n++) {
         lr_grid grid = lr_grid_centred((const int[3]){SIDE, SIDE, SIDE}, voxel_mm);
         for (int k = 0; k < 3; k++) grid.origin_mm[k] += params->at_mm[k];
-        const lr_vector start = lr_vector_of_doubles(measured.starts_mm[0], 3 * measured.count);
-        const lr_vector end = lr_vector_of_doubles(measured.ends_mm[0], 3 * measured.count);
+        const lr_vector start = lr_vector_of_doubles(measured.starts_mm[0], 3 * measured.row.count);
+        const lr_vector end = lr_vector_of_doubles(measured.ends_mm[0], 3 * measured.row.count);
         lr_operator *op =
             lr_listmode_create(&(lr_listmode_params){.grid = &grid,
                                                      .lines = &(lr_lines){.start_mm = &start, .end_mm = &end},
@@ -203,7 +201,7 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
         status = op != NULL
                      ? iterate(&measured, op, params->iterations > 0 ? params->iterations : USUAL_ITERATIONS, image)
                      : lr_progress_report(params->progress, "the image of a source", 0.0, 1.0);
-        if (op == NULL && status == LR_OK) status = LR_FAILED; /* it was not stopped */
+        if (op == NULL && status == LR_OK) status = LR_FAILED; /* the caller has not stopped the work */
         lr_operator_destroy(op);
         if (status != LR_OK) break;
         image_fwhm(image, fwhm_mm);
@@ -217,8 +215,7 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
     }
 finish:
     free(image);
-    free(measured.numbers);
-    free(measured.values);
+    lr_owned_row_finish(&measured.row);
     free(measured.starts_mm);
     free(measured.ends_mm);
     return status;

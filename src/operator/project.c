@@ -119,9 +119,10 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
 
 /* --- projections --- */
 
-/* Projects without factors. The backend must be able to take the vectors as they are. If it can project parts, it gets
- * the part; `in` NULL then stands for 1 for each LOR. Otherwise it projects all LORs. In a forward projection, the
- * part's values are copied from those of all LORs. In a back-projection, LORs outside the part have the value 0. */
+/* Projects without factors. The backend must be able to take the vectors as they are. A backend that can project parts
+ * gets the part; `in` NULL then stands for 1 for each LOR. Any other backend projects all LORs. In a forward
+ * projection, the part's values are copied from those of all LORs. In a back-projection, LORs outside the part have the
+ * value 0. */
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
@@ -274,8 +275,8 @@ lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector 
     return LR_OK;
 }
 
-/* Sets the values of the part's LORs to 1, and those of LORs interleaved with them to 0, then multiplies by the
- * factors. place: place of the values; NULL = the host. */
+/* Sets the values of the part's LORs to 1, and the values of LORs that are interleaved with these LORs to 0. Then
+ * multiplies by the factors. place: place of the values; NULL = the host. */
 static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_place *place, lr_vector *values)
 {
     lr_vector ones;
@@ -315,8 +316,8 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     lr_vector total = {0};
     lr_status status = lr_vector_create(&wide, &total);
     for (int64_t begin = 0; status == LR_OK && begin < end;) {
-        /* Entries of the part are added to the window as long as it has at most `most` LORs. It has at least one
-         * entry. */
+        /* Entries of the part are added to the window as long as the window has at most `most` LORs. A window has at
+         * least one entry. */
         lr_selection window = {0};
         if (part->lors != NULL) {
             window.lors = part->lors + begin;
@@ -387,8 +388,8 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* Makes op->sensitivity, A^T n of all LORs, if it is empty. If the caller of a list-mode operator has named another
- * operator, its sensitivity is the same and is copied. Otherwise the sensitivity is computed. */
+/* Makes op->sensitivity, A^T n of all LORs, if it is empty. A list-mode operator copies it from the operator that the
+ * caller has named (sensitivity_of), if there is one. Otherwise the sensitivity is computed. */
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
     struct lr_listmode_family *listmode = op->info.of_lines ? NULL : op->listmode;
@@ -440,7 +441,7 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
         LR_TRY(keep_sensitivity(op));
-        /* The sensitivity of a part is a fraction of that of all LORs: its number of LORs divided by all. */
+        /* The sensitivity of a part is the sensitivity of all LORs, times the part's fraction of the LORs. */
         lr_vector scaled;
         LR_TRY(lr_make_sensitivity(op, &scaled));
         lr_status status = lr_vector_fill(&scaled, (double)count / (double)op->info.num_lors);

@@ -8,16 +8,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The number of standard deviations where the Gaussian is cut. A fraction of 6e-5 is beyond. */
+/* The Gaussian is cut at this number of standard deviations. A fraction of 6e-5 lies beyond the cut. */
 static const double cut = 4.0;
 
 /* --- the kernel --- */
 
-/* The kernel for images on a grid. errors: LR_USAGE, and psf is as before. */
+/* Sets the kernel for images on a grid. errors: LR_USAGE; psf is then unchanged. */
 static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const double fwhm_mm[3], const lr_log *log)
 {
     for (int axis = 0; axis < 3; axis++) {
-        const int size = grid->size[axis];
+        const double extent_mm = grid->size[axis] * grid->voxel_mm[axis];
         const double reach = cut * fwhm_mm[axis] / LR_FWHM_PER_SIGMA / grid->voxel_mm[axis];
         if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
             return lr_error(log, LR_USAGE,
@@ -25,11 +25,11 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
                             fwhm_mm[axis], "xyz"[axis]);
         }
         /* A single slice may be thinner than the resolution along its normal. */
-        if (size > 1 && fwhm_mm[axis] > size * grid->voxel_mm[axis]) {
+        if (grid->size[axis] > 1 && fwhm_mm[axis] > extent_mm) {
             return lr_error(log, LR_USAGE,
                             "a resolution of %g mm along %c is wider than the image, which is %g mm there: is it in "
                             "mm?",
-                            fwhm_mm[axis], "xyz"[axis], size * grid -> voxel_mm[axis]);
+                            fwhm_mm[axis], "xyz"[axis], extent_mm);
         }
         if (reach >= LR_CONVOLUTION_REACH - 1) {
             return lr_error(log, LR_USAGE,
@@ -53,7 +53,6 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
                 sum += k > 0 ? 2.0 * weights[k] : weights[k];
             }
             for (int k = 0; k <= reach; k++) weights[k] /= sum;
-
             psf->is_on = true;
         }
     }

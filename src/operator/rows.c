@@ -275,7 +275,7 @@ struct block {
     struct lr_operator *op;
     const lr_selection *part;
     int64_t begin, end;
-    int64_t count, capacity, most; /* elements */
+    int64_t count, capacity, most; /* numbers of elements: present, with room, allowed */
     uint32_t *place;               /* [capacity]: positions in the selection, counted from `begin` */
     uint32_t *voxel;
     float *value;
@@ -498,7 +498,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* The time for one place. The number of its rows is chosen so that they take about PLACE_SECONDS. */
+/* The number of rows at a place is chosen so that the rows take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
@@ -559,7 +559,8 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
     /* A sample never has more rows than the caller wants, so that the forecast takes no longer than the rows. */
-    double mean = 0.0, mean_above = 0.0; /* elements of a row, summed over places */
+    double mean = 0.0, mean_above = 0.0; /* mean number of a row's elements, and of those that reach the threshold,
+                                            summed over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
                                  (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample point is outside a plane if it is farther than this beyond it. */
+/* A sample point is outside a plane if it is more than this distance beyond the plane. */
 #define TOLERANCE_MM 1e-9
 
 /* The largest difference between two unit vectors that count as the same direction. */
 #define SAME_DIRECTION 1e-6
 
-/* Nearer than this to a detection plane, single precision is not enough. */
+/* Distance from a detection plane below which single precision is not enough. */
 #define NEAR_MM 0.3
 
 struct half_space { /* all modules are where the scalar product of direction and position is at most the limit */
@@ -284,8 +284,8 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
 
 /* --- sample points by default: docs/method/correspondence.md, "Sample points" --- */
 
-/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points (or half a crystal pitch if this is
- * larger). most_single: largest voxel edge for which one sample point is enough, provided that no voxel is on the
+/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points, unless half a crystal pitch is
+ * larger. most_single: largest voxel edge for which one sample point is enough, provided that no voxel is on the
  * axis. */
 static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
 
@@ -335,7 +335,7 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
  * small enough error is taken; if there is none, the one with the smallest error. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
-    /* The list has the crystal rings of upright modules in the front layer. It is empty if memory runs out. */
+    /* The list has the crystal rings of upright modules in the front layer. The list is empty if memory runs out. */
     struct row_edges rows = {NULL, 0};
     int most = 0;
     for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];

@@ -16,8 +16,8 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
-/* A projection in a loop, with the LORs of a part; part NULL = all LORs. is_finite: true if all numbers of the input
- * are known to be finite. If false, they are checked first, and the host waits for the device. */
+/* A projection of a reconstruction, with the LORs of a part; part NULL = all LORs. is_finite: true if all numbers of
+ * the input are known to be finite; if false, the numbers are checked first, and the host waits for the device. */
 struct lr_projection {
     lr_operator *op;
     const lr_selection *part;

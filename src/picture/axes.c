@@ -32,8 +32,8 @@ static double count_ticks(double low, double high, double step)
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
 }
 
-/* Returns the power of ten that all labels share. It is 0 unless the largest label has more than five digits before the
- * point or is below 0.01. */
+/* Returns the power of ten that all labels share. The power is 0 unless the largest label has more than five digits
+ * before the point or is below 0.01. */
 static int common_power(double low, double high)
 {
     const double largest = fmax(fabs(low), fabs(high));
@@ -141,6 +141,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;
+    if (axes->no_ticks_across) return (struct lr_ticks){0};
     int most = lr_larger(axes->size[0] / (3 * style->size_px), 2);
     struct lr_ticks ticks = choose_ticks(axis, most);
     while (most > 2 && ticks.count > 2 &&

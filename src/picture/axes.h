@@ -9,8 +9,8 @@
 
 struct lr_ticks {
     double first, step; /* step is 1, 2 or 5 times a power of ten; 0 for a single tick */
-    int count;          /* at least 1 */
-    int power;          /* labels are values divided by 10^power; 0 if they are short without this */
+    int count;          /* at least 1; 0 for an axis that has no ticks */
+    int power;          /* labels are values divided by 10^power; 0 = the values themselves are short enough */
     int decimals;       /* decimals of the labels */
 };
 
@@ -53,6 +53,7 @@ struct lr_axes {
     struct lr_axis across, up;
     lr_colour ink;
     int text_px; /* size of the letters; 0 = 12 */
+    bool no_ticks_across;
 };
 
 static inline int lr_larger(int a, int b)

@@ -16,7 +16,7 @@ enum { WIDE = 300, HIGH = 240, SPACE = 6, SWATCH = 22 };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* Colours that the colour-blind tell apart, from dark to light (after Okabe and Ito, Color universal design, 2008). */
+/* Colours that colour-blind people can distinguish, from dark to light (after Okabe and Ito, Color universal design, 2008). */
 static lr_colour curve_colour(int k)
 {
     static const lr_colour colours[] = {{0, 90, 160},    {204, 85, 0},  {0, 140, 105}, {150, 60, 140},
@@ -49,11 +49,6 @@ static void draw_bars(lr_picture *picture, const struct lr_axes *axes, const lr_
 {
     const lr_text_style style = {.colour = black, .size_px = lr_font_small};
     const int foot = axes->corner[1] + axes->size[1];
-    /* Names of the groups take the place of the numbers below the axis. */
-    for (int n = 0; n < 2; n++) { /* numbers of the upward axis end left of the corner, and above the second strip */
-        const int x = n == 0 ? axes->corner[0] - 5 : 0, y = n == 0 ? foot + 1 : foot + 7;
-        lr_picture_fill(picture, (int[2]){x, y}, (int[2]){picture->size[0] - x, picture->size[1] - y}, white);
-    }
     const double group_px = (double)axes->size[0] / params->num_groups;
     const double bar_px = 0.8 * group_px / params->num_curves;
     for (int g = 0; g < params->num_groups; g++) {
@@ -84,14 +79,18 @@ lr_picture *lr_picture_chart_sized(size_t given_bytes, const lr_chart_params *gi
             if (!has_bars) high = fmax(high, curve->x[n]);
         }
     }
-    if (has_bars || !(high > low)) {
+    if (has_bars || !(high >= low)) {
         low = 0.0;
         high = has_bars ? params->num_groups : 1.0;
+    } else if (high == low) { /* one point, in the middle */
+        low -= high != 0.0 ? 0.5 * fabs(high) : 0.5;
+        high += high - low;
     }
     struct lr_axes axes = {.size = {WIDE, HIGH},
-                           .across = {low, high, has_bars ? "groups" : params->across, false},
+                           .across = {low, high, has_bars ? NULL : params->across, false},
                            .up = {0.0, most > 0.0 ? 1.08 * most : 1.0, params->up, false},
-                           .ink = black};
+                           .ink = black,
+                           .no_ticks_across = has_bars};
     const struct lr_margins margins = lr_axes_margins(&axes);
     const lr_text_style style = {.colour = black, .size_px = lr_font_small, .most_px = WIDE - SWATCH - SPACE};
     const int line = lr_picture_text_height(&style) + 3;

@@ -262,7 +262,7 @@ struct page {
     int64_t num_pixels;
     int64_t *lors;             /* [num_pixels] LOR of each pixel of a panel; -1 = none */
     float *values;             /* [num_pixels] values of a panel */
-    double high;               /* weight at the end of the colours */
+    double high;               /* weight that has the last colour */
     int panel[2];              /* size of a panel */
     struct lr_axes axes;       /* axes around a panel */
     struct lr_margins margins; /* margins of the axes */

@@ -52,7 +52,7 @@ static uint8_t channel(float index, int count)
 struct image {
     const lr_correspondence_params *params;
     int size[2], zoom; /* size in pixels of the image; zoom: screen pixels along the edge of such a pixel */
-    double high;       /* weight at the end of the colours */
+    double high;       /* weight that has the last colour */
 };
 
 /* --- axes and legend --- */
@@ -67,7 +67,7 @@ struct layout {
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-/* The axis of a crystal's index. If modules have different numbers of crystals, it runs from 0 to 1. */
+/* The axis of a crystal's index. If modules have different numbers of crystals, the axis runs from 0 to 1. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};

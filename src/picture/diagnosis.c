@@ -50,7 +50,7 @@ struct sheet {
 
 /* --- geometry --- */
 
-/* Computes a module's normal that points away from the scanner's axis. A draft may not have set it. */
+/* Computes a module's normal that points away from the scanner's axis. In a draft, the normal may be missing. */
 static void outward_of(const lr_module *module, double outward[3])
 {
     vec_cross(module->u, module->v, outward);
@@ -121,7 +121,7 @@ static void draw_modules(const struct sheet *sheet, const struct view *view)
     }
 }
 
-/* Writes a text on white over the lines of a view. It is moved up or down if it would leave the view. */
+/* Writes a text on white over the lines of a view. The text is moved up or down if it would leave the view. */
 static void write_over(const struct view *view, const int middle[2], const char *text, lr_colour colour)
 {
     const lr_text_style style = {.colour = colour, .size_px = lr_font_small};

@@ -66,8 +66,8 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
     return true;
 }
 
-/* Adds a map of offsets in x and `up` (1 = y, 2 = z). It shows how many offsets there are along the third axis; with a
- * kernel, it shows the kernel's values in the slice z = 0. */
+/* Adds a map of offsets in x and `up` (1 = y, 2 = z). Without a kernel, the map shows how many offsets there are along
+ * the third axis. With a kernel, the map shows the kernel's values in the slice z = 0. */
 static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
 {
     const int *half = sheet->info->half;

@@ -17,8 +17,8 @@ static const lr_colour white = {255, 255, 255};
 static const lr_text_style title_style = {.size_px = lr_font_title, .bold = true},
                            subtitle_style = {.size_px = lr_font_small}, caption_style = {0};
 
-/* Replaces the widths of columns (or heights of rows) by their first pixels. The first column begins at `start`, and
- * `between` pixels separate neighbours. */
+/* Replaces the width of each column (or height of each row) by the position of its first pixel. The first column begins
+ * at `start`, and `between` pixels separate neighbours. */
 static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 {
     int64_t at = start;

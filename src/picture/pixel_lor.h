@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The LOR of a pixel in a correspondence image. A pixel has two indices, an element of a row four (p, q, r, s). On the
- * face of one crystal, the lines of different LORs are next to each other. */
+ * The LOR of a pixel in a correspondence image. A pixel stores the module and the crystal (r, s) that its line hits.
+ * The position of the pixel in the image gives the crystal (p, q) of the primary module. */
 #ifndef LR_PICTURE_PIXEL_LOR_H
 #define LR_PICTURE_PIXEL_LOR_H
 
@@ -12,7 +12,7 @@
 struct lr_pixel_window {
     const lr_lors *lors;
     int module;             /* the primary module */
-    int rays;               /* R */
+    int rays;               /* R, the number of pixels per crystal and axis */
     const lr_pixel *pixels; /* [rays * nv][rays * nu] pixels from lr_operator_picture */
 };
 

@@ -25,25 +25,6 @@ struct bins {
     int64_t *lors;
 };
 
-static void add(struct bins *bins, const double ends_mm[2][3], double value)
-{
-    const lr_sinogram_params *params = bins->params;
-    const double dx = ends_mm[1][0] - ends_mm[0][0], dy = ends_mm[1][1] - ends_mm[0][1], length = hypot(dx, dy);
-    const double middle_mm = 0.5 * (ends_mm[0][2] + ends_mm[1][2]);
-    if (!(length > 0.0) || (params->thickness_mm > 0.0 && fabs(middle_mm - params->z_mm) > 0.5 * params->thickness_mm))
-        return;
-    /* The normal's angle in half a turn; the distance changes its sign with the normal. */
-    const double sign = dx > 0.0 || (dx == 0.0 && dy < 0.0) ? 1.0 : -1.0;
-    const double normal[2] = {-sign * dy / length, sign * dx / length};
-    const double distance_mm = normal[0] * ends_mm[0][0] + normal[1] * ends_mm[0][1];
-    const int s = (int)floor((distance_mm / bins->most_mm + 1.0) * 0.5 * bins->size[0]);
-    const int turn = (int)floor(atan2(normal[1], normal[0]) / LR_PI * bins->size[1]);
-    const int angle = turn < 0 ? 0 : turn < bins->size[1] ? turn : bins->size[1] - 1;
-    if (s < 0 || s >= bins->size[0]) return;
-    bins->sums[(int64_t)angle * bins->size[0] + s] += value;
-    bins->lors[(int64_t)angle * bins->size[0] + s]++;
-}
-
 static lr_status add_all(struct bins *bins)
 {
     const lr_sinogram_params *params = bins->params;
@@ -61,7 +42,22 @@ static lr_status add_all(struct bins *bins)
             const bool is_listed = data->index != NULL && sparse < data->count && data->index[sparse] == first + k;
             const double value = data->index == NULL ? data->values[first + k] : is_listed ? data->values[sparse] : 0.0;
             sparse += is_listed;
-            if (lr_lors_in_coincidence(lors, first + k)) add(bins, (const double(*)[3])ends_mm[k], value);
+            if (!lr_lors_in_coincidence(lors, first + k)) continue;
+            double(*const ends)[3] = ends_mm[k];
+            const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1], length = hypot(dx, dy);
+            const double off_mm = fabs(0.5 * (ends[0][2] + ends[1][2]) - params->z_mm);
+            const bool is_in_slice = !(params->thickness_mm > 0.0) || off_mm <= 0.5 * params->thickness_mm;
+            if (!(length > 0.0) || !is_in_slice) continue;
+            /* The normal points to angles from 0 to 180 degrees, and the distance is measured along the normal. */
+            const double sign = dx > 0.0 || (dx == 0.0 && dy < 0.0) ? 1.0 : -1.0;
+            const double normal[2] = {-sign * dy / length, sign * dx / length};
+            const double distance_mm = normal[0] * ends[0][0] + normal[1] * ends[0][1];
+            const int s = (int)floor((distance_mm / bins->most_mm + 1.0) * 0.5 * bins->size[0]);
+            const int turn = (int)floor(atan2(normal[1], normal[0]) / LR_PI * bins->size[1]);
+            const int angle = turn < 0 ? 0 : turn < bins->size[1] ? turn : bins->size[1] - 1;
+            if (s < 0 || s >= bins->size[0]) continue;
+            bins->sums[(int64_t)angle * bins->size[0] + s] += value;
+            bins->lors[(int64_t)angle * bins->size[0] + s]++;
         }
     }
     free(ends_mm);
@@ -110,7 +106,7 @@ lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_para
         lr_error(params->log, LR_USAGE, "a sinogram needs the LORs of a scanner, and a value for each");
         return NULL;
     }
-    /* Bins are as wide as a crystal, and as many angles cross half a turn of the ring. */
+    /* A bin is as wide as a crystal. There are as many angles as crystals on half of the circle. */
     const lr_scanner *scanner = params->lors->scanner;
     struct bins bins = {.params = params};
     double pitch_mm = INFINITY;

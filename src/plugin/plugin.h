@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Code that needs OpenGL, CUDA, HDF5 or MPI is in plugins, so that the library also starts on machines without them. A
- * plugin provides one table of functions. It is built together with the library, and contains its own copy of the
+ * plugin provides one table of functions. A plugin is built together with the library, and contains its own copy of the
  * library code that it uses. The library and a plugin share only structures, the functions of the table, the library's
  * pool of threads, and its record of each thread's errors.
  *
@@ -86,9 +86,9 @@ struct lr_viewer_plugin {
 };
 
 /* Each function returns the table of one plugin, and loads the plugin at its first call. A plugin is never unloaded,
- * because drivers have their own threads. It uses the library's pool of threads and records of errors. Any thread may
- * call. errors: NULL, logged as LR_NO_DEVICE, if the plugin or a library that it needs is missing, or if the plugin is
- * of another build. */
+ * because drivers have their own threads. A plugin uses the library's pool of threads and records of errors. Any thread
+ * may call. errors: NULL, logged as LR_NO_DEVICE, if the plugin or a library that it needs is missing, or if the plugin
+ * is of another build. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_hdf5_plugin *lr_plugin_hdf5(const lr_log *log);

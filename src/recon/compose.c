@@ -51,12 +51,12 @@ struct compose {
     struct window *windows; /* windows of all guesses of this process */
     int num_windows;
     int64_t longest;   /* number of LORs of the longest window */
-    double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
+    double *sums;      /* [size * size + size + 1] B, b and |y|^2 of struct lr_gram */
     double *weights;   /* [size] */
     double *residuals; /* [size] */
     double begin_s;
     int first;           /* number of iterations before this call */
-    int done, block_end; /* number of iterations when the current block was begun or resumed, and at its end */
+    int done, block_end; /* number of iterations: at the beginning (or resumption) of the block, and at its end */
     int block_begin;     /* number of iterations at the last composition */
     int last_stored;     /* number of iterations at the last call of `keep` */
     bool has_image;
@@ -190,7 +190,7 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     }
 
     compose->has_image = true;
-    /* The composed image has no negative voxels now. Its fit to the data of all ranks is computed. */
+    /* The composed image has no negative voxels now. The fit of this image to the data of all ranks is computed. */
     for (int w = 0; w < compose->num_windows; w++) {
         const struct window *window = &compose->windows[w];
         lr_poisson_fit found;

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Likelihood maximised by ranks that exchange images rarely, in the spirit of Cui, Pratx, Meng and Levin, Distributed
- * MLEM, IEEE Trans. Med. Imag. 32 (2013). Their equations were not available to us. Our own are derived in
+ * MLEM, IEEE Trans. Med. Imag. 32 (2013). Their equations were not available to us. Our own equations are derived in
  * docs/method/cluster.md. Each rank computes this update with its own LORs:
  *
  *     z <- z (R + c (r(z) - r(x))) / s, R = sum over ranks of r(x), c = all counts / counts of this rank
@@ -36,7 +36,7 @@ enum {
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */
     RATIOS,      /* R */
-    FACTORS,     /* the factors of z */
+    FACTORS,     /* factors by which z is multiplied */
     SENSITIVITY, /* s */
     SEEN,        /* 1 for a positive s, else 0 */
     NUM_IMAGES
@@ -52,8 +52,8 @@ struct distributed {
     lr_vector values;
     double own_counts; /* this rank's counts */
     double best;       /* log-likelihood of BEFORE */
-    int local, most;   /* iterations between two exchanges: current number, largest number */
-    int done, wanted;  /* iterations */
+    int local, most;   /* number of iterations between two exchanges: now, and at most */
+    int done, wanted;  /* numbers of iterations: made so far, and wanted */
     bool has_before, has_image;
     int num_rounds, num_refused;
     double project_s, device_s;
@@ -131,7 +131,7 @@ static lr_status iterate_locally(struct distributed *d)
     LR_TRY(forward(d, &images[LOCAL], &fit));
     LR_TRY(back(d, factors));
     LR_TRY(lr_vector_add_scaled(factors, -1.0, &images[OWN_RATIOS]));
-    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* BEFORE has a copy of the image */
+    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* IMAGE may be overwritten, because BEFORE has a copy */
     LR_TRY(lr_vector_add_scaled(&images[IMAGE], scale, factors));
     LR_TRY(lr_vector_divide(&images[IMAGE], &images[SENSITIVITY], 1.0));
     /* LOCAL <- LOCAL max(0, IMAGE) */

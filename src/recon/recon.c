@@ -30,7 +30,8 @@ static const struct lr_update_rule *const rules[] = {
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
-/* errors: LR_USAGE for invalid params or an invalid image; LR_BAD_INPUT for invalid data. */
+/* Checks the caller's arguments. errors: LR_USAGE for invalid params or an invalid image; LR_BAD_INPUT for invalid
+ * data. */
 static lr_status check_request(const lr_recon_params *params, const lr_vector *image)
 {
     const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
@@ -138,9 +139,9 @@ enum { DEFAULT_ITERATIONS = 3 };
 
 /* The sums of an update. A device computes them in its queue, and the host reads them later. */
 struct outcome {
-    struct lr_later fit; /* fit of this rank's data, then of all data */
-    /* Sums of this rank's slab of the image and its product with the sensitivity, later summed over all ranks: before
-     * the update, if estimates need them, and after the update. */
+    struct lr_later fit; /* fit of this rank's data, later of the data of all ranks */
+    /* Sums over this rank's slab, later over all ranks: the image, and the image times the sensitivity. `before` has
+     * the sums before the update, and is used only if estimates need these sums. */
     struct lr_later before, after;
 };
 
@@ -161,19 +162,19 @@ struct recon {
     lr_place *value_place; /* the place of LOR values */
     struct lr_subsets subsets;
     struct lr_compared compared;
-    struct lr_penalty penalty; /* penalty of penalised rules */
+    struct lr_penalty penalty; /* the penalty, for rules that have one */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
     lr_vector all_sensitivity; /* sensitivity of all events; freed when iterations begin */
     /* `largest` has each voxel's largest sensitivity in any subset, `host_sensitivity` the sensitivity of the current
-     * subset. Both are needed if voxels have different steps. They are on the host, equal on all ranks, and freed when
-     * iterations begin. */
+     * subset. Both are needed if voxels have different steps. Both vectors are on the host, equal on all ranks, and
+     * freed when iterations begin. */
     lr_vector largest, host_sensitivity;
-    lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
+    lr_vector own_scale;  /* 1 / `largest` of each voxel of the rank's slab; 0 if `largest` is 0 */
     double *scale;        /* [subsets] scale of the step length, found by the rule */
     lr_vector image;      /* the current image; changed only after an update has been queued */
     lr_vector correction; /* A^T ratio, then the image after the update */
-    /* The image before the last queued update. It is in memory of its own if a device may queue an update before the
-     * result of the previous update is known. Otherwise it is empty between updates. */
+    /* The image before the last queued update. The image has memory of its own if a device may queue an update before
+     * the result of the previous update is known. Otherwise this vector is empty between updates. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
@@ -312,8 +313,8 @@ static lr_status start_with(struct recon *recon)
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
 
-    /* Until here `image` was the sum of all sensitivities. It becomes the start image now, which is 0 in voxels that no
-     * LOR sees. These stay 0. */
+    /* Until here `image` was the sum of all sensitivities. Now `image` becomes the start image, which is 0 in voxels
+     * that no LOR sees. Such voxels stay 0. */
     const lr_vector *initial = recon->params->initial;
     lr_vector *image = &recon->image;
     lr_vector_sums sensitive, sums;
@@ -419,9 +420,9 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
                                    .num_subsets = recon->subsets.count};
 }
 
-/* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 for all further
- * iterations: with EM all voxels that the subset sees, and with RAMLA and a relaxation of 1 the voxels with the largest
- * sensitivity. If no subset has counts, no subset is skipped. */
+/* Returns true if the subset must be skipped because it has no counts. The update of such a subset would set voxels to
+ * 0 for all further iterations. With EM these are all voxels that the subset sees. With RAMLA and a relaxation of 1,
+ * these are the voxels with the largest sensitivity. If no subset has counts, no subset is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
@@ -731,7 +732,8 @@ static lr_status run(struct recon *recon)
     LR_TRY(recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK);
 
     LR_TRY(start(recon));
-    if (recon->whole != NULL) (void)recon->whole->fns->updates->seconds(recon->whole->self); /* restarts the clock */
+    if (recon->whole != NULL)
+        (void)recon->whole->fns->updates->seconds(recon->whole->self); /* this call restarts the device's clock */
     for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
     /* The run is finished, so a request to stop no longer matters. */
     (void)report(recon, recon->iterations, recon->subsets.count);

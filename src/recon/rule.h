@@ -23,8 +23,8 @@ struct lr_penalty {
     double floor;    /* smallest value of a voxel that the preconditioner uses */
 };
 
-/* params: checked by the caller. The address of the penalty must not change. Call lr_penalty_finish even after an
- * error. errors: LR_FAILED if memory runs out. */
+/* params: checked by the caller. The penalty must not move in memory. Call lr_penalty_finish even after an error.
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
@@ -50,8 +50,8 @@ struct lr_update_step {
     double scale;  /* scale that the rule's `start` found for this subset; if voxels have different steps, the scale of
                       the largest step */
     int num_subsets;
-    const struct lr_penalty *penalty; /* penalty of penalised rules */
-    const lr_vector *image;           /* x */
+    const struct lr_penalty *penalty; /* the penalty, for rules that have one */
+    const lr_vector *image;           /* x, the image before the update */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */
     const lr_vector *own_scale;       /* step of each voxel, if voxels have different steps; else NULL */

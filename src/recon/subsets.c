@@ -98,7 +98,7 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value)
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value)
 {
     LR_TRY(lr_vector_copy(sensitivity, scratch));
-    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 for positive sensitivities */
+    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 where the sensitivity is positive */
     LR_TRY(lr_vector_fill(scratch, value));
     return lr_vector_multiply(sensitivity, scratch);
 }
@@ -165,7 +165,7 @@ lr_status lr_recon_check_vectors(const lr_recon_params *params)
                              (long long)at, value);
 }
 
-/* Number of LORs that one call of a source gives, where its values are summed. */
+/* Number of LORs per call of a source whose values are summed. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
@@ -400,8 +400,8 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* The sums over all ranks: the values of each subset; also the additive term, unless the caller has given its
-     * sum. */
+    /* The sums over all ranks: the values of each subset and, unless the caller has given its sum, the additive
+     * term. */
     double sums[2] = {params->additive_sum > 0.0 ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
@@ -520,7 +520,7 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
             LR_TRY(get_additive(subsets, &span, values));
     }
     if (which == ADDITIVE) return LR_OK;
-    /* Some values may belong to LORs of other interleaved subsets. Their counts are set to 0. */
+    /* Some values may belong to LORs of other interleaved subsets. The counts of such LORs are set to 0. */
     lr_vector measured = lr_vector_of_floats(to, subset->num_values);
     return lr_project_blank(subsets->params->op, &subset->pairs, &measured);
 }
@@ -593,8 +593,8 @@ lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subs
         }
         bool is_needed = !compared->is_kept;
         for (int k = 0; k < subsets->count; k++) {
-            /* If the subset's values are one range of the vector of all values, they are used there. Otherwise they are
-             * gathered, either now or at each use. */
+            /* If the subset's values are one range of the vector of all values, this range is used without a copy.
+             * Otherwise the values are gathered, either now or at each use. */
             const struct lr_subset *subset = &subsets->list[k];
             lr_vector part, *held = &compared->held[which][k];
             if (find_part(compared, subset, which, &part) && is_at_device(&part) == (place != NULL)) {

@@ -29,7 +29,7 @@ lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxel
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image);
 
 /* Adds up the fits of all ranks: `fit` becomes the fit of all data. The sums of slabs before and after an update travel
- * in the same message and become sums of the whole image. Either may be NULL. */
+ * in the same message and become sums of the whole image. `before` and `after` may be NULL. */
 lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
                               lr_vector_sums *after);
 
@@ -44,12 +44,12 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value);
  * numbers. */
 lr_status lr_recon_check_vectors(const lr_recon_params *params);
 
-/* Replaces a sensitivity by the start image: `value` in voxels that LORs see, 0 in the others. scratch: [num_voxels] at
- * the sensitivity's place, overwritten. */
+/* Replaces a sensitivity by the start image: `value` in voxels that LORs see, 0 in all other voxels. scratch:
+ * [num_voxels] at the sensitivity's place, overwritten. */
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value);
 
-/* Multiplies an image by the initial image, at the place of the image. Before, the image is 1 in voxels that may be
- * above 0, and 0 in the others. */
+/* Multiplies an image by the initial image, at the place of the image. On entry, the image is 1 in voxels that may be
+ * above 0, and 0 in all other voxels. */
 lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log);
 
 /* Returns true if the additive term has values only for the LORs in data_lors. */
@@ -67,16 +67,16 @@ struct lr_subset {
     int64_t num_values;      /* number of values, including those of interleaved LORs in other subsets */
     double counts;           /* sum of y of all ranks, set by lr_compared_init */
     double share;            /* this subset's share of the values of all subsets and ranks */
-    float *measured;         /* sparse: y in the order of the values; else NULL */
-    float *additive;         /* sparse: b of these LORs; NULL = none */
-    struct lr_lor_run *runs; /* dense: [num_runs]; NULL for the only subset */
+    float *measured;         /* sparse data: y in the order of the values; dense data: NULL */
+    float *additive;         /* sparse data: b in the order of the values; NULL = none */
+    struct lr_lor_run *runs; /* dense data: [num_runs]; NULL if there is only one subset */
     int64_t num_runs;
     int32_t *pair_list; /* list of module pairs; interleaved subsets share a list, which belongs to the first of them */
     int64_t *lor_list;
 };
 
 struct lr_subsets {
-    const lr_recon_params *params; /* checked */
+    const lr_recon_params *params; /* params that have been checked */
     const lr_lors *lors;
     int count, interleave;  /* subset k is part k % interleave of the LORs of group k / interleave */
     struct lr_subset *list; /* [count] */
@@ -102,8 +102,8 @@ struct lr_compared {
     lr_place *place; /* the place of the values; NULL = the host */
     bool is_kept;    /* true if a device keeps the values of all subsets; false if it keeps only those of the current
                         subset */
-    /* Measured counts and additive term of dense data, in single precision, on the host or at the place. They are the
-     * caller's vectors or copies, or zero if there are none. */
+    /* Measured counts and additive term of dense data, in single precision, on the host or at the place. The vectors
+     * are the caller's, or copies, or zero if there are no such data. */
     lr_vector from[2];
     lr_vector *held[2];   /* [subsets] values of each subset; zero if lr_compared_get must gather them */
     lr_vector scratch[2]; /* at the place: gathered values of the current subset */

@@ -26,7 +26,7 @@ SMALL_RING = ring_of("small ring", "radius_mm: 30, modules: 8, rings: 1", "cryst
                      "face_mm: [3.8, 3.8], depth_mm: 10", "coincidence: {field_of_view_mm: 30}")
 # For hangs only, of one run of the program; CTest's is a little longer (tests/CMakeLists.txt).
 HANG_S = 1500
-# What auto measures is measured in every run, and leaves nothing behind.
+# Runs neither use nor leave a cache.
 os.environ["LORASTER_CACHE"] = "off"
 GRID = "--grid 6,5,3 --voxel-mm 3,3,4"
 NUM_VOXELS = 6 * 5 * 3

@@ -111,6 +111,23 @@ class Compare(ProgramTest):
         design, = self.compare(self.scanner, QUICK.replace("2,6,10", "2,6,100"))
         self.assertEqual(design["fwhm_mm"][2], [None, None, None])
 
+    def test_a_design_with_layers(self):
+        """Cut into two layers, crystals stop as much; beside layers each design counts what crystals stop."""
+        text = polygon(1)[0] + "crystal_mu_per_mm: 0.08\n"
+        self.write("whole.yaml", text)
+        self.write("cut.yaml", text.replace("depth_mm: 10", "depth_mm: 10, layers: [{depth_mm: 4}, {depth_mm: 6}]"))
+        whole, cut = self.compare("whole.yaml cut.yaml", QUICK)
+        self.assertAlmostEqual(cut["stopped"], 1 - math.exp(-0.8), delta=1e-9)
+        for name in ("stopped", "coverage", "crystal_volume_mm3", "inner_radius_mm", "axial_mm"):
+            self.assertAlmostEqual(cut[name] / whole[name], 1, delta=1e-9)
+        for name in ("centre_sensitivity", "mean_sensitivity"):
+            self.assertAlmostEqual(cut[name] / whole[name], 1, delta=1e-3)
+        self.assertLess(whole["centre_sensitivity"], 0.8 * self.compare("whole.yaml", QUICK)[0]["centre_sensitivity"])
+        both = f"scanner compare whole.yaml cut.yaml {QUICK}"
+        self.assertTrue(self.json(both)["penetration"])
+        self.assertIn("a design has layers", self.good(both).stderr)
+        self.assertFalse(self.json(f"scanner compare whole.yaml {QUICK}")["penetration"])
+
     def test_usage(self):
         self.refuse(2, "needs 1 to 16 designs", "scanner compare")
         self.refuse(3, "mine.yaml", f"scanner compare {self.scanner} ./mine.yaml")

@@ -274,8 +274,7 @@ class Joseph(FactorsTest):
             found[name] = (factors[0], lines[0])
             print(f"{name}: factors {100 * factors[0]:.2f} % rms off Joseph's ({factors[1]} LORs), marched lines "
                   f"{100 * lines[0]:.2f} % ({lines[1]} elements)")
-        # Where the map has edges, interpolation smears them; where it has none, the steps of a
-        # constant voxel are left.
+        # Interpolation smears the edges of a map. In a map without edges, the steps of a constant voxel are left.
         sharp = found["labels times 0.0096/mm"]
         self.assertTrue(0.02 < sharp[0] < 0.06, sharp[0])
         self.assertLess(sharp[1], 0.01)

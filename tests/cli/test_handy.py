@@ -4,6 +4,8 @@
 counts seen, frames in one file."""
 import gzip
 import math
+import os
+import re
 import struct
 from pathlib import Path
 
@@ -45,10 +47,25 @@ class Measurement(ProgramTest):
         self.assertEqual(default, factors)
         self.assertAlmostEqual(default / lines, 1, delta=0.01)
 
+    def test_no_additive_without_counts(self):
+        """One expected count is none in a third of the draws."""
+        simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1 --randoms 0.3 --additive r.h5 -o y.h5"
+        seeds = 0
+        for seed in range(20):
+            for name in ("r.h5", "y.h5"):
+                Path(name).unlink(missing_ok=True)
+            done = self.run_program(f"{simulate} --seed {seed}")
+            self.assertEqual(os.path.exists("r.h5"), done.returncode == 0)
+            seeds += done.returncode != 0
+        self.assertTrue(0 < seeds < 20)
+
     def test_usage(self):
         simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e3 -o y.h5"
         self.refuse(2, ["--randoms 30", "share", "0.3"], f"{simulate} --randoms 30")
         self.refuse(2, ["--additive", "--randoms"], f"{simulate} --additive r.h5")
+        alone, both = (self.json(f"{simulate} --randoms 0.3 --dry-run {more}")["forecast"]["disk_bytes"]
+                       for more in ("", "--additive r.h5"))
+        self.assertEqual(both, 2 * alone)
         self.refuse(2, ["--tof-ps", "leave out --randoms"],
                     f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300 --randoms 0.1",
                     "-o y.petsird")
@@ -96,6 +113,23 @@ class Lists(ProgramTest):
         self.good("events merge 1.petsird 1.petsird -o twice.petsird")
         for one, two in zip(once, self.image_of("--events twice.petsird")):
             self.assertAlmostEqual(two, 2 * one, delta=1e-4 * max(once))
+
+    def test_durations_that_headers_state_are_summed(self):
+        """Also where lists end before they do."""
+        self.good("events convert 1.petsird 1.Cdh")
+        header = Path("1.Cdh").read_text()
+        Path("2.Cdh").write_text(re.sub("(?m)^Duration.*$", "Duration (s): 25", header))
+        Path("1.Cdh").write_text(re.sub("(?m)^Duration.*$", "Duration (s): 30", header))
+        found = self.json(f"events merge 1.Cdh 2.Cdh --scanner {self.scanner} -o both.Cdh")
+        self.assertAlmostEqual(found["duration_s"], 55, delta=1e-6)
+        shown = self.json(f"events show both.Cdh --scanner {self.scanner}")
+        self.assertAlmostEqual(shown["duration_s"], 55, delta=1e-6)
+
+    def test_lists_that_are_too_long_together(self):
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 99 --duration 4000000 -o long.petsird")
+        self.refuse(3, ["long.petsird has", "days after", "49.7 days: merge fewer"],
+                    "events merge long.petsird long.petsird -o b.petsird")
+        self.assertFalse(os.path.exists("b.petsird"))
 
     def test_refusals(self):
         self.refuse(2, "two lists or more", "events merge 1.petsird -o both.petsird")

@@ -53,7 +53,7 @@ class Bounds(ProgramTest):
         self.assertEqual((shown["num_pairs"], shown["num_lors"]), (14400 * 14399 // 2, shown["num_pairs"]))
         done = self.run_program(f"scanner check {path}", **within(400))
         self.assertIn("103672800 LORs in 103672800 of 103672800 pairs", done.stderr)
-        # Where pairs are needed they are refused, not swapped out.
+        # Pairs that do not fit are refused, not swapped out.
         self.refuse(1, "memory", f"sensitivity --scanner {path} {GRID} --backend cpu -o s.nii", **within(1000))
 
     @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")

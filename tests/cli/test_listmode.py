@@ -13,7 +13,7 @@ from program import ProgramTest, main, read_nifti
 
 GRID = "--grid 12,12,4 --voxel-mm 3,3,4"
 VISTA = "--scanner ge-explore-vista-dr --grid 24,24,6 --voxel-mm 2"
-# What the scanner counts, by one point a voxel: eight times as fast as by the points that are usual.
+# Counts of the scanner from one point a voxel, eight times as fast as from the usual points.
 SIMULATED = f"{VISTA} --phantom derenzo --samples 1"
 # A line of a Discovery MI from the top, where a is, to the bottom, in GE's numbers: ring, place. Its
 # lists have 29 bins of 13 steps of 13.02 ps, positive where a was hit first.

@@ -13,7 +13,7 @@ SEED = 20261120
 # Lines nearer to an edge than this, in pitches, may go either way: raster computes hits in float,
 # cpu in double.
 BORDERLINE = {"cpu": 1e-9, "raster": 1e-4}
-# Of an element: nine digits are written; the raster backend is held to 1e-5.
+# Relative tolerance of an element: nine digits are written; the raster backend is held to 1e-5.
 TOLERANCE = {"cpu": 1e-8, "raster": 1e-5}
 
 

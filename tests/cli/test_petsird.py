@@ -220,6 +220,20 @@ class Types(Texts):
             yardl.write_file("two.petsird", text, header, blocks)
             self.refuse(3, sentence, "events show two.petsird")
 
+    def test_merged_lists_have_equal_types(self):
+        text, header, blocks = self.base()
+        yardl.write_file("two.petsird", text, header, blocks)
+        self.good("events merge two.petsird two.petsird -o both.petsird")
+        for change, sentence in (
+            (lambda s: s["tofResolution"][1].__setitem__(1, 99.0), "different times of flight"),
+            (lambda s: s["tofBinEdges"][0][0]["edges"][1].__setitem__(1, s["tofBinEdges"][0][0]["edges"][1][1] + 0.5),
+             "different times of flight"),
+            (lambda s: s["eventEnergyBinEdges"][1]["edges"][1].__setitem__(-1, 900.0), "different energy windows")):
+            other = copy.deepcopy(header)
+            change(other["scanner"])
+            yardl.write_file("other.petsird", text, other, blocks)
+            self.refuse(3, sentence, "events merge two.petsird other.petsird -o b.petsird")
+
     def test_resolutions_of_an_odd_table(self):
         """PETSIRD's Python generator v0.9.1 gives three to a row: which is whose is not known."""
         text, header, blocks = self.base()
@@ -264,7 +278,7 @@ class Types(Texts):
         self.assertIn("first module 2 of type 1 with module 1 of type 0", done.stderr)
 
 
-# What PETSIRD's own package says of a file: {events: [[time, place a, place b, tof in mm or null]],
+# Prints how PETSIRD's own package reads a file: {events: [[time, place a, place b, tof in mm or null]],
 # schema: its length}. Rows that repeat are left out.
 ASK = """
 import json, sys

@@ -563,7 +563,7 @@ class Head(ReconTest):
         self.assertEqual(len(steps), 3)
         for before, after in zip(steps, steps[1:]):
             self.assertGreater(after["log_likelihood"], before["log_likelihood"])
-        # What the randoms do not explain, the activity does; OSEM keeps the total to some per cent.
+        # Activity explains the counts that randoms do not; OSEM keeps the total to some per cent.
         self.assertLess(abs(steps[-1]["sensitive_counts"] / (218881 - 35320) - 1), 0.1)
         # From the centre of a cylinder of 328 mm by 2 x 129 mm a share of 129 / 352 of all pairs
         # meets it, less from anywhere else; from the head's ends, 100 mm off, it is a quarter of

@@ -25,7 +25,7 @@ MANY_MODULES = ring_of("many modules", "radius_mm: 4800, modules: 1000, rings: 1
 # on an idle processor they are the seconds that a person waits.
 # Sanitizers look at every access, and for leaks at the end.
 MOST_S = 6.0 if os.environ.get("LORASTER_SANITIZED") else 2.0
-# Of these, before the signal: where OpenGL draws, its programs have been compiled by then.
+# Seconds of drawing before the signal. Programs of OpenGL have been compiled by then.
 DRAWING_S = {"native": 0.6, "cpu": 0.6, "compute": 1.2, "raster": 1.2}
 # OpenGL's and the program's own threads.
 ONE_THREAD = {"LP_NUM_THREADS": "0"}

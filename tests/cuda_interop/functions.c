@@ -92,8 +92,9 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
                                  .values = values,
                                  .num_offsets = tables->num_offsets,
                                  .num_rows = tables->num_rows};
-    on_cpu_gather(CPU_TEXELS, forward, pass, offsets, map, (const float *)(const void *)take(source),
-                  (float *)(void *)take(target));
+    const cpu_images images = {
+        .source = (const float *)(const void *)take(source), .target = (float *)(void *)take(target), .map = map};
+    on_cpu_gather(CPU_TEXELS, forward, pass, offsets, &images);
     free(map);
     free(values);
     free(offsets);

@@ -20,6 +20,7 @@ enum { NUM_VIEWS = 24, THREADS = 4 };
 
 struct device {
     int blocks, staging; /* numbers of blocks that are allocated */
+    int textures;        /* number of textures */
     int calls;           /* calls that allocate or copy memory, start kernels or wait */
     int fails_in;        /* allocations until one fails, counting it; 0: none fails */
     int own_fills;       /* number of fills of columns */
@@ -126,6 +127,106 @@ int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, con
     return 0;
 }
 
+/* --- OpenGL's textures, whose texels are the machine's memory too --- */
+
+struct cudaArray {
+    struct gl_texture texture; /* must be the first member */
+    int texel_bytes;
+    char *texels;
+};
+
+struct gl_texture *__wrap_gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params);
+void __wrap_gl_texture_destroy(struct gl_texture *texture);
+lr_status __wrap_gl_context_make_current(struct gl_context *ctx);
+bool __wrap_gl_context_make_current_to_free(struct gl_context *ctx);
+void __wrap_gl_context_release(struct gl_context *ctx);
+lr_status __wrap_gl_context_status(const struct gl_context *ctx, lr_status status);
+
+struct gl_texture *__wrap_gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params)
+{
+    struct cudaArray *array = calloc(1, sizeof(*array));
+    assert_true(ctx == NULL && params->target == GL_TEXTURE_3D && params->height > 1 && params->depth > 1);
+    if (device.fails_in > 0 && --device.fails_in == 0) {
+        free(array);
+        return NULL;
+    }
+    array->texture = (struct gl_texture){.size = {params->width, params->height, params->depth}};
+    array->texel_bytes = params->format == GL_R16UI ? 2 : params->format == GL_RGBA32I ? 16 : 4;
+    array->texels =
+        calloc((size_t)params->width * (size_t)params->height * (size_t)params->depth, (size_t)array->texel_bytes);
+    device.textures++;
+    return &array->texture;
+}
+
+void __wrap_gl_texture_destroy(struct gl_texture *texture)
+{
+    struct cudaArray *array = (struct cudaArray *)texture;
+    if (array == NULL) return;
+    free(array->texels);
+    free(array);
+    device.textures--;
+}
+
+lr_status __wrap_gl_context_make_current(struct gl_context *ctx)
+{
+    (void)ctx;
+    return LR_OK;
+}
+
+bool __wrap_gl_context_make_current_to_free(struct gl_context *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+void __wrap_gl_context_release(struct gl_context *ctx)
+{
+    (void)ctx;
+}
+
+lr_status __wrap_gl_context_status(const struct gl_context *ctx, lr_status status)
+{
+    (void)ctx;
+    return status;
+}
+
+lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
+{
+    assert_true(ctx == NULL && count > 0);
+    for (int k = 0; k < count; k++) assert_true(objects[k].texture != NULL && objects[k].buffer == NULL);
+    return LR_OK;
+}
+
+void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
+{
+    (void)log;
+    return object->texture;
+}
+
+uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log)
+{
+    (void)log;
+    return (uint64_t)(uintptr_t)object->texture;
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *copy, cudaStream_t stream)
+{
+    const struct cudaArray *to = copy->dstArray;
+    const int *size = to->texture.size;
+    const struct cudaExtent *extent = &copy->extent;
+    const struct cudaPos *at = &copy->dstPos;
+    const size_t row_bytes = extent->width * (size_t)to->texel_bytes;
+    assert_true(stream == NULL && copy->kind == cudaMemcpyDeviceToDevice && copy->srcPtr.pitch >= row_bytes);
+    assert_true(extent->width > 0 && extent->height > 0 && extent->depth == 1 && at->x == 0);
+    assert_true(extent->width <= (size_t)size[0] && at->y + extent->height <= (size_t)size[1]);
+    assert_true(at->z < (size_t)size[2]);
+    for (size_t row = 0; row < extent->height; row++) {
+        memcpy(to->texels + (size_t)size[0] * (at->y + row + (size_t)size[1] * at->z) * (size_t)to->texel_bytes,
+               (const char *)copy->srcPtr.ptr + row * copy->srcPtr.pitch, row_bytes);
+    }
+    return cudaSuccess;
+}
+
 /* --- a projector's tables --- */
 
 struct projector {
@@ -134,6 +235,8 @@ struct projector {
     lr_view views[NUM_VIEWS];
     struct test_log log;
 };
+
+static lr_direct_storage storage; /* of all projectors that are opened */
 
 static struct projector *open_projector(int variant, int64_t room_bytes)
 {
@@ -149,6 +252,7 @@ static struct projector *open_projector(int variant, int64_t room_bytes)
                                                                   .num_views = NUM_VIEWS,
                                                                   .kernel = {case_resolution(2), 0, 0},
                                                                   .threads = THREADS,
+                                                                  .storage = storage,
                                                                   .variant = (lr_direct_variant)variant,
                                                                   .max_memory_bytes = room_bytes,
                                                                   .log = &projector->log.log};
@@ -163,6 +267,7 @@ static void close_projector(struct projector *projector)
     lr_cuda_table_set_finish(&projector->set);
     assert_int_equal(device.blocks, 0);
     assert_int_equal(device.staging, 0);
+    assert_int_equal(device.textures, 0);
 }
 
 static int count_there(const struct projector *projector)
@@ -173,6 +278,32 @@ static int count_there(const struct projector *projector)
         assert_null(projector->set.views[k].making);
     }
     return count;
+}
+
+/* Entry (x, y) of a row of a view's table in a texture. */
+static const void *texel_at(const struct lr_cuda_tables *tables, int n, int x, int y)
+{
+    const struct cudaArray *array = (const struct cudaArray *)(uintptr_t)tables->textures.textures[n];
+    const int *size = array->texture.size;
+    assert_true(x < size[0] && y < size[1]);
+    return array->texels + array->texel_bytes * (x + size[0] * (y + (int64_t)size[1] * tables->textures.slice));
+}
+
+static void check_textures(const struct lr_cuda_tables *tables)
+{
+    const lr_cuda_layout *layout = &tables->gather.layout;
+    const lr_cuda_cloud *cloud = &tables->cloud;
+    for (int y = 0; y < layout->extent[2]; y++)
+        assert_memory_equal(texel_at(tables, LR_CUDA_MAP, 0, y), tables->map + y * layout->extent[1],
+                            (size_t)layout->extent[1] * sizeof(uint16_t));
+    for (int row = 0; row < cloud->num_rows; row++)
+        assert_memory_equal(texel_at(tables, LR_CUDA_PROFILES, 0, row), cloud->profiles + row * cloud->num_columns,
+                            (size_t)cloud->num_columns * sizeof(float));
+    for (int k = 0; k < cloud->num_points; k++) {
+        const int x = k % LR_CUDA_LIST_WIDTH, y = k / LR_CUDA_LIST_WIDTH;
+        assert_memory_equal(texel_at(tables, LR_CUDA_FACTORS, x, y), cloud->factors + k, sizeof(float));
+        assert_memory_equal(texel_at(tables, LR_CUDA_POINTS, x, y), (const char *)cloud->points + 16 * k, 16);
+    }
 }
 
 /* Values that nobody has filled in are NaN. */
@@ -186,6 +317,7 @@ static void check_view(const struct projector *projector, int view)
     for (int i = 0; i < gather->num_offsets; i++) sum += (double)gather->values[(int64_t)i * gather->num_rows];
     assert_true(fabs(sum - 1) < 1e-6);
     for (int64_t k = 0; k < columns; k++) assert_true(tables->map[k] < gather->num_rows);
+    if (storage == LR_DIRECT_TEXTURES) check_textures(tables);
 }
 
 /* Makes tables from view `first` on to the last. */
@@ -263,9 +395,10 @@ static void go_through_views(struct projector *projector)
 }
 
 /* The view that is needed is always made, and other views only if there is room. */
-static void groups_are_cut_to_the_room(void **state)
+static void cut_groups(void)
 {
-    for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
+    const int first = storage == LR_DIRECT_TEXTURES ? LR_DIRECT_THREADS : LR_DIRECT_BANDS;
+    for (int variant = first; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
         const int64_t view_bytes = find_view_bytes(variant);
         const double rooms[] = {1e-6, 0.5, 1.2, 2.5, 5, 12, 100};
         for (int k = 0; k < (int)(sizeof(rooms) / sizeof(rooms[0])); k++) {
@@ -279,6 +412,34 @@ static void groups_are_cut_to_the_room(void **state)
             close_projector(projector);
         }
     }
+}
+
+static void groups_are_cut_to_the_room(void **state)
+{
+    cut_groups();
+    storage = LR_DIRECT_TEXTURES;
+    cut_groups();
+    storage = LR_DIRECT_BUFFERS;
+}
+
+/* A group has one texture for each kind of table, however many views there are. */
+static void views_share_textures(void **state)
+{
+    storage = LR_DIRECT_TEXTURES;
+    for (int variant = LR_DIRECT_THREADS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
+        const bool has_cloud = variant == LR_DIRECT_SHARED_MEMORY || variant == LR_DIRECT_TEXTURE_CACHE;
+        struct projector *projector = open_projector(variant, 0);
+        make_from(projector, 3);
+        assert_int_equal(device.textures, has_cloud ? LR_CUDA_NUM_TEXTURES : 1);
+        for (int view = 3; view < NUM_VIEWS; view++) check_view(projector, view);
+        device.fails_in = 2; /* the first texture, after a block */
+        assert_null(lr_cuda_open_tables(&projector->set, 0));
+        device.fails_in = 0;
+        assert_non_null(lr_cuda_open_tables(&projector->set, 0));
+        check_view(projector, 0);
+        close_projector(projector);
+    }
+    storage = LR_DIRECT_BUFFERS;
 }
 
 static void nothing_is_half_made(void **state)
@@ -305,8 +466,9 @@ static void nothing_is_half_made(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(next_views_come_along), cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
-        cmocka_unit_test(groups_are_cut_to_the_room), cmocka_unit_test(nothing_is_half_made)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(next_views_come_along),
+                                       cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
+                                       cmocka_unit_test(groups_are_cut_to_the_room),
+                                       cmocka_unit_test(views_share_textures), cmocka_unit_test(nothing_is_half_made)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,10 +79,20 @@ enum kind {
     TEXELS,
     SHARED,
     CLOUD,
-    COLUMNS,
+    IN_TEXTURES, /* the four kinds above, with images and tables in textures */
+    COLUMNS = 2 * IN_TEXTURES,
     BANDS, /* Gathers in blocks of every shape. */
     NUM_KINDS = BANDS + LR_CUDA_BANDS_SHAPES
 };
+
+/* A kind of gather that may be in textures. */
+static void run_images(const struct tables *tables, int kind, bool forward, const cpu_images *images)
+{
+    if (kind == SHARED || kind == CLOUD)
+        on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0], images);
+    else
+        on_cpu_gather(kind == VOXELS ? CPU_VOXELS : CPU_TEXELS, forward, tables->gather, tables->offsets, images);
+}
 
 static void run(const struct tables *tables, int kind, bool forward, const float *source, float *target)
 {
@@ -106,11 +116,10 @@ static void run(const struct tables *tables, int kind, bool forward, const float
                                       .spots = plan->spots[0][0],
                                       .ranges = plan->ranges[0]};
         assert_int_equal(on_cpu_bands(forward, plan->passes[shape], fill, &lists, source, target), 0);
-    } else if (kind == SHARED || kind == CLOUD) {
-        on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0], tables->map, source, target);
     } else {
-        on_cpu_gather(kind == VOXELS ? CPU_VOXELS : CPU_TEXELS, forward, tables->gather, tables->offsets, tables->map,
-                      source, target);
+        const cpu_images images = {
+            .source = source, .target = target, .map = tables->map, .in_textures = kind >= IN_TEXTURES};
+        run_images(tables, kind % IN_TEXTURES, forward, &images);
     }
 }
 
@@ -170,6 +179,39 @@ static void gathers_are_those_of_the_reference(void **state)
         worst = fmax(worst, check_case(&grid, &case_views[k % NUM_ANGLES], &kernel));
     }
     expect_worst(worst, 1e-6); /* rounding of a sum of some hundred floats */
+}
+
+/* Textures give the same bits as arrays. With any one of its textures emptied, a variant has other results. */
+static void tables_in_textures_are_read(void **state)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){25, 35, 19}, (const double[3]){4, 4, 2});
+    const lr_direct_kernel kernel = {
+        .resolution = {.tof_ps = 340, .model = LR_RADIAL_VARIANT2, .axial_mm = 7, .edge_mm = 60}};
+    uint64_t seed = 9;
+    struct tables tables;
+    open_tables(&tables, &(lr_direct_tables_params){.grid = &grid, .view = {63, 3}, .kernel = kernel}, false);
+    assert_true(tables.cloud.pass.num_points > LR_CUDA_LIST_WIDTH);
+    const int64_t count = lr_grid_num_voxels(&grid), floats = FLOATS * tables.num_texels;
+    double *image = kept_doubles(count);
+    for (int64_t k = 0; k < count; k++) image[k] = test_random(&seed);
+    float *source = kept_floats(floats), *expected = kept_floats(floats), *found = kept_floats(floats);
+    reorder(&tables.gather.layout, image, source, true);
+    for (int k = 0; k < 2 * IN_TEXTURES; k++) {
+        const int kind = k / 2, num_tables = kind == SHARED || kind == CLOUD ? LR_CUDA_NUM_TEXTURES : 1;
+        const bool forward = k % 2 != 0;
+        cpu_images images = {.source = source, .target = expected, .map = tables.map};
+        run_images(&tables, kind, forward, &images);
+        images.target = found;
+        images.in_textures = true;
+        run_images(&tables, kind, forward, &images);
+        assert_memory_equal(found, expected, (size_t)floats * sizeof(*found));
+        for (int n = 0; n < num_tables; n++) {
+            images.emptied = 1 << n;
+            run_images(&tables, kind, forward, &images);
+            assert_true(l2_apart(found, expected, floats) > 0.01);
+        }
+    }
+    close_tables(&tables);
 }
 
 /* The kernel has more slices than one step takes, and views lie between the directions of the lattice. */
@@ -256,6 +298,6 @@ static void products_are_complex_ones(void **state)
     assert_memory_equal(values + 2 * PAIRS, before + 2 * PAIRS, 6 * sizeof(float));
 }
 
-test_main("kernels", CASE(gathers_are_those_of_the_reference), CASE(long_columns_are_cut_into_steps),
-          CASE(images_are_high_and_low), CASE(kernels_are_wide), CASE(kernels_end_in_nothing),
-          CASE(products_are_complex_ones))
+test_main("kernels", CASE(gathers_are_those_of_the_reference), CASE(tables_in_textures_are_read),
+          CASE(long_columns_are_cut_into_steps), CASE(images_are_high_and_low), CASE(kernels_are_wide),
+          CASE(kernels_end_in_nothing), CASE(products_are_complex_ones))

@@ -8,11 +8,13 @@
 #include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 
+#include <type_traits>
+
 namespace
 {
 
 /* All threads of a block finish the first half before any of them begins the second half. */
-template <bool Forward> void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map &map)
+template <bool Forward, class Images> void tiles(const lr_cuda_cloud &pass, const Images &images)
 {
     const int outputs[3] = {LR_CUDA_TILE_PLACES, LR_CUDA_TILE_LISTS, LR_CUDA_TILE_QUADS};
     const int threads = outputs[0] * outputs[1] * outputs[2];
@@ -22,7 +24,7 @@ template <bool Forward> void tiles(const lr_cuda_cloud &pass, const array_images
             for (int quad = 0; quad < pass.layout.quads; quad += outputs[2]) {
                 const cloud_tile tile = {{place, pass.least_list + list, quad}};
                 for (int k = 0; k < threads; k++) stage_tile(pass, images, tile, shared.data(), k, threads);
-                for (int k = 0; k < threads; k++) gather_tile<Forward>(pass, images, map, tile, shared.data(), k);
+                for (int k = 0; k < threads; k++) gather_tile<Forward>(pass, images, tile, shared.data(), k);
             }
         }
     }
@@ -34,6 +36,62 @@ std::vector<int4> list_of(const int32_t *entries, int32_t count)
     for (int32_t i = 0; i < count; i++)
         list[i] = int4{entries[4 * i], entries[4 * i + 1], entries[4 * i + 2], entries[4 * i + 3]};
     return list;
+}
+
+/* Copies of tables in textures of three slices. Tables are in the second slice; the other slices, and what is left of
+ * the last row, have all bits set. */
+struct table_textures {
+    enum { SLICE = 1, NUM_SLICES = 3 };
+    std::vector<char> texels[LR_CUDA_NUM_TEXTURES];
+    stand_in_texture textures[LR_CUDA_NUM_TEXTURES];
+    lr_cuda_table_textures tables = {};
+
+    template <class T> void put(int n, const T *entries, int64_t count, int width)
+    {
+        const int rows = (int)((count + width - 1) / width);
+        const int64_t slice_bytes = (int64_t)width * rows * (int64_t)sizeof(T);
+        texels[n].assign(NUM_SLICES * slice_bytes, (char)0xff);
+        std::memcpy(texels[n].data() + SLICE * slice_bytes, entries, count * sizeof(T));
+        textures[n] = {texels[n].data(), {width, rows, NUM_SLICES}, (int)sizeof(T)};
+        tables.textures[n] = reinterpret_cast<uint64_t>(&textures[n]);
+        tables.slice = SLICE;
+    }
+};
+
+/* Calls gather with images and tables in arrays or in textures. cloud: NULL for gathers over mSR. */
+template <class Gather>
+void with_images(const lr_cuda_layout &layout, const cpu_images &images, const lr_cuda_cloud *cloud,
+                 const Gather &gather)
+{
+    lr_cuda_images all = {};
+    all.map = images.map;
+    all.source = reinterpret_cast<const float4 *>(images.source);
+    all.target = reinterpret_cast<float4 *>(images.target);
+    if (!images.in_textures) {
+        gather(arrays_of(layout, all, cloud));
+        return;
+    }
+    const int *extent = layout.extent;
+    stand_in_texture source = {const_cast<char *>(reinterpret_cast<const char *>(images.source)),
+                               {extent[0], extent[1], extent[2]},
+                               (int)sizeof(float4)};
+    stand_in_texture target = source;
+    target.texels = reinterpret_cast<char *>(images.target);
+    all.source_texture = reinterpret_cast<uint64_t>(&source);
+    all.target_surface = reinterpret_cast<uint64_t>(&target);
+
+    table_textures copies;
+    copies.put(LR_CUDA_MAP, images.map, (int64_t)extent[1] * extent[2], extent[1]);
+    if (cloud != nullptr) {
+        copies.put(LR_CUDA_POINTS, cloud->points, cloud->num_points, LR_CUDA_LIST_WIDTH);
+        copies.put(LR_CUDA_FACTORS, cloud->factors, cloud->num_points, LR_CUDA_LIST_WIDTH);
+        copies.put(LR_CUDA_PROFILES, cloud->profiles, (int64_t)cloud->num_rows * cloud->num_columns,
+                   cloud->num_columns);
+    }
+    for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++)
+        if (images.emptied >> n & 1) std::fill(copies.texels[n].begin(), copies.texels[n].end(), 0);
+    all.tables = copies.tables;
+    gather(textures_of(layout, all));
 }
 
 /* One block of mSRval's pass: all of its threads finish a step before any of them begins the next step. */
@@ -81,35 +139,33 @@ void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes
     }
 }
 
-void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const uint16_t *map,
-                  const float *source, float *target)
+void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const cpu_images *images)
 {
     const std::vector<int4> list = list_of(points, pass.num_points);
     pass.points = list.data();
-    const array_images both = {pass.layout, reinterpret_cast<const float4 *>(source),
-                               reinterpret_cast<float4 *>(target)};
-    const lor_map entries = {pass.layout, map};
-    if (shared) {
-        forward ? tiles<true>(pass, both, entries) : tiles<false>(pass, both, entries);
-        return;
-    }
-    const int64_t threads = (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
-    run_kernel(forward ? cloud<true, array_images> : cloud<false, array_images>, blocks_for(threads), LR_CUDA_GROUP,
-               pass, both, entries);
+    with_images(pass.layout, *images, &pass, [&](const auto &both) {
+        using type = std::decay_t<decltype(both)>;
+        const int64_t threads = (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
+        if (shared)
+            forward ? tiles<true>(pass, both) : tiles<false>(pass, both);
+        else
+            run_kernel(forward ? cloud<true, type> : cloud<false, type>, blocks_for(threads), LR_CUDA_GROUP, pass,
+                       both);
+    });
 }
 
-void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets, const uint16_t *map,
-                   const float *source, float *target)
+void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets, const cpu_images *images)
 {
     const std::vector<int4> list = list_of(offsets, pass.num_offsets);
     pass.offsets = list.data();
-    const array_images both = {pass.layout, reinterpret_cast<const float4 *>(source),
-                               reinterpret_cast<float4 *>(target)};
-    const int64_t threads = (int64_t)pass.layout.size[0] * pass.layout.size[1] *
-                            (kind == CPU_VOXELS ? pass.layout.size[2] : pass.layout.quads);
-    const auto kernel = kind == CPU_VOXELS ? (forward ? voxels<true, array_images> : voxels<false, array_images>)
-                                           : (forward ? texels<true, array_images> : texels<false, array_images>);
-    run_kernel(kernel, blocks_for(threads), LR_CUDA_GROUP, pass, both, lor_map{pass.layout, map});
+    with_images(pass.layout, *images, nullptr, [&](const auto &both) {
+        using type = std::decay_t<decltype(both)>;
+        const int64_t threads = (int64_t)pass.layout.size[0] * pass.layout.size[1] *
+                                (kind == CPU_VOXELS ? pass.layout.size[2] : pass.layout.quads);
+        const auto kernel = kind == CPU_VOXELS ? (forward ? voxels<true, type> : voxels<false, type>)
+                                               : (forward ? texels<true, type> : texels<false, type>);
+        run_kernel(kernel, blocks_for(threads), LR_CUDA_GROUP, pass, both);
+    });
 }
 
 void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables, const int32_t *indices,

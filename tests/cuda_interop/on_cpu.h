@@ -15,10 +15,18 @@ extern "C" {
 
 typedef enum cpu_gather { CPU_VOXELS, CPU_TEXELS } cpu_gather;
 
-/* images: float [y][x][q][4] with the layout's margins; map: with margins. offsets: [num_offsets][4].
- * pass.offsets is not read. */
-void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets, const uint16_t *map,
-                   const float *source, float *target);
+/* Images, float [y][x][q][4] with the layout's margins, and LORmap with margins. */
+typedef struct cpu_images {
+    const float *source;
+    float *target;
+    const uint16_t *map;
+    bool in_textures; /* images, LORmap and the cloud are read from textures */
+    int emptied;      /* bit n: the texture of table n (LR_CUDA_MAP and so on) holds zeros */
+} cpu_images;
+
+/* offsets: [num_offsets][4]. pass.offsets is not read. */
+void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets,
+                   const cpu_images *images);
 
 /* Fills pass.weights, [num_weights] of four floats, and gathers by columns. num_places: number of places. indices:
  * [steps][outputs][4]. */
@@ -46,8 +54,7 @@ int on_cpu_filled_bands(bool forward, const lr_cuda_bands *pass, const float *so
 
 /* Gathers over the cloud, with or without a block's sources in shared memory. pass.points is not read:
  * [num_points][4]. */
-void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const uint16_t *map,
-                  const float *source, float *target);
+void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const cpu_images *images);
 
 /* Threads behind the last bin run, too. values and spectrum hold real and imaginary parts alternately; the pointers
  * in the product are not read. */

@@ -64,6 +64,32 @@ template <class T> static inline T __ldg(const T *from)
     return *from;
 }
 
+/* A 3-D texture or surface. Its handle is the address of this description. */
+struct stand_in_texture {
+    char *texels;
+    int size[3], texel_bytes;
+};
+using cudaTextureObject_t = unsigned long long;
+using cudaSurfaceObject_t = unsigned long long;
+
+/* Places beyond the texture get the texel at its edge. */
+template <class T> static inline T tex3D(cudaTextureObject_t texture, float x, float y, float z)
+{
+    T texel;
+    const auto &of = *reinterpret_cast<const stand_in_texture *>(texture);
+    const auto within = [](float at, int size) { return std::min(std::max((int)std::floor(at), 0), size - 1); };
+    const int64_t row = within(y, of.size[1]) + (int64_t)of.size[1] * within(z, of.size[2]);
+    std::memcpy(&texel, of.texels + of.texel_bytes * (within(x, of.size[0]) + of.size[0] * row), sizeof(texel));
+    return texel;
+}
+
+template <class T> static inline void surf3Dwrite(T texel, cudaSurfaceObject_t surface, int x_bytes, int y, int z)
+{
+    const auto &of = *reinterpret_cast<const stand_in_texture *>(surface);
+    std::memcpy(of.texels + x_bytes + (int64_t)of.texel_bytes * of.size[0] * (y + (int64_t)of.size[1] * z), &texel,
+                sizeof(texel));
+}
+
 /* Each operation is rounded on its own, without fused multiply-add. */
 static inline double __dmul_rn(double a, double b)
 {

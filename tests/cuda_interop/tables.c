@@ -355,7 +355,7 @@ static void blocks_of_both_shapes_fit(void **state)
     assert_false(lr_cuda_band_plan_fits(plan, beside - 1));
 }
 
-/* Where kernels vary, a third slab must not reduce the number of blocks in memory to fewer than four. */
+/* A plan takes a third slab only if four blocks still fit into a multiprocessor's shared memory. */
 static void third_slabs_cost_no_block(void **state)
 {
     static const double tof_ps[] = {200, 400, 600, 900, 1200};

@@ -135,7 +135,7 @@ def images():
     words = families["listmode"]
     said = loraster(2, *words, "-o", path("x.nii"), LR_TEST_SHARED_GPU="1")
     assert said.count("not by NCCL: ranks 0 and 1 share the GPU") == 1, said
-    # As on a machine of two GPUs, where each rank takes the next one (cluster_choose).
+    # Devices of a machine with two GPUs, where each rank takes the next one (cluster_choose).
     free = [str(word) for word in words[:words.index("--device")]]
     own = ["sh", "-c", 'exec "$@" --device "$OMPI_COMM_WORLD_LOCAL_RANK"', "rank", program, *free]
     for more, exchange in (({}, "NCCL 2.21.5"), ({"LR_TEST_SHARED_GPU": "1"}, "host memory")):

@@ -260,7 +260,7 @@ def paper():
             assert found["residual"] <= min(found["guess_residuals"]) * (1 + 1e-9), found
             assert found["residual"] <= found["clipped_residual"] * (1 + 1e-6), found
         errors.append(steps[-1]["image_error"])
-        # What is written is what was weighed: its own projection has that residual.
+        # The written image is the one that was weighed: its own projection has that residual.
         run("project", *ring(), "--backend", "cpu", "--image", path("p.nii"), "-o", path("y.h5"))
         again = residual(path("y.h5"), path("d.h5"))
         assert again is None or abs(again / steps[-1]["composition"]["clipped_residual"] - 1) < 1e-4

@@ -50,7 +50,7 @@ BEGIN = int(os.environ.get("INJECT_FROM", "0"))
 HANG_S = 120
 # Calls that fail in a case of the spread, of these kinds.
 SPREAD = int(os.environ.get("INJECT_SPREAD", {"gl": 1, "cuda": 12, "allocs": 1, "threads": 1}[KIND]))
-# What a sentence says of each kind of fault; device: the code of a device that is not there.
+# Words of the sentence for each kind of fault; device: the code of a device that is not there.
 WORDS = {
     "gl": r"memory|OpenGL|EGL|device|map|GL_|link|compile|cannot|refuses|stages",
     "cuda": r"CUDA|memory|device",

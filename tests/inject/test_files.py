@@ -126,7 +126,7 @@ class FailingFiles(ProgramTest):
             print(f"{call.split('!')[1]} -> {done.returncode}: {done.stderr}")
         say = f"{case.name}, failing: {call}\n{done.stdout}{done.stderr}"
         found = self.contents(self.folder / "run")
-        # What the library that finds fonts says of its own files stands beside our sentence.
+        # The library that finds fonts prints sentences on its own files beside ours.
         errors = [line for line in done.stderr.splitlines()
                   if "error:" in line and not line.startswith("Fontconfig ")]
         self.assertNotIn("Sanitizer", done.stderr, say)

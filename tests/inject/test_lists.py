@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(sys.argv[1])
 # Questions for errors, which stand-ins answer or leave alone.
 QUESTIONS = {"glGetError", "glGetGraphicsResetStatus", "eglGetError", "cudaGetErrorString"}
-# Of kernels, and a template of the headers over cudaLaunchKernelExC.
+# Functions that kernels call, and a template of the headers over cudaLaunchKernelExC.
 ON_THE_DEVICE = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion",
                  "cudaLaunchKernelEx"}
 

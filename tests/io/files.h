@@ -26,7 +26,7 @@ static inline void folder_init(struct test_folder *folder)
     assert_non_null(mkdtemp(folder->path));
 }
 
-/* "folder/name"; the text stays valid during the next 16 calls. */
+/* "folder/name"; the text stays valid during the next 15 calls. */
 static inline const char *file_in(const struct test_folder *folder, const char *name)
 {
     static char paths[16][384];

@@ -56,6 +56,30 @@ static void test_header(void **state)
     assert_non_null(strstr(h.descrip, lr_version()));
 }
 
+/* Frames on one grid become volumes; other grids, no frames and too many are refused. */
+static void test_frames_written(void **state)
+{
+    struct test_log log = TEST_LOG(log);
+    enum { TOO_MANY = 32768 };
+    const lr_image *images[2] = {make_image(), make_image()}, **many = kept(TOO_MANY, sizeof(*many));
+    lr_image_frames frames = {.images = images, .count = 2, .step_s = 5.0};
+    const char *path = file_in(&files.folder, "frames.nii");
+    assert_ok(lr_image_write_frames(path, &frames, &log.log));
+    assert_int_equal(lr_image_num_frames(path), 2);
+    lr_image moved = *images[1];
+    images[1] = &moved;
+    moved.grid.origin_mm[2] += 1.0;
+    assert_fails(lr_image_write_frames(path, &frames, &log.log), LR_USAGE, &log, "image 2", "another grid");
+    moved.grid = images[0]->grid;
+    moved.grid.voxel_mm[0] *= 1.1;
+    assert_fails(lr_image_write_frames(path, &frames, &log.log), LR_USAGE, &log, "image 2", "another grid");
+    frames.count = 0;
+    assert_fails(lr_image_write_frames(path, &frames, &log.log), LR_USAGE, &log, "at least one");
+    for (int k = 0; k < TOO_MANY; k++) many[k] = images[0];
+    frames = (lr_image_frames){.images = many, .count = TOO_MANY};
+    assert_fails(lr_image_write_frames(path, &frames, &log.log), LR_BAD_INPUT, &log, "32768 frames");
+}
+
 /* Hamilton's product of two quaternions. */
 static void multiply(const double p[4], const double q[4], double product[4])
 {
@@ -310,6 +334,6 @@ static void test_damage(void **state)
     assert_true(num_refused > (int)count * 9 / 10);
 }
 
-group_main("io image", NULL, NULL, FILES_CASE(test_header), FILES_CASE(test_orientations),
-           FILES_CASE(test_number_types), FILES_CASE(test_refusals), FILES_CASE(test_bad_values),
-           FILES_CASE(test_frames), FILES_CASE(test_damage))
+group_main("io image", NULL, NULL, FILES_CASE(test_header), FILES_CASE(test_frames_written),
+           FILES_CASE(test_orientations), FILES_CASE(test_number_types), FILES_CASE(test_refusals),
+           FILES_CASE(test_bad_values), FILES_CASE(test_frames), FILES_CASE(test_damage))

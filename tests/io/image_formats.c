@@ -398,7 +398,7 @@ static void assert_no_room(const char *path, const char *named, const lr_image *
     assert_fails(status, LR_FAILED, &log, named);
 }
 
-/* Neither the header nor the voxels appear, and older files do not change. */
+/* A write that fills the disk leaves no new file, and an older file of that name is unchanged. */
 static void test_disk_full(void **state)
 {
     lr_image *image = make_image();

@@ -291,7 +291,7 @@ static void maps_of_circles(void **state)
             assert_close(module->depth_mm, cases[k].depth_mm, 1e-9);
             assert_true(fabs(hits_mm(scanner, m) - (cases[k].centres ? front_mm : 63.019)) < 1e-3);
             assert_true(fabs(module->face_mm[1] - 2.2) < 1e-3);
-            /* As wide as the circle of the fronts allows, to 1 %. */
+            /* The front faces fill their circle to within 1 %. */
             const double room_mm = 2 * front_mm * tan(acos(-1.0) / AROUND);
             assert_true(module->face_mm[0] < room_mm && module->face_mm[0] > 0.99 * room_mm);
         }

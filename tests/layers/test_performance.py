@@ -27,7 +27,7 @@ COMMIT = re.compile(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b")
 COMMAND = re.compile(r"`((?:loraster|cmake|ctest|tools/\S+\.sh)(?: [^`]*)?)`")
 # A time, a rate, or a table's column of them.
 FIGURE = re.compile(r"\d (?:ms|us|s|min|ns|\w*/s)\b|\| *(?:ms|us|ns a LOR|forward|wall clock|in all) *\|")
-# What a section says where one of them is not known.
+# Sentences of a section in which one of them is not known.
 UNKNOWN = {"commit": "The commit is not known", "command": "The command is not kept"}
 # Figures of others, quoted beside ours.
 QUOTED = re.compile(r"^The paper's own figures .*$", re.M)

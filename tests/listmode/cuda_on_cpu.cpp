@@ -68,7 +68,7 @@ template <class Tile> void forward(const lr_cuda_list_pass &pass, const list_blo
     if (pass.is_line)
         read_events<line_sharer<line_reader<Tile>>>(pass, block, tile);
     else if (pass.tube.table != nullptr)
-        read_events<tube_sharer<table_share, line_reader<Tile>>>(pass, block, tile);
+        read_events<tube_sharer<table_share<false>, line_reader<Tile>>>(pass, block, tile);
     else
         read_events<tube_sharer<gaussian_share, line_reader<Tile>>>(pass, block, tile);
 }
@@ -91,7 +91,7 @@ void back(const lr_cuda_list_pass &pass, const list_block &block, int event, con
     if (pass.is_line)
         write_event<line_sharer<line_writer<Tile>>>(pass, block, event, taking, tile);
     else if (pass.tube.table != nullptr)
-        write_event<tube_sharer<table_share, line_writer<Tile>>>(pass, block, event, taking, tile);
+        write_event<tube_sharer<table_share<false>, line_writer<Tile>>>(pass, block, event, taking, tile);
     else
         write_event<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, event, taking, tile);
 }
@@ -263,7 +263,7 @@ template <class Math> void run_lines(const lr_cuda_list_step &step, std::vector<
     if (step.pass.is_line)
         run_block<line_footprint, Math>(step, lines, is_back);
     else if (step.pass.tube.table != nullptr)
-        run_block<tube_footprint<table_share>, Math>(step, lines, is_back);
+        run_block<tube_footprint<table_share<true>>, Math>(step, lines, is_back);
     else
         run_block<tube_footprint<step_gaussian<Math>>, Math>(step, lines, is_back);
 }

@@ -157,7 +157,7 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     drawn.params.info = info;
     drawn.params.num_ranges = 3;
     for (int k = 0; k < 3 && grid->voxel_mm[k] < 2; k++)
-        drawn.params.samples[k] = 1; /* fewer samples, since OpenGL in software is slow */
+        drawn.params.samples[k] = 1; /* fewer samples, since loops of OpenGL in software must end early */
     lr_operator *op = kept_operator(&drawn.params);
     const struct both both = both_of(op, NULL);
     expect_adjoint(&both, 1e-6);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What blocks of list mode's kernels have in shared memory, on the processor: slabs.cuh, thread by thread.
+// Slabs of list mode's kernels (slabs.cuh) on the processor, thread by thread.
 #ifndef LR_TEST_SLABS_ON_CPU_H
 #define LR_TEST_SLABS_ON_CPU_H
 

@@ -11,6 +11,7 @@
 #include "device/place.h"
 #include "gl/context.h"
 
+#include <lr/design.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -213,6 +214,11 @@ static void check_operator(const char *name, lr_operator *op)
         check_places(&subject);
         check_listening(&subject);
         check_child(&subject);
+        double fwhm_mm[3];
+        if (lr_operator_get_info(op)->lors == NULL) {
+            assert_fails(lr_point_image_fwhm(&(lr_point_image_params){.op = op, .log = &test.log}, fwhm_mm), LR_USAGE,
+                         &test, "family correspondence");
+        }
     } else {
         print_message("skipped: %s: %s stands in for %s\n", name, made, test_backend);
     }

@@ -249,6 +249,32 @@ static void test_mosaic(void **state)
     assert_int_equal(log.status, LR_USAGE);
 }
 
+/* A chart shows a single point and values of 0; its axes have ticks, but for groups of bars. */
+static void test_charts(void **state)
+{
+    const lr_colour first = {0, 90, 160};
+    const double x[1] = {-3}, y[1] = {7}, none[1] = {NAN};
+    lr_curve curve = {.name = "a", .x = x, .y = y, .count = 1};
+    lr_chart_params params = {.curves = &curve, .num_curves = 1, .across = "x", .up = "y"};
+    const int swatch = 4 * 16, point = 4 * 4;
+    lr_picture *picture = keep_picture(lr_picture_chart(&params));
+    assert_int_equal(count_pixels(picture, first), swatch + point);
+    curve.y = none;
+    assert_int_equal(count_pixels(keep_picture(lr_picture_chart(&params)), first), swatch);
+    curve.count = 0; /* axes from 0 to 1 */
+    assert_true(count_pixels(keep_picture(lr_picture_chart(&params)), black) > 2 * (300 + 240));
+
+    static const char *const groups[] = {"one", "two"};
+    const double bars[2] = {0, 1};
+    params.groups = groups;
+    params.num_groups = 2;
+    curve = (lr_curve){.name = "a", .y = bars, .count = 2};
+    lr_picture *both = keep_picture(lr_picture_chart(&params));
+    const int high = (count_pixels(both, first) - swatch) / 119; /* a bar's width is 0.8 of a group's less 1 */
+    assert_true(high == (int)(240 / 1.08 + 0.5));
+    assert_true(both->size[1] < picture->size[1]); /* no name below the axis */
+}
+
 test_main("picture_drawing", CASE(test_create), CASE(test_shapes_are_cut), CASE(test_line), CASE(test_perceptual_map),
           CASE(test_diverging_map), CASE(test_colour_ends), CASE(test_map), CASE(test_map_ranges), CASE(test_slices),
-          CASE(test_scale_bar), CASE(test_mosaic))
+          CASE(test_scale_bar), CASE(test_charts), CASE(test_mosaic))

@@ -62,6 +62,7 @@ static struct device_made {
     char key[192];
     struct gl_program *program;
 } device_made[32];
+static struct device_made *const device_made_end = device_made + sizeof(device_made) / sizeof(device_made[0]);
 
 static inline void device_end_program(void *object)
 {
@@ -106,12 +107,14 @@ static inline struct gl_program *device_program(const char *shader, const char *
     struct gl_define list[8] = {{0}};
     char text[128], key[192];
     int count = 0;
-    snprintf(text, sizeof(text), "%s", defines != NULL ? defines : "");
+    device_check(snprintf(text, sizeof(text), "%s", defines != NULL ? defines : "") < (int)sizeof(text));
     snprintf(key, sizeof(key), "%s %s", shader, text);
     struct device_made *made = device_made;
-    while (made->program != NULL && strcmp(made->key, key) != 0) made++;
+    while (made < device_made_end && made->program != NULL && strcmp(made->key, key) != 0) made++;
+    device_check(made < device_made_end);
     if (made->program != NULL) return made->program;
-    for (char *word = strtok(text, " "); word != NULL && count < 7; word = strtok(NULL, " ")) {
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
+        device_check(count < 7);
         char *value = strchr(word, '=');
         if (value != NULL) *value++ = '\0';
         list[count++] = (struct gl_define){word, value};

@@ -195,7 +195,7 @@ MUTANTS = [
     ("correspondence/rows/place.comp", "k < thread ? own[k]", "k <= thread ? own[k]", "alone_merge.test_merge"),
     ("correspondence/rows/digits.comp", "k < range.y", "k + 1u < range.y", "alone_merge.test_merge"),
     ("correspondence/rows/scatter.comp", "k < range.y", "k + 1u < range.y", "alone_merge.test_merge"),
-    # What passes share.
+    # Heads that passes share.
     ("correspondence/absorption.glsl", "float(k) + 0.5", "float(k) + 0.52",
      "correspondence.test_absorption alone_compute.test_forward_absorbed"),
     ("correspondence/coincidence.glsl", "primary > secondary", "primary < secondary", "correspondence.test_absorption"),

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Geometry of scanners: rings, panels of blocks, normals; scanners that are refused, and the messages. */
+ * Geometry of scanners: rings, panels of blocks, normals, size; scanners that are refused, and the messages. */
 #include "cases.h"
 
 #include "model/scanner/scanner.h"
 #include "scanners.h"
+
+#include <lr/design.h>
 
 static void assert_point(const double point[3], double x, double y, double z)
 {
@@ -357,7 +359,65 @@ static void rings_are_checked(void **state)
     assert_ring_refused(&ring, &good, "module 0 has crystals of depth 0 mm");
 }
 
+/* Two layers that stop one half each stop three quarters, and a scanner that does not know its crystals says so. */
+static void layers_stop_together(void **state)
+{
+    const int crystals[2] = {4, 3};
+    const lr_layer layers[2] = {{.depth_mm = 7.0}, {.depth_mm = 7.0}};
+    lr_ring ring = plain_ring(60.0, 12, crystals, 5.0, 4.0, 14.0);
+    ring.layers = layers;
+    ring.num_layers = 2;
+    const lr_scanner_params params = {.crystal_mu_per_mm = log(2.0) / 7.0};
+    const lr_scanner_figures figures = lr_scanner_measure(keep(lr_scanner_create_ring(&params, &ring)));
+    assert_int_equal(figures.num_layers, 2);
+    assert_close(figures.stopped, 0.75, 1e-9);
+    assert_close(figures.axial_mm, 15.0, 1e-9);
+    assert_close(figures.inner_radius_mm, 60.0, 1e-9);
+    assert_close(figures.crystal_volume_mm3, 12 * 12 * 4.0 * 4.0 * 14.0, 1e-9);
+    ring.num_layers = 0;
+    const lr_scanner_figures unknown = lr_scanner_measure(keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring)));
+    assert_int_equal(unknown.num_layers, 1);
+    assert_true(isnan(unknown.stopped));
+}
+
+/* An edge of a face that leans by 30 degrees is nearer to the axis than its centre. A face across the axis has no
+ * distance from it. */
+static void leaning_faces_are_as_near_as_their_edge(void **state)
+{
+    lr_module pair[2] = {tilted_module(50.0, 0.0, 0.0, 0.0, 30.0, 4, 4),
+                         tilted_module(-50.0, 0.0, 0.0, 180.0, 0.0, 4, 4)};
+    const double half_mm = 2.0 * pair[0].pitch_mm[1];
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = pair, .num_modules = 2}));
+    assert_close(lr_scanner_measure(scanner).inner_radius_mm, 50.0 - 0.5 * half_mm, 1e-9);
+    pair[1] = (lr_module){.centre_mm = {0.0, 0.0, -80.0},
+                          .u = {1.0, 0.0, 0.0},
+                          .v = {0.0, 1.0, 0.0},
+                          .crystals = {4, 4},
+                          .pitch_mm = {2.0, 2.0},
+                          .face_mm = {2.0, 2.0},
+                          .depth_mm = 10.0};
+    scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = pair, .num_modules = 2}));
+    assert_close(lr_scanner_measure(scanner).inner_radius_mm, 0.0, 1e-9);
+}
+
+/* A NaN far from the axis is not in the means near it. */
+static void profiles_skip_far_voxels(void **state)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){9, 9, 1}, (const double[3]){1.0, 1.0, 1.0});
+    lr_image *image = lr_image_create(&grid, NULL);
+    double axial[1], radial[3];
+    (void)state;
+    for (int k = 0; k < 81; k++) image->values[k] = 2.0f;
+    image->values[0] = NAN;
+    lr_image_axial_profile(image, axial);
+    lr_image_radial_profile(image, radial, 3);
+    assert_close(axial[0], 2.0, 1e-9);
+    for (int k = 0; k < 3; k++) assert_close(radial[k], 2.0, 1e-9);
+    lr_image_destroy(image);
+}
+
 test_main("unit: scanner", CASE(ring_places_modules), CASE(panel_of_blocks_has_gaps), CASE(crystals_find_their_module),
           CASE(normals_point_inwards), CASE(axis_decides_before_origin), CASE(axes_are_orthonormal),
           CASE(detection_plane_lies_behind_the_face), CASE(spoilt_pairs_are_refused), CASE(overlap_is_measured),
-          CASE(overlap_of_turned_boxes), CASE(ring_overlap_starts_at_the_polygon_side), CASE(rings_are_checked))
+          CASE(overlap_of_turned_boxes), CASE(ring_overlap_starts_at_the_polygon_side), CASE(rings_are_checked),
+          CASE(layers_stop_together), CASE(leaning_faces_are_as_near_as_their_edge), CASE(profiles_skip_far_voxels))

@@ -181,6 +181,21 @@ cudaError_t cudaFree(void *memory)
     return cudaSuccess;
 }
 
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const struct cudaResourceDesc *resource,
+                                    const struct cudaTextureDesc *texels, const struct cudaResourceViewDesc *view)
+{
+    TRY_CALL();
+    assert_true(resource->resType == cudaResourceTypeLinear && texels->readMode == cudaReadModeElementType && !view);
+    *texture = (cudaTextureObject_t)(uintptr_t)resource->res.linear.devPtr;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture)
+{
+    assert_true(texture != 0);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
     TRY_CALL();

@@ -561,7 +561,11 @@ def draw_figure4():
         places = numpy.arange(len(cases)) + 0.85 * ((k + 0.5) / len(bars) - 0.5)
         axes[0, 0].bar(places, [1e3 * value for value in seconds], 0.8 / len(bars), label=name)
     axes[0, 0].set_xticks(range(len(cases)), [case.replace(", ", ",\n") for case in cases])
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
     axes[0, 0].set_yscale("log")
+    axes[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0, 0].yaxis.set_major_formatter(ScalarFormatter())
+    axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("one view, ms")
     axes[0, 0].legend()
     finish_figure(figure, "figure4.png",

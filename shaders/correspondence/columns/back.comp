@@ -49,8 +49,8 @@ float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
     return sum;
 }
 
-// Returns the sum of a pair, in the given roles, for the thread's point. All arguments except `wanted` and k are the
-// same for the whole group.
+// Returns the sum of a pair for the thread's point. The crossing says which module is the primary. All arguments except
+// `wanted` and k are the same for the whole group.
 float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
 {
     float sum = 0.0;
@@ -75,12 +75,12 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     return sum;
 }
 
-// Returns the sum of a pair for point k of the column, in one of its roles or both, as the mode needs.
+// Returns the sum of a pair for point k of the column. In sampled mode, either module or both can be the primary.
 float visit_pair(ColumnPair pair, vec4 across, int k)
 {
     Crossing crossing = see_pair(pair, across, true);
 #ifdef EXACT
-    // One role is enough, because the solid angle is the same in both roles.
+    // It does not matter which module is the primary, because the solid angle is the same.
     return pair_sum(pair, crossing, k, k < num_points.z);
 #else
     bool i_first = farther_is_i(pair, across, 0);
@@ -93,8 +93,8 @@ float visit_pair(ColumnPair pair, vec4 across, int k)
 #endif
 }
 
-// The sum of one column. In each round the group tests COLUMN_GROUP pairs, and then visits in order the pairs that are
-// seen.
+// The sum of one column. In each round, the group first tests COLUMN_GROUP pairs, and then visits in order those that
+// are visible.
 float visit_column(vec4 across, int k)
 {
     float sum = 0.0;
@@ -105,7 +105,8 @@ float visit_column(vec4 across, int k)
         if (begin + thread < count.x && overlaps(see_pair(column_pairs[begin + thread], across, true)))
             atomicOr(seen[thread >> 5], 1u << (thread & 31));
         barrier();
-        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // a count that compilers do not know
+        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // a count that compilers do not know, so that they
+                                                                    // do not unroll the loop
         for (int word = 0; word < words; word++)
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u)
                 sum += visit_pair(column_pairs[begin + 32 * word + findLSB(bits)], across, k);

@@ -3,13 +3,14 @@
 // Copyright The LORaster authors
 //
 // Back-projection in exact mode of the pairs of modules that columns.glsl describes: each voxel gathers its elements
-// times the values of their LORs. Equal modules that follow each other along the column at an even spacing form one
-// stack: they have the same strips. A thread has two points of a column. Points at the ends of a column see few cells,
+// times the values of their LORs. Equal modules that follow each other along the column at an even spacing are one
+// stack, and have the same strips. A thread has two points of a column. Points at the ends of a column see few cells,
 // and points in its middle see many. The two points are therefore chosen so that all threads see about as many cells.
+// If a column has few points, the group works on several columns side by side.
+//
 // MIRROR: stacks and points are symmetric along the column. The mirror images of the two points have the same elements,
-// and the thread computes them too. If a column has fewer points than the group has threads, the group takes several
-// columns side by side. HALF_TURN: the scene is unchanged by half a turn about the grid's middle. The image of a column
-// then has the same elements, for the images of the LORs.
+// and the thread computes their sums, too. HALF_TURN: the scene is unchanged by half a turn about the grid's middle. A
+// column and its image after half a turn then have the same elements, with LORs that are images of each other.
 //
 // reads: column modules, stacks and points, LOR values in stack order, 0 out of coincidence
 // adds to: voxel sums [share][across 1][across 0][along]
@@ -17,8 +18,8 @@
 //            stretches along the column)
 // invariant: sums are added in a fixed order
 // variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1; EXACT=1 MIRROR=1 HALF_TURN=1
-// NVIDIA's compiler would unroll loops whose length it does not know. Unrolling doubles the compiler's time and does
-// not make the program faster (docs/notes/first-runs.md). Other compilers ignore this pragma.
+// NVIDIA's compiler would unroll loops whose length it does not know. This would double the compiler's time, and not
+// make the program faster (docs/notes/first-runs.md). Other compilers ignore this pragma.
 #pragma optionNV(unroll none)
 
 #ifndef EXACT
@@ -40,14 +41,14 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors
 STRIP_STORE(COLUMN_COLUMNS *COLUMN_STRIPS)
 shared float middles[2 * COLUMN_CELLS]; // middles of the cells of the two stacks
 #ifdef HALF_TURN
-shared uint strip_images[COLUMN_COLUMNS * COLUMN_STRIPS]; // first value of each strip's image
+shared uint strip_images[COLUMN_COLUMNS * COLUMN_STRIPS]; // value index of each strip's image after half a turn
 #endif
 shared uint seen[COLUMN_GROUP / 32];
 shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stretch]
 
 int thread;
 
-// The work of one thread. It owns one slot: two points of one column.
+// The work of one thread. It has one slot, that is two points of one column.
 struct Task {
     int begin, points; // points of the stretch
     int slots;
@@ -81,18 +82,18 @@ Task make_task(int stretch, int columns)
     bool has_other = other < half_way;
 #endif
     task.mine = ivec2(works ? task.slot : -1, works && has_other ? other : -1);
-    // A thread without a point gets a position so far outside that it sees nothing from there.
+    // A thread without a point gets a position from which it sees nothing.
     task.along = vec2(task.mine.x >= 0 ? way_along(task.begin + task.mine.x) : 1e6,
                       task.mine.y >= 0 ? way_along(task.begin + task.mine.y) : 1e6);
     return task;
 }
 
-// A stack along the column: positions of the middles of its cells, counted from the column's origin. One cell far away
-// is added beyond each end, so that a walk can read the neighbours of the last cells.
+// A stack along the column, with the positions of its cells' middles, relative to the column's origin. Beyond each end,
+// one cell is added far away, so that a walk can read the neighbours of the last cells.
 struct Stack {
     int first, count;
     float half_face;
-    float low, high; // middles of the first and the last cell
+    float low, high; // middles of the first and of the last cell
 };
 
 Stack make_stack(int at, int count, uint module)
@@ -100,7 +101,7 @@ Stack make_stack(int at, int count, uint module)
     return Stack(at, count, 0.5 * column_modules[module].cells.w, middles[at], middles[at + count - 1]);
 }
 
-// Copies the middles of a stack's cells, and of the added cell beyond each end.
+// Copies the middles of a stack's cells, and of the cell that is added beyond each end.
 void fill_middles(int to, int from, int count)
 {
     for (int k = thread; k < count + 2; k += COLUMN_GROUP) middles[to + k] = stack_middles[from - 1 + k];
@@ -110,11 +111,11 @@ void fill_middles(int to, int from, int count)
 // b moves downwards, because lines cross.
 struct Place {
     int q, s;
-    float at_q, at_s; // middles of the two cells, from the point
-    float stop;       // cells of stack a see nothing of stack b if their middle is at this position or beyond
+    float at_q, at_s; // middles of the two cells, relative to the point
+    float stop;       // cells of stack a whose middle is at this position or beyond see nothing of stack b
 };
 
-// The middle of a cell, from the point; see cell_place.
+// The middle of a cell, relative to the point. cell_place explains why it is `precise`.
 float from_point(Stack stack, int cell, float along)
 {
     precise float place = middles[stack.first + cell] - along;
@@ -132,7 +133,7 @@ int last_cell(Stack stack, float place)
     return cell;
 }
 
-// Half a face, plus the distance by which two visited cells may miss each other.
+// Half a face, plus the distance by which two cells can miss each other and still be visited.
 float generous(Stack stack)
 {
     return (1.0 + 2.0 * SLACK) * stack.half_face;
@@ -167,20 +168,20 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// True if the walk goes on. The bounds are tested, because nothing else would end a walk if the column touches a
-// module's plane.
+// True if the walk goes on. It also checks the numbers of the cells, because nothing else would end a walk if the
+// column touches a module's plane.
 bool goes_on(Place place, Stack a)
 {
     return place.at_q < place.stop && place.q < a.count && place.s >= 0;
 }
 
-// Sums of the thread's two points. x, y: the two points; z, w: their mirror images; image: the images
-// of these four points after half a turn.
+// Sums of the thread's two points. own: x, y = the two points; z, w = their mirror images. image: the images of these
+// four points after half a turn.
 struct PointSums {
     vec4 own, image;
 };
 
-// The LOR values of cells q, s of strip n, of the mirror image of these cells, and of both after half a turn.
+// The LOR values of cells q, s of strip n, of the cells' mirror images, and of the images of both after half a turn.
 vec4 values_of(int n, StackPair pair, ivec2 qs)
 {
     uint first = strip_places[n].x;
@@ -199,7 +200,7 @@ vec4 values_of(int n, StackPair pair, ivec2 qs)
     return values;
 }
 
-// The sums of a piece of strip n at the thread's two points.
+// The sums of one piece of strip n, at the thread's two points.
 PointSums piece_sums(int n, Strip strip, StackPair pair, Task task)
 {
     Stack a = make_stack(1, pair.count_a, pair.a);
@@ -243,8 +244,8 @@ void add(inout PointSums to, PointSums more)
 #endif
 }
 
-// Adds the strips that the group holds, piece by piece. It is a single loop, because NVIDIA's
-// compiler takes about twice as long for each loop around the walks (docs/notes/first-runs.md).
+// Adds the strips that the group holds, piece by piece. There is only a single loop, because NVIDIA's compiler takes
+// twice as long with each further loop around the walks (docs/notes/first-runs.md).
 void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
 {
     for (int n = range.x, piece = 0; n < range.y;) {
@@ -261,8 +262,8 @@ void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
     }
 }
 
-// Stores the strips of two stacks. Strips are numbered in their order along both modules, so that a strip's number does
-// not depend on the thread that finds it.
+// Stores the strips of two stacks. A strip's number follows from its order along both modules, and not from the thread
+// that finds it.
 void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
     int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
@@ -310,8 +311,8 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
     return left - COLUMN_STRIPS;
 }
 
-// Finds which of the `most` stacks from `begin` on are seen from any column of the group. The result has one bit per
-// stack.
+// Finds which of the `most` pairs of stacks from `begin` on are visible from any column of the group. The result has
+// one bit per pair of stacks.
 void find_seen(vec4 across, Task task, int begin, int most, int share)
 {
     barrier();
@@ -324,9 +325,9 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
     barrier();
 }
 
-// Adds the stacks that one of the thread's columns sees. In each round, the group tests COLUMN_GROUP
-// stacks, and then visits in order the stacks that any of its columns sees. A single loop runs over
-// words, bits and the strips of a stack, for the reason given at add_strips.
+// Adds the pairs of stacks that the thread's column sees. In each round, the group first tests COLUMN_GROUP pairs of
+// stacks, and then visits in order those that any of its columns sees. A single loop runs over words, bits and the
+// strips of a stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
     int mine = (count.x - share + count.z - 1) / count.z;
@@ -363,7 +364,7 @@ void keep(Task task, vec4 result, int row)
     }
 }
 
-// Adds the stored sums from index `kept` on to the voxels of a column.
+// Adds the sums that were stored from index `kept` on to the voxels of a column.
 void add_to_column(Task task, int kept, int column)
 {
     ivec3 n = num_samples.xyz;

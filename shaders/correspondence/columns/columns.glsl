@@ -3,11 +3,12 @@
 //
 // Pairs of modules that share an axial direction along a grid axis (docs/method/correspondence.md, "Columns").
 //
-// A column is a line of sample points along this axis. Seen along the axis, modules look like segments. A primary
-// crystal column is visible through a secondary one over an interval of the primary's transaxial coordinate, called a
-// strip. The strip is the same for every point of the column and for all crystals along the axis, so it is computed
-// once. Axially, the edge b of a secondary cell is projected onto the primary at -b tau; both positions are counted
-// from the point. tau = (distance to the primary) / (distance to the secondary) is linear in the transaxial coordinate.
+// A column is a line of sample points along this axis. Across the axis, modules are segments. A primary crystal column
+// is visible through a secondary one over an interval of the primary's transaxial coordinate, called a strip. The strip
+// is the same for every point of the column and for all crystals along the axis, so it is computed once. Along the
+// axis, an edge of a secondary cell at b is projected onto the primary at -b tau; both positions are relative to the
+// point. tau is the distance to the primary divided by the distance to the secondary. It is linear in the transaxial
+// coordinate.
 //
 // Lengths are in mm. Sampled mode needs RAYS defined before this file.
 #include "correspondence/columns/scene.glsl"
@@ -15,9 +16,9 @@
 
 // A module seen from a column.
 struct Side {
-    vec2 centre, rest; // centre of the module from the column, and its rounding error
+    vec2 centre, rest; // centre: vector from the column to the module's centre; rest: its rounding error
     vec2 tangent, normal;
-    float foot;   // transaxial coordinate of the module's centre, from the column's foot
+    float foot;   // transaxial coordinate of the module's centre, relative to the foot of the column on the module
     float height; // height of the column over the module; if it is positive, the column sees the face
     float pitch, face;
     int count;
@@ -30,8 +31,8 @@ float cross_of(vec2 a, vec2 b)
     return a.x * b.y - a.y * b.x;
 }
 
-// The cross product of two vectors. Each vector is given as floats and their rounding errors. If products nearly
-// cancel, their last bits are not lost.
+// The cross product of two vectors. Each vector is the sum of floats and their rounding errors, so that no digits are
+// lost if the two products nearly cancel.
 float fine_cross(vec2 a, vec2 a_rest, vec2 b, vec2 b_rest)
 {
     precise vec2 product = a * b.yx;
@@ -67,12 +68,12 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
     return side;
 }
 
-// Mapping of lines through the column from primary to secondary, and back.
+// The lines through the column: where they hit the primary (coordinate u) and the secondary (coordinate w).
 struct Crossing {
     Side primary, secondary;
-    vec2 tau;          // tau at the primary's coordinate 0, and its slope
-    vec2 on_second;    // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
-    vec2 meet, reach;  // the primary's coordinate is (meet.x + meet.y w) / (reach.x + reach.y w)
+    vec2 tau;          // tau at u = 0, and its slope
+    vec2 on_second;    // w = -(x + y u) / tau(u) - secondary.foot
+    vec2 meet, reach;  // u = (meet.x + meet.y w) / (reach.x + reach.y w)
     float reach_along; // reach_along of the secondary
     bool i_is_primary;
     bool visible;
@@ -101,10 +102,10 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     return crossing;
 }
 
-// The part of the primary from which lines reach the secondary between w0 and w1: from, to. The part is empty (from >
-// to) if the lines at w0 and w1 both come from behind. If only one of the two lines comes from behind, the end of the
-// part on the side of this line is +-1e9, because lines come from an ever larger distance as they approach the last
-// place on the secondary that they can reach.
+// The part of the primary from which lines reach the secondary between w0 and w1. Result: from, to. The part is empty
+// (from > to) if the lines at w0 and w1 both come from behind the primary. If only one of them does, the part reaches
+// to +-1e9 on the side of this line: the nearer lines get to the last visible place of the secondary, the farther away
+// they hit the primary's plane.
 vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
@@ -118,7 +119,7 @@ vec2 on_primary(Crossing crossing, float w0, float w1)
     return vec2(min(u.x, u.y), max(u.x, u.y));
 }
 
-// True if the secondary, as a whole, is seen through the primary.
+// True if some part of the secondary is visible through the primary.
 bool overlaps(Crossing crossing)
 {
     float half_b = 0.5 * float(crossing.secondary.count) * crossing.secondary.pitch;
@@ -132,19 +133,19 @@ float tau_at(Crossing crossing, float u)
     return crossing.tau.x + crossing.tau.y * u;
 }
 
-// Coordinate on the secondary of the line from the primary's coordinate u; tau must be positive at u.
+// The coordinate where the line through coordinate u of the primary hits the secondary. tau must be positive at u.
 float on_secondary(Crossing crossing, float u)
 {
     return -(crossing.on_second.x + crossing.on_second.y * u) / tau_at(crossing, u) - crossing.secondary.foot;
 }
 
-// True if a higher column p of the primary sees a lower column r of the secondary.
+// True if higher columns p of the primary see lower columns r of the secondary.
 bool runs_back(Crossing crossing)
 {
     return crossing.on_second.y * crossing.tau.x > crossing.on_second.x * crossing.tau.y;
 }
 
-// Columns of secondary crystals that may be visible from the primary between u0 and u1 (u0 < u1):
+// The columns of secondary crystals that may be visible from the primary between u0 and u1, with u0 < u1. Result:
 // first, last.
 ivec2 columns_between(Crossing crossing, float u0, float u1)
 {
@@ -162,31 +163,31 @@ float crystal_middle(Side side, int p)
     return (float(p) - 0.5 * float(side.count - 1)) * side.pitch;
 }
 
-// A strip: the part of a column of primary crystals that is visible through a column of secondary crystals. It holds
-// everything that does not depend on the axial position.
+// A strip: the part of a column of primary crystals that is visible through a column of secondary crystals. The struct
+// has everything that does not depend on the axial position.
 struct Strip {
-    float width;   // transaxial width; 0 = no strip. Sampled mode: the fraction of the face that a line represents
+    float width;   // transaxial width; 0 = no strip. Sampled mode: the part of the face's width that a line represents
     float tau;     // tau in the strip's middle
     float dtau;    // change of tau from one end of the strip to the other
     float squared; // squared transaxial distance from the point to the strip's middle
     float share;   // height * width / 2 pi
-    vec3 bend;     // terms of second order: 15 x^2 w^2 / 24, 3 w^2 / 24, 3 x w. x: coordinate of the middle from the
-                   // column's foot; w: width
-    uint first;    // index of the value of axial crystals 0, 0, counted along the column
+    vec3 bend;     // second-order terms 15 x^2 w^2 / 24, 3 w^2 / 24 and 3 x w. x: coordinate of the middle, relative to
+                   // the column's foot; w: width
+    uint first;    // index of the value of axial crystals 0 and 0, which are counted along the column
     bool i_is_primary;
     int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if the roles are the same
                 // for every point of the column, otherwise 0
 };
 
-// Upper bound of the pieces of a strip. Only columns in the secondary's plane would need more pieces.
+// The largest number of pieces of a strip. Only columns of points in the secondary's plane would need more.
 const float MOST_PIECES = 1024.0;
 
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
-// Number of pieces of a strip. Within a piece, the line of an edge never crosses a whole cell of the primary, and never
-// crosses the whole area of the primary that a cell of the secondary covers. A walk along the cells of both modules
-// then leaves out no pair. Lines that stay beyond the ends of the primary over the whole strip are not counted; for a
-// point close to the secondary, nearly all lines are of this kind.
+// The number of pieces of a strip. Over the width of a piece, the line of an edge moves by less than a cell of the
+// primary, and by less than the part of the primary that a cell of the secondary covers. A walk along the cells of both
+// modules then misses no pair of cells. Lines that stay beyond the ends of the primary are ignored; for a point close
+// to the secondary, these are nearly all lines.
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
@@ -213,7 +214,7 @@ Strip make_strip(Crossing crossing, float u0, float u1)
     return strip;
 }
 
-// Strips that a group keeps for all its threads.
+// Memory for the strips that a group keeps for all its threads.
 #define STRIP_STORE(count)                                                                                             \
     shared vec4 strip_shapes[count], strip_bends[count];                                                               \
     shared uvec2 strip_places[count];
@@ -229,7 +230,6 @@ Strip make_strip(Crossing crossing, float u0, float u1)
 
 #define strip_pieces(n) int(strip_places[n].y >> 1)
 
-// Piece k of a strip.
 Strip strip_piece(Strip strip, int k)
 {
     if (strip.pieces == 1) return strip;
@@ -245,7 +245,7 @@ Strip strip_piece(Strip strip, int k)
     return piece;
 }
 
-// First value of the block of transaxial crystals p of the primary and r of the secondary.
+// Index of the first value of the block of transaxial crystals p of the primary and r of the secondary.
 uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
 {
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
@@ -253,15 +253,15 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
-// The length up to which an overlap is a rounding error. Both ends of an overlap are positions of crystals, one of them
-// multiplied by tau. The error of a position is at most 2^-23 of its size, which is at most |middle| + half_cell. 1e-6
-// of a face is added for positions that were counted from the middle of the stack.
+// An overlap up to this length is a rounding error. The ends of an overlap are positions of crystals, one of them
+// multiplied by tau. The error of a position is at most 2^-23 of its size, which is at most |middle| + half_cell. For
+// positions relative to the middle of the stack, 1e-6 of a face is added.
 float rounding(float middle, float half_cell)
 {
     return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
 }
 
-// Exact mode: the part of crystal column p that is seen through crystal column r.
+// Exact mode: the part of primary column p that is visible through secondary column r.
 Strip exact_strip(Crossing crossing, int p, int r)
 {
     Side a = crossing.primary, b = crossing.secondary;
@@ -272,8 +272,8 @@ Strip exact_strip(Crossing crossing, int p, int r)
     return make_strip(crossing, u0, u1);
 }
 
-// Sampled mode: the strip of line `ray` of crystal column p. r: the crystal column that the line
-// meets, -1 = none.
+// Sampled mode: the strip of line `ray` of primary column p. r: receives the secondary column that the line hits, or
+// -1.
 Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 {
     Side a = crossing.primary, b = crossing.secondary;
@@ -291,7 +291,7 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
     return strip;
 }
 
-// A module along the column, seen from one of its points.
+// A module along the column, relative to one of the column's points.
 struct Axial {
     int first;   // number of its first cell in the whole scanner
     float along; // distance from the column's origin to the point
@@ -302,7 +302,7 @@ struct Axial {
     int step, origin; // the value of crystal k is at index origin + k step of its block
 };
 
-// The module seen from point k of the column.
+// The same module, relative to point k of the column.
 Axial axial_from(Axial axial, int k)
 {
     axial.along = way_along(k);
@@ -311,8 +311,8 @@ Axial axial_from(Axial axial, int k)
     return axial;
 }
 
-// Makes the Axial of a module. stride: distance between the values of two neighbouring crystals, in the
-// order in which the scanner numbers crystals.
+// Makes the Axial of a module. stride: distance between the values of two neighbouring crystals, in the scanner's order
+// of crystals.
 Axial make_axial(ColumnModule module, int stride)
 {
     Axial axial;
@@ -331,8 +331,8 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// Distance from the point to the middle of cell k. Every pass must compute the same bits for the same position, and for
-// its mirror image, because an element's overlap may be far smaller than its terms.
+// Distance from the point to the middle of cell k. All passes must compute the same bits for a position and for its
+// mirror image, because the length of an overlap can be far smaller than the positions that are subtracted.
 float cell_place(Axial axial, int k)
 {
     precise float place = stack_middles[axial.first + k] - axial.along;
@@ -351,8 +351,8 @@ int cell_at(Axial axial, float place)
     return int(floor((place - axial.start) / axial.pitch));
 }
 
-// The lower end of the interval that an edge b of the secondary covers on the primary over the strip. The function
-// upper_end returns the upper end of this interval.
+// The lower end of the interval on the primary in which an edge b of the secondary lies over the width of the strip.
+// upper_end returns the upper end.
 float lower_end(Strip strip, float b)
 {
     return fma(-strip.tau, b, -0.5 * abs(strip.dtau * b));
@@ -363,8 +363,8 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
-// Two cells are visited even if they miss each other by this fraction of a face. In spite of rounding errors, no cell
-// with a positive weight is then left out.
+// Two cells are visited even if they miss each other by this fraction of a face. Rounding errors then never exclude a
+// pair of cells with a positive weight.
 const float SLACK = 1e-3;
 
 // A walk over the pairs of cells that see each other, in order: q moves upwards; s moves downwards, because lines
@@ -411,8 +411,7 @@ void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
     walk.beyond = walk_ends(walk, strip, a, b);
 }
 
-// Cells of the secondary through which the primary's face between low and high may be visible:
-// first, last.
+// The cells of the secondary through which the primary's face between low and high may be visible. Result: first, last.
 ivec2 cells_seen(Strip strip, Axial b, float low, float high)
 {
     float bend = 0.5 * abs(strip.dtau);
@@ -423,8 +422,8 @@ ivec2 cells_seen(Strip strip, Axial b, float low, float high)
                  clamp(floor(to / b.pitch + SLACK), -1.0, float(b.count - 1)));
 }
 
-// True if two crystals of the strip are in coincidence: those at the axial places qs.x in the
-// primary module and qs.y in the secondary module, counted along the column.
+// True if two crystals of the strip are in coincidence: crystal qs.x of the primary module and crystal qs.y of the
+// secondary module. Crystals are counted along the column.
 bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
 {
     if (pair.mask == LR_NONE) return true;
@@ -435,13 +434,12 @@ bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
     int s = j.centre.w > 0.0 ? at.y : j.counts.y - 1 - at.y;
     uint block = (strip.first - pair.first) / uint(i.counts.y * j.counts.y);
     int p = int(block) / j.counts.x, r = int(block) % j.counts.x;
-    bool turned = i.counts.z != 1; // crystals are numbered along the column first
+    bool turned = i.counts.z != 1; // true if the scanner numbers crystals along the column first
     return turned ? mask_bits(mask, ivec2(q, p), i.counts.yx, ivec2(s, r), j.counts.yx)
                   : mask_bits(mask, ivec2(p, q), i.counts.xy, ivec2(r, s), j.counts.xy);
 }
 
-// True if module i is the primary for point k of a column, which means that the centre of i is at least as far away as
-// the centre of j.
+// True if module i is the primary for point k of a column: its centre is not nearer to the point than the centre of j.
 bool farther_is_i(ColumnPair pair, vec4 across, int k)
 {
     vec2 along = point_along(k);

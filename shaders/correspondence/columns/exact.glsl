@@ -9,25 +9,26 @@ float with_sign_of(float size, float other)
     return uintBitsToFloat(floatBitsToUint(size) ^ (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over the strip, clamped to -half_cell .. half_cell; it crosses at most one of these bounds. Returns its mean,
-// 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle: position of the
-// line in the strip's middle; rise: its change from one end to the other.
+// A line over the strip, clamped to -half_cell .. half_cell. The line must cross at most one of these bounds. Result:
+// its mean, 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle: position
+// of the line in the strip's middle; rise: its change from one end to the other.
 vec3 clamped_line(float middle, float rise, float half_cell)
 {
     float half_steep = 0.5 * abs(rise);
-    float within = half_cell + half_steep - abs(middle);               // from the line's inner end to the bound
+    float within = half_cell + half_steep - abs(middle);               // distance from the line's inner end to the
+                                                                       // bound
     float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // fraction of the line inside
     float mean = fma(-f, fma(-half_steep, f, within), half_cell);
     float part = rise * f * f;
     return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0), part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
-#ifdef NEAR // for scanners in which an overlap may look large from a point
+#ifdef NEAR // for scanners with crystals that may look large from a point
 #include "correspondence/triangle.glsl"
 
-// Solid angle of one of the four triangles that make up the area below a line within a cell. Triangles 0 and 1 form the
-// trapezoid below the part of the line that is in the cell. Triangles 2 and 3 form the rectangle below the part of the
-// line that is above the cell. corner: the cell's corner at the strip's beginning.
+// The solid angle of one of the four triangles whose sum is the area below a line within a cell. Triangles 0 and 1 are
+// the trapezoid below the part of the line that is in the cell. Triangles 2 and 3 are the rectangle below the part of
+// the line that is above the cell. corner: the cell's corner at the strip's beginning.
 float angle_below(vec3 corner, vec2 size, vec2 line, int which)
 {
     float middle = line.x, steep = abs(line.y), above = middle + 0.5 * size.y;
@@ -45,8 +46,8 @@ float angle_below(vec3 corner, vec2 size, vec2 line, int which)
     return triangle_angle(a, b, d, width * (second ? heights.x : heights.y));
 }
 
-// The weight of an overlap that looks large from the point, in closed form. Compilers must not know the loop's bound,
-// because unrolling eight triangles would take them seconds.
+// The weight of an overlap that looks large from the point, in closed form. The loop's bound is hidden from compilers,
+// because unrolling the loop over eight triangles takes them seconds.
 float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
 {
     float height = strip.share * 6.283185307179586 / strip.width;
@@ -61,8 +62,8 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
     return max(sums.x - sums.y, 0.0) / 6.283185307179586;
 }
 
-// The expansion is used for overlaps whose squared size, as seen from the point, does not exceed this number, in
-// radian^2. The expansion's error grows with the square of this number.
+// The expansion is used for overlaps up to this size: the square of their diameter as seen from the point, radian^2.
+// The error of the expansion grows with the square of this number.
 const float NEAR_SIZE = 0.002;
 
 #endif
@@ -81,9 +82,9 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
     return strip.share * inverse * root * height * fma(bend, inverse, 1.0);
 }
 
-// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the secondary. It is the
-// area of the overlap multiplied by the density at the overlap's middle, with the terms of second order. at: middles of
-// the two faces. If the sign of `at` is changed, the result has the same bits.
+// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the secondary: the area of
+// the overlap times the density at its middle, with second-order terms. at: middles of the two faces. If the sign of
+// `at` is changed, the result has the same bits.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float half_cell = 0.5 * a.face, middle = at.x;
@@ -111,11 +112,11 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     float bend = fma(strip.bend.x, inverse, -strip.bend.y) + curve * fma(0.25 * height, height, 0.125 * sum.z) +
                  2.5 * y * slant * sum.y;
     float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
-    bent = height > 0.0 ? max(bent, 0.0) : 0.0; // the value at a corner may be negative
+    bent = height > 0.0 ? max(bent, 0.0) : 0.0; // without max(), the result could be negative near a corner
     return strip.share * inverse * root * bent;
 }
 
-// The weight for a strip of any number of pieces.
+// The weight for a strip that can have several pieces.
 float whole_weight(Strip strip, Axial a, Axial b, vec2 at)
 {
     float sum = 0.0;

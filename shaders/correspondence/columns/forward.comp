@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection in sampled mode of the pairs of modules that columns.glsl describes: one
-// thread for each LOR sums its elements times their voxels.
+// Forward projection in sampled mode of the pairs of modules that columns.glsl describes: each thread adds up the
+// elements of one LOR times their voxels.
 //
 // reads:     column modules, pairs and points, masks, image [across 1][across 0][along]
 // writes:    LOR values in column order
@@ -28,11 +28,11 @@ shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 shared ivec2 columns[COLUMN_GROUP];
 
-// The thread's LOR: its axial cells as primary and secondary.
+// The axial cells of the thread's LOR: of the primary and of the secondary.
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 low; // lower edges of their faces, from the column's first point
+    vec2 low; // lower edges of the cells' faces, relative to the column's first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
@@ -104,7 +104,8 @@ void main()
             }
         }
         barrier();
-        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // a count that compilers do not know
+        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // a count that compilers do not know, so that
+                                                                       // they do not unroll the loop
         for (int word = 0; qs < num_axial && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);

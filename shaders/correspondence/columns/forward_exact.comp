@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR sums its elements
+// Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR adds up its elements
 // times their voxels. correspondence/columns/back_exact.comp explains stacks. MIRROR: stacks and points are symmetric
-// along the columns. A thread has a LOR and its mirror image, because both have the same elements. HALF_TURN: the
-// images of both after half a turn about the grid's middle have the same elements too; the thread has these LORs if the
-// window has them.
+// along the columns. A thread works on a LOR and its mirror image, which have the same elements. HALF_TURN: the images
+// of both after half a turn about the grid's middle also have these elements. The thread works on these images, too, if
+// the window has them.
 //
 // reads: column modules, stacks and points, image [across 1][across 0][along], or with PACKED
 //            the output of correspondence/columns/pack.comp
@@ -44,12 +44,12 @@ shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 
 // The axial cells of the thread's LOR.
 struct Cells {
-    vec2 middles; // middles of its cells, from the column's origin
-    vec2 low;     // lower edges of their faces, from its first point
+    vec2 middles; // middles of these cells, relative to the column's origin
+    vec2 low;     // lower edges of the cells' faces, relative to the column's first point
     vec2 faces;
 };
 
-// The image at point k of a column, at its mirror image, and at both after half a turn.
+// The values of the image at point k of a column, at its mirror image, and at the images of both after half a turn.
 vec4 values_at(int row, int k)
 {
 #ifndef ONE_POINT_ALONG
@@ -74,8 +74,8 @@ vec4 values_at(int row, int k)
 #endif
 }
 
-// Sums over the points of column n, from the first to the last one in `range`: for the LOR, for its mirror image, and
-// for both after half a turn.
+// Sums over the points of column n in `range`: for the LOR, for its mirror image, and for the images of both after half
+// a turn.
 vec4 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
 {
     Axial a, b;
@@ -103,8 +103,8 @@ vec4 column_sum(int n, Cells cells)
     return sum;
 }
 
-// True if the window has the module pair at these places of two stacks, or with MIRROR also if it has the mirror image
-// of this pair.
+// True if the window has the module pair at these places of two stacks. With MIRROR, also true if it has the pair's
+// mirror image.
 bool is_present(uint present, ivec2 place, ivec2 modules)
 {
     uint bits = 1u << (place.x * modules.y + place.y & 31);
@@ -115,9 +115,9 @@ bool is_present(uint present, ivec2 place, ivec2 modules)
     return (present & bits) != 0u;
 }
 
-// True if the window has any of the LORs that the thread computes for cells Q, S of the stacks: the LOR itself, its
-// mirror image, and both of these after half a turn. The window may have the module pairs of the images even if it does
-// not have the pair of the LOR itself.
+// True if the window has any of the thread's LORs for cells Q, S of the stacks: the LOR itself, its mirror image, or
+// the images of both after half a turn. The window can have the images' module pairs without the pair of the LOR
+// itself.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
     ivec2 cells = ivec2(column_modules[stacks.a].counts.y, column_modules[stacks.b].counts.y);
@@ -175,7 +175,7 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
     return sum;
 }
 
-// Writes the values of a LOR of a block and of its mirror image.
+// Writes the value of a LOR and the value of its mirror image in the block.
 void write_both(uint block, int at, int num_axial, vec2 sum)
 {
     lors[block + uint(at)] = sum.x;
@@ -197,7 +197,7 @@ void main()
     int end = num_axial;
 #endif
     if (pr >= across.x * across.y || first_qs >= end ||
-        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the image's group computes this pair too
+        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the group of the image computes this pair
         !has_taken(stacks, ivec2(pr / across.y, pr % across.y)))
         return;
     int at = first_qs + int(gl_LocalInvocationIndex);

@@ -2,8 +2,8 @@
 // Copyright The LORaster authors
 //
 // The elements of single LORs. LR_LIST_SHARE threads work on one LOR, and each of them visits every LR_LIST_SHARE-th
-// column of the LOR's tube. Includers define void take(int voxel, float weight). The weights of a voxel add up to the
-// element, multiplied by the voxel's number of points.
+// column of the LOR's tube. The including file defines void take(int voxel, float weight). The weights of a voxel add
+// up to the element times the number of points of a voxel.
 #include "correspondence/columns/columns.glsl"
 #include "correspondence/columns/tube.glsl"
 
@@ -20,7 +20,8 @@ layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List
 
 void take(int voxel, float weight);
 
-// The list entry that the thread works on. thread_of_entry: the thread's index among the threads of this entry.
+// Returns the index of the list entry that the thread works on. thread_of_entry: index of the thread among the threads
+// of this entry.
 int entry_at()
 {
     int group = COLUMN_GROUP / LR_LIST_SHARE;
@@ -32,12 +33,12 @@ int thread_of_entry()
     return int(gl_LocalInvocationIndex) % LR_LIST_SHARE;
 }
 
-// The LOR's axial cells as primary and secondary.
+// The axial cells of the LOR: of the primary and of the secondary.
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 middles; // middles of its cells, from the column's origin
-    vec2 low;     // lower edges of their faces, from its first point
+    vec2 middles; // middles of these cells, relative to the column's origin
+    vec2 low;     // lower edges of the cells' faces, relative to the column's first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
@@ -81,8 +82,8 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     }
 }
 #else
-// Visits a column with the LOR's crystals in the given roles, if the crystals have these roles at the column's first or
-// last point.
+// Visits a column with one of the LOR's crystals as the primary, if this is its role at the column's first or last
+// point.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);

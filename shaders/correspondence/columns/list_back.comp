@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection of single LORs, with correspondence/columns/list.glsl.
+// Back-projection of single LORs (correspondence/columns/list.glsl).
 //
 // reads:     column modules, pairs and points, masks, values of the list, whose magnitudes are at
 //            most 1

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection of single LORs, with correspondence/columns/list.glsl.
+// Forward projection of single LORs (correspondence/columns/list.glsl).
 //
 // reads:     column modules, pairs and points, masks, image [across 1][across 0][along]
 // adds to:   values of the list

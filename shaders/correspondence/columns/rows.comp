@@ -26,7 +26,7 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Elements
 
 shared uint seen[COLUMN_GROUP / 32];
 
-// A pair of modules, and the axial description of its primary and its secondary.
+// A pair of modules, with the axial positions of its primary and its secondary.
 struct Pair {
     ColumnPair pair;
     ColumnModule i, j;
@@ -52,7 +52,7 @@ Pair get_pair(int k)
     return at;
 }
 
-// LOR number in LOR order of the axial crystals q, s of the strip.
+// The number, in LOR order, of the LOR of axial crystals q and s of the strip.
 uint file_number(Pair at, Strip strip, ivec2 qs)
 {
     int place = at.a.origin + qs.x * at.a.step + at.b.origin + qs.y * at.b.step;
@@ -69,7 +69,7 @@ void emit(uint lor, float weight)
     if (place < uint(count.y)) elements[place] = uvec4(point_index, lor, floatBitsToUint(weight), 0u);
 }
 
-// Lists the elements of the primary's cell q with the cells of the secondary through which it may be seen.
+// Lists the elements of the primary's cell q with all cells of the secondary through which cell q may be visible.
 void list_cell(Pair at, Strip strip, int q)
 {
     float q_low = cell_low(at.a, q);
@@ -89,7 +89,7 @@ vec4 point_across_columns()
     return vec4(x.x, y.x, x.y, y.y);
 }
 
-// True if any part of the secondary's axial extent is visible through the primary's.
+// True if, along the axis, some part of the secondary is visible through the primary.
 bool overlaps_along(Crossing crossing, Axial a, Axial b)
 {
     float half_a = 0.5 * float(crossing.primary.count) * crossing.primary.pitch;
@@ -107,7 +107,7 @@ bool is_seen(int k)
     return overlaps(crossing) && overlaps_along(crossing, at.a, at.b);
 }
 
-// Each thread takes one strip and one cell of the primary.
+// Lists the elements of pair k. Each thread works on a strip and a cell of the primary at a time.
 void visit_pair(int k)
 {
     Pair at = get_pair(k);
@@ -133,7 +133,8 @@ void main()
         barrier();
         if (begin + thread < count.x && is_seen(begin + thread)) atomicOr(seen[thread >> 5], 1u << (thread & 31));
         barrier();
-        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // a count that compilers do not know
+        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // a count that compilers do not know, so that they
+                                                                    // do not unroll the loop
         for (int word = 0; word < words; word++)
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) visit_pair(begin + 32 * word + findLSB(bits));
     }

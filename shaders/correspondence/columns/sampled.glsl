@@ -4,8 +4,8 @@
 // Sampled mode of columns.glsl: a strip is one transaxial line, and each of its crystals has RAYS
 // lines along the axis.
 
-// Sum over the lines through cell q of the primary that meet the face of cell s of the secondary. The result depends
-// only on the numbers of the cells, so that every pass finds the same lines on the same side of an edge.
+// The sum over the lines through cell q of the primary that hit the face of cell s of the secondary. The result depends
+// only on the numbers of the cells, so that a line is on the same side of an edge in every pass.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float sum = 0.0;

@@ -23,40 +23,40 @@
 
 layout(local_size_x = COLUMN_GROUP) in;
 
-// Transaxially, a module is a segment through `centre` along `tangent`, both in the plane across the columns. Here,
-// axial crystals are counted along the column, even if the module's v has the opposite direction.
+// Across the columns, a module is a segment through `centre` along `tangent`. Axial crystals are counted along the
+// column, even if the module numbers them in the opposite direction.
 struct ColumnModule {
     vec4 centre;  // across (2), along; w: +1 if crystals are numbered along the column, else -1
     vec4 rest;    // rounding error of the centre; w: number of the module's first cell
     vec4 frame;   // tangent (2), inward normal (2)
     vec4 cells;   // transaxial pitch and face, axial pitch and face, mm
-    ivec4 counts; // transaxial and axial crystals; steps of the crystal number along the two
-    ivec4 around; // angular place of transaxial crystal 0, and step to the next one
+    ivec4 counts; // numbers of transaxial and axial crystals; steps of the crystal number along these two directions
+    ivec4 around; // position around the axis of transaxial crystal 0, and step to the next crystal
 };
 layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules
 {
     ColumnModule column_modules[];
 };
 
-// LORs of a pair. Transaxial crystals p of i and r of j, axial crystals q of i and s of j (numbered as in the scanner)
-// have their value at first + ((p nr + r) nq + q) ns + s. Axial neighbours are therefore neighbours in memory, and a
-// strip's values are one block.
+// The LORs of a pair. The LOR of transaxial crystals p of i and r of j, and axial crystals q of i and s of j (numbered
+// as in the scanner), has its value at index first + ((p nr + r) nq + q) ns + s. Axial neighbours are therefore
+// neighbours in memory, and a strip's values are one block.
 struct ColumnPair {
     uint i, j;    // i < j
     uint first;   // first value in the window
-    uint mask;    // index of its mask; LR_NONE = all LORs are in coincidence
-    uint swapped; // exact mode: 1 if j is the primary; with this choice, every pass computes the same elements
+    uint mask;    // index of the pair's mask; LR_NONE = all LORs are in coincidence
+    uint swapped; // exact mode: 1 if j is the primary, which every pass needs to know to compute the same bits
     uint unused[3];
-    dvec4 closer; // squared distance of a point to i minus its squared distance to j: w + xyz . (across, along)
+    dvec4 closer; // w + xyz . (across, along) is the squared distance of a point to i minus its squared distance to j
 };
 layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs
 {
     ColumnPair column_pairs[];
 };
 
-// Coordinates of the sample points, each a float and its rounding error: first along the two axes across, then along
-// the columns, then the distance of the points along the columns from the column's origin. POINT_LIST: single points,
-// each with two coordinates across and one along; the group's point is treated as a column.
+// Coordinates of the sample points, each as a float and its rounding error. First along the two axes across the
+// columns, then along the columns, and then along the columns again, relative to the column's origin. POINT_LIST:
+// single points, each with two coordinates across and one along. The group's point is then treated as a column.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints
 {
     vec2 column_points[];
@@ -64,19 +64,20 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    ivec4 num_points;  // number across (2), along
-    ivec4 num_samples; // points per voxel across (2), along; rounds of common/loops.glsl
-    ivec4 first;       // forward: first module pair; back: y = voxel row, z = point across; rows: module pair, point
+    ivec4 num_points;  // numbers of points: across (2), along
+    ivec4 num_samples; // numbers of points of a voxel: across (2), along; rounds for common/loops.glsl
+    ivec4 first;       // forward: first module pair; back: y = row of voxels, z = point across; rows: module pair,
+                       // point
     ivec4 count;       // pairs of the window (rows: end of the pairs); back: end of points across (rows: capacity of
-                       // the list, in elements); shares; voxels
-    vec4 spacing_mm;   // spacing of points across (2), along
-    vec4 origin;       // column's origin for cells: a float and its rounding error
-    ivec4 angles;      // LORs interleaved by angle: number of parts (0 = all LORs are taken); this part; places around
-                       // the axis; number of parts from one kind of rows to the next
+                       // the list, in elements); number of shares; number of voxels
+    vec4 spacing_mm;   // distances of neighbouring points: across (2), along
+    vec4 origin;       // the column's origin for cells, as a float and its rounding error
+    ivec4 angles;      // parts interleaved by angle: number of parts (0 = all LORs belong to this part); this part;
+                       // number of positions around the axis; offset of the part from one kind of rows to the next
 };
 
-// True if this part has LORs of transaxial crystals pr.x of module i and pr.y of j, of any of the
-// four kinds of rows (lr_has_angle).
+// True if this part has LORs of transaxial crystals pr.x of module i and pr.y of module j, in any of the four kinds of
+// rows (lr_has_angle).
 bool is_taken(uint i, uint j, ivec2 pr)
 {
     if (angles.x == 0) return true;
@@ -104,7 +105,7 @@ void check_loops()
 void check_loops() {}
 #endif
 
-// Middles of cells along the column, from its origin. For each stack, the cells of its modules follow in order, between
+// Middles of cells along the column, relative to its origin. Each stack has the cells of its modules in order, between
 // two entries that are far away.
 layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles
 {
@@ -130,7 +131,7 @@ vec2 point_along(int k)
 }
 #endif
 
-// a - b; both are given as a float and its rounding error.
+// a - b. Both are given as a float and its rounding error.
 float difference(float a, float a_rest, float b, float b_rest)
 {
     precise float leading = a - b;
@@ -139,7 +140,7 @@ float difference(float a, float a_rest, float b, float b_rest)
     return sum;
 }
 
-// Distance of the column's point k from its origin.
+// Distance of point k of the column from the column's origin.
 float way_along(int k)
 {
 #ifdef POINT_LIST
@@ -150,7 +151,7 @@ float way_along(int k)
 #endif
 }
 
-// A crystal's number across the columns and along them: its transaxial and its axial number.
+// The crystal's numbers across and along the columns, that is its transaxial and its axial number.
 ivec2 crystal_numbers(ColumnModule module, int number)
 {
     ivec4 n = module.counts;

@@ -28,7 +28,7 @@ bool in_coincidence(ColumnPair pair, ivec2 on_i, ivec2 on_j)
 {
 #ifdef MASKS
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
-    bool turned = i.counts.z != 1; // crystals are numbered along the column first
+    bool turned = i.counts.z != 1; // true if the scanner numbers crystals along the column first
     return pair.mask == LR_NONE ||
            (turned ? mask_bits(mask_entries[pair.mask], on_i.yx, i.counts.yx, on_j.yx, j.counts.yx)
                    : mask_bits(mask_entries[pair.mask], on_i, i.counts.xy, on_j, j.counts.xy));
@@ -37,8 +37,8 @@ bool in_coincidence(ColumnPair pair, ivec2 on_i, ivec2 on_j)
 #endif
 }
 
-// Crystals are given by their two numbers, across and along the column, as in LOR order. `along` converts the second
-// number to the column's direction, and back.
+// Crystals have two numbers, across and along the column, as in LOR order. This function converts the second number
+// from the scanner's direction to the column's direction, or back.
 int along(ColumnModule module, int crystal)
 {
     return module.centre.w > 0.0 ? crystal : module.counts.y - 1 - crystal;
@@ -63,7 +63,8 @@ uint stack_place(ColumnPair pair, StackMember member, ivec2 on_i, ivec2 on_j)
     return stacks.first + uint(((on_a.x * b.counts.x + on_b.x) * stacks.count_a + q) * stacks.count_b + s);
 }
 
-// Neighbouring threads have neighbouring values in LOR order, the order in which they write.
+// Copies a value to LOR order. Neighbouring threads have neighbouring values in LOR order, so that they write to
+// neighbouring addresses.
 void move_to_file(ColumnPair pair, StackMember member, int k)
 {
 #ifdef TO_LOR_ORDER
@@ -74,7 +75,8 @@ void move_to_file(ColumnPair pair, StackMember member, int k)
 #endif
 }
 
-// Neighbouring threads have neighbouring values along the stack, the order in which they write.
+// Copies a value to stack order. Neighbouring threads have neighbouring values in stack order, so that they write to
+// neighbouring addresses.
 void move_to_stack(ColumnPair pair, StackMember member, int k)
 {
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;

@@ -9,8 +9,8 @@ STRIP_STORE(STRIPS)
 
 int thread; // index of the thread in the group
 
-// The strips of crystal columns that the group holds at once. Strips are numbered in their order along both modules, so
-// that a strip's number does not depend on the thread that finds it.
+// The strips of crystal columns that the group keeps at a time. A strip's number follows from its order along both
+// modules, and not from the thread that finds it.
 #ifdef EXACT
 int num_strips(Crossing crossing)
 {
@@ -55,7 +55,7 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
 }
 #endif
 
-// Computes strips begin .. begin + here - 1 of a pair for all threads.
+// Computes strips begin .. begin + here - 1 of a pair, for all threads of the group.
 void gather_strips(ColumnPair pair, Crossing crossing, int begin, int here)
 {
     barrier();

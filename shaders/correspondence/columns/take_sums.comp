@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Turns sums in fixed point (common/fixed.glsl) into floats.
+// Converts sums in fixed point (common/fixed.glsl) to floats.
 //
 // reads:  sums of count.w voxels, after a header of one entry; origin.w, the value of a sum of 1
 // writes: the image in the order of columns

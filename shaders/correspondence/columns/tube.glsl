@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The columns that a pair of crystal columns may see: transaxially, the convex hull of two segments. The hull is
-// divided into slabs along the grid axis to which it is more parallel. Needs correspondence/columns/columns.glsl.
+// The columns of points that a pair of crystal columns may see. Across the axis, they are in the convex hull of two
+// segments. The hull is divided into slabs along the grid axis to which it is more nearly parallel. Needs
+// correspondence/columns/columns.glsl.
 
 struct Tube {
     uint i, j;     // modules
     ivec2 pr;      // their crystal columns
-    int slab_axis; // 0 or 1; the other axis is lateral
+    int slab_axis; // 0 or 1; the other axis is called lateral
     int first_slab;
     int width;      // columns tested in each slab
-    int count;      // candidates of the whole tube
-    vec4 at, slope; // four lines: lateral coordinate at slab 0, and slope per slab; in points
+    int count;      // number of candidates of the whole tube
+    vec4 at, slope; // four lines: lateral coordinate in slab 0, and slope per slab, in points
     bool unbounded; // true if all columns of each slab are tested
 };
 
-// Candidates for each column. In sampled mode there is one for each line of both modules' faces.
+// Candidates per column of points. In sampled mode, there is one for each line of both modules' faces.
 #ifdef EXACT
 const int TRIES = 1;
 #else
@@ -74,7 +75,7 @@ Tube make_tube(uint module_i, uint module_j, ivec2 pr)
     return tube;
 }
 
-// Column of a candidate; x = -1 if there is none.
+// The column of points of a candidate; x = -1 if there is none.
 ivec2 tube_column(Tube tube, int candidate)
 {
     int place = candidate / TRIES;
@@ -102,8 +103,8 @@ Crossing tube_crossing(Tube tube, ivec2 column, bool i_is_primary)
                          make_side(column_modules[tube.j], across.xy, across.zw), i_is_primary);
 }
 
-// The strip of the tube's crystal columns as seen from a column; its width is 0 if there is none. In exact mode i is
-// the primary, because the solid angle is the same in either role.
+// The strip of the tube's crystal columns, seen from a column of points. Its width is 0 if there is none. In exact mode
+// i is always the primary, because the solid angle does not depend on the roles.
 #ifdef EXACT
 Strip tube_strip(Tube tube, ivec2 column)
 {
@@ -126,8 +127,8 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
 }
 #endif
 
-// Relative position of the column's point on the strip's lines, at both ends of the strip: 0 on the primary's face, 1
-// on the secondary's face.
+// The relative position of the point on the two lines through the ends of the strip: 0 on the primary's face, 1 on the
+// secondary's face.
 vec2 strip_shares(Strip strip)
 {
     float bend = 0.5 * abs(strip.dtau);
@@ -135,8 +136,8 @@ vec2 strip_shares(Strip strip)
     return tau / (1.0 + tau);
 }
 
-// Points of the column that two faces may see: first, last. low: lower edges of the primary's and
-// the secondary's face, from point 0; faces: their lengths.
+// The points of the column that two faces may see. Result: first, last. low: lower edges of the primary's and the
+// secondary's face, relative to point 0; faces: lengths of the faces.
 vec2 points_between(vec2 shares, vec2 low, vec2 faces)
 {
     vec2 high = low + faces;
@@ -147,7 +148,7 @@ vec2 points_between(vec2 shares, vec2 low, vec2 faces)
                 min(fma(max(to.x, to.y), scale, 1e-3), float(num_points.z - 1)));
 }
 
-// The number of the first voxel along the axis in a column of points.
+// The index of the first voxel of the column of points.
 int first_voxel(ivec2 column)
 {
     ivec2 voxel = column / num_samples.xy;

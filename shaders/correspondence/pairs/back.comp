@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection by pairs of modules: each voxel sums its elements times the values of their LORs.
+// Back-projection by pairs of modules: each voxel adds up its elements times the values of their LORs.
 //
 // reads:     modules, pairs, masks, LOR values of the window
 // adds to:   voxels

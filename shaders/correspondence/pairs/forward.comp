@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection by pairs of modules: each voxel adds its elements times its value to LORs.
+// Forward projection by pairs of modules: each voxel adds its elements times its value to the LORs.
 //
 // reads:    modules, pairs, masks, voxels
 // writes:   LOR values of the window, by atomic addition. The terms of a sum are in any order, which

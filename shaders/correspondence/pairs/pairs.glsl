@@ -2,9 +2,9 @@
 // Copyright The LORaster authors
 //
 // The elements of a sample point and a pair of modules, for any orientation of the modules
-// (docs/method/correspondence.md, "Tilted pairs"). The nearer module is the one over whose plane the point has the
-// smaller height. One thread walks over the nearer module's crystals. For each of them, it walks over the crystals of
-// the other module that this crystal covers. Includers define void emit(uint lor, float weight);
+// (docs/method/correspondence.md, "Tilted pairs"). Nearer means: the point's height over the plane of this module is
+// smaller. One thread walks over the crystals of the nearer module, and for each of them over the crystals of the
+// farther module that it covers. The including file defines void emit(uint lor, float weight);
 #include "correspondence/pairs/scene.glsl"
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
@@ -15,37 +15,36 @@
 
 void emit(uint lor, float weight);
 
-// The farther module's plane. Its coordinates are in pitches of its crystals; the face of crystal 0
-// is at 0 .. part.
+// The farther module's plane. Its coordinates are in pitches of its crystals; the face of crystal 0 is from 0 to
+// `part`.
 struct Plane {
-    vec2 foot;        // foot of the perpendicular from the point
+    vec2 foot;        // foot of the perpendicular from the point to the plane
     vec2 pitch, face; // mm
-    vec2 part, scale; // face / pitch, pitch / face
+    vec2 part, scale; // part: face / pitch; scale: pitch / face
     vec2 last;        // last crystal along u and v
     float squared;    // squared height of the point over the plane, mm^2
-    float density;    // height * face area / 2 pi
-    int width;        // crystals along u
+    float density;    // height * face area / 2 pi, where height is that of the point
+    int width;        // number of crystals along u
 };
 
 // A walk over the crystals of the nearer module, in rows along u. A position on the nearer module is projected through
-// the point onto the farther module's plane, where it has the coordinates `cell` + here.xy / here.z. `here` is linear
-// in the position. here.z is the position's height over the point, along the normal of the plane.
+// the point onto the farther module's plane, where its coordinates are `cell` + here.xy / here.z. `here` is a linear
+// function of the position. here.z is the height of the position over the point, along the normal of the farther plane.
 struct Walk {
     vec3 along_u, along_v; // steps from one crystal to the next; xy for cell 0
-    vec4 rest;             // their rounding errors
+    vec4 rest;             // rounding errors of the steps
     vec2 part;             // face / pitch
-    ivec2 first, last;     // crystals to visit
+    ivec2 first, last;     // first and last crystal to visit, along u and v
     ivec2 at;
     vec3 here, row;      // first corner of crystal `at`, and of its row's first crystal
     vec2 cell, row_cell; // whole numbers
-    float height;        // height of crystal 0, counted like here.z
-    float least;         // positions below this height cannot be seen on the plane
+    float height;        // here.z of crystal 0
+    float least;         // positions with a smaller here.z are not visible on the plane
     bool half_done;      // true if the first triangle of a divided crystal has been visited
 };
 
-// A quadrilateral on the plane. x, y: its corners, relative to crystal Walk.cell and in units of a
-// face; rise, run: dy/dx and dx/dy of its edges; low, high: the range of crystals that it may cover,
-// relative to crystal Walk.cell.
+// A quadrilateral on the plane. All coordinates are relative to crystal Walk.cell. x, y: corners, in units of a face.
+// rise, run: dy/dx and dx/dy of the edges. low, high: range of the crystals that the quadrilateral may cover.
 struct Quad {
     vec4 x, y, rise, run;
     vec2 low, high;
@@ -58,13 +57,13 @@ const Quad no_quad = Quad(vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0), vec2(0.0),
 struct Numbers {
     uint first;
     uint near_step, far_step;
-    int near_width; // crystals along u
+    int near_width; // number of the nearer module's crystals along u
 };
 
 // --- opening a pair ---
 
 // Projects the farther module's rectangle through the point onto the nearer module. Returns the box around the
-// projection, in crystals: first, last. The box is empty (first > last) if the rectangle is not seen.
+// projection, in crystals: first, last. The box is empty (first > last) if the rectangle is not visible.
 ivec4 crystals_seen(PairModule near, PairModule far, dvec3 to_near, dvec3 to_far, float height)
 {
     vec2 low = vec2(1e30), high = vec2(-1e30);
@@ -98,8 +97,8 @@ vec2 clamp_cell(vec2 place, vec2 last)
     return clamp(floor(place), vec2(0.0), last);
 }
 
-// Converts a position on the nearer module to the coordinates of Walk.here for cell 0. way: vector from the point to
-// the position.
+// Converts a position on the nearer module to the value of Walk.here for cell 0. way: vector from the point to the
+// position.
 dvec3 on_plane(dvec3 way, PairModule far, dvec2 foot, double height)
 {
     double rise = dot(far.normal.xyz, way);
@@ -115,7 +114,7 @@ float farthest_squared(PairModule far, dvec3 to_far)
     return dot(across, across) + height * height;
 }
 
-// Prepares the walk over a pair. Returns false if the pair cannot be seen from the point.
+// Prepares the walk over a pair. Returns false if the point does not see both modules of the pair.
 bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out Numbers numbers)
 {
     dvec3 to_i = pair_modules[pair.i].centre.xyz - point;
@@ -175,14 +174,14 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
 
 // --- the walk over the crystals of the nearer module ---
 
-// Converts a step between neighbouring crystals, along u or v, to the coordinates of Walk.here, which are counted from
-// `cell`.
+// Converts a step between neighbouring crystals, along u or v, to a step of Walk.here, whose coordinates are relative
+// to `cell`.
 vec3 step_for(vec3 along, vec2 rest, vec2 cell)
 {
     return vec3(fma(-cell, along.zz, along.xy) + rest, along.z);
 }
 
-// Moves the origin of coordinates on the plane to the cell that contains the crystal's first corner.
+// Makes coordinates on the plane relative to the cell that contains the crystal's first corner.
 void count_from_here(inout Walk walk, Plane plane)
 {
 #ifdef HORIZON
@@ -193,14 +192,14 @@ void count_from_here(inout Walk walk, Plane plane)
     walk.cell += shift;
 }
 
-// The height is computed anew for each crystal, because its rounding errors would add up: positions on the plane are
-// products of this height and the cell.
+// The height of the crystal, computed from its number. If it were computed from the previous height, rounding errors
+// would add up, and positions on the plane are this height times the cell.
 float height_at(Walk walk)
 {
     return fma(float(walk.at.x), walk.along_u.z, fma(float(walk.at.y), walk.along_v.z, walk.height));
 }
 
-// Moves to the next crystal; returns false if there is none.
+// Moves to the next crystal. Returns false if none is left.
 bool walk_on(inout Walk walk, Plane plane)
 {
     if (walk.at.x < walk.last.x) {
@@ -245,19 +244,19 @@ Quad make_quad(vec3 a, vec3 b, vec3 c, vec3 d, vec2 cell, Plane plane)
 }
 
 #ifdef HORIZON
-// The last visible place on the way from a visible place to a hidden one.
+// The last visible position on the way from a visible position to a hidden one.
 vec3 last_seen(vec3 from, vec3 to, float least)
 {
     return mix(from, to, (from.z - least) / (from.z - to.z));
 }
 
-// The part of a triangle that can be seen on the plane: the part whose height is at least walk.least.
+// The part of a triangle that is visible on the plane: where the height is at least walk.least.
 Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 {
     bvec3 seen = greaterThanEqual(vec3(a.z, b.z, c.z), vec3(walk.least));
     int count = int(seen.x) + int(seen.y) + int(seen.z);
     if (count == 0) return no_quad;
-    vec3 p = a, q = b, r = c; // rotated so that the hidden corners are the last ones
+    vec3 p = a, q = b, r = c; // p, q, r: the corners, with hidden corners last
     if (count == 1 ? seen.y : count == 2 && !seen.x) {
         p = b;
         q = c;
@@ -298,17 +297,18 @@ bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 // --- overlaps ---
 
 // The density of the solid angle over a crystal's face, relative to the density at the face's middle. The face's
-// coordinates are 0 and 1 at its corners. The density is a polynomial of second order, with the terms 1, x, y, x^2, xy,
-// y^2. The members are the coefficients of its integral along y, y (1 + x + y + x^2 + xy + y^2).
+// coordinates are 0 and 1 at its corners. The density is a polynomial of second order, with the terms 1, x, y, x^2, xy
+// and y^2. Its integral along y has these terms, each multiplied by y. The members of the struct are the coefficients
+// of the integral.
 struct Density {
     float middle;
     vec3 x;     // coefficients of y, xy, x^2 y
     vec2 y;     // coefficients of y^2, x y^2
     float yy;   // coefficient of y^3
-    vec3 whole; // coefficients of x, x^2, x^3 of the integral along y up to 1, and along x
+    vec3 whole; // the integral along y up to 1, and then along x: coefficients of x, x^2, x^3
 };
 
-// at: vector from the point's foot to the face's middle, mm.
+// Expands the density of a face. at: vector from the point's foot to the face's middle, mm.
 Density make_density(Plane plane, vec2 at, vec2 face)
 {
     float inverse = inversesqrt(dot(at, at) + plane.squared);
@@ -335,16 +335,16 @@ vec4 below(Density density, vec4 x, vec4 y)
     return y * fma(y, along_y, along_x);
 }
 
-// The density's integral over all y, and along x from 0 to x.
+// The density's integral along y from 0 to 1, and along x from 0 to x.
 vec4 left_of(Density density, vec4 x)
 {
     return x * fma(x, fma(x, vec4(density.whole.z), vec4(density.whole.y)), vec4(density.whole.x));
 }
 
 // The density's integral over the overlap of a quadrilateral with the unit square, relative to the density at the
-// square's middle. It is computed edge by edge along the overlap's boundary. An edge is cut at the square's bounds
-// along x and clamped to the bounds along y. This divides it into three pieces. On the slanted piece, two Gauss points
-// integrate a polynomial of third order exactly.
+// square's middle. The integral is computed edge by edge along the overlap's boundary. An edge is cut at the square's
+// bounds along x and clamped to the square's bounds along y, which gives three pieces. Only the middle piece is
+// slanted, and two Gauss points integrate a polynomial of third order exactly along it.
 float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 {
     vec4 from = clamp(x, 0.0, 1.0), way = from - x;
@@ -364,8 +364,8 @@ float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 }
 
 #ifdef NEAR
-// The expansion of the density is accurate if a face's edge is at most LARGEST_PART of the face's distance. A larger
-// face is divided into equal parts, up to MOST_PARTS along each axis.
+// The expansion of the density is accurate if a face's edge is at most LARGEST_PART times the distance of the face.
+// Larger faces are divided into equal parts, up to MOST_PARTS along each axis.
 const float LARGEST_PART = 0.03;
 const float MOST_PARTS = 32.0;
 
@@ -387,7 +387,7 @@ bool is_allowed(ModulePair pair, bool near_is_i, ivec2 near, ivec2 far)
 }
 #endif
 
-// The LOR number for the walk's crystal and a crystal of the farther module.
+// The LOR number of the walk's crystal and a crystal of the farther module.
 uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
 {
     ivec2 far = ivec2(walk.cell + cell);
@@ -395,10 +395,10 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
            uint(far.y * plane.width + far.x) * numbers.far_step;
 }
 
-// An overlap of at most this fraction of a face is a rounding error.
+// Overlaps up to this fraction of a face are rounding errors.
 const float NOTHING = 1e-6;
 
-// Emits the elements of one pair. An element may be emitted in several terms.
+// Emits the elements of one pair. An element can be emitted as several terms.
 void visit_pair(ModulePair pair, dvec3 point)
 {
     Walk walk;
@@ -410,7 +410,8 @@ void visit_pair(ModulePair pair, dvec3 point)
     uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
     bool done = false;
 #ifdef NEAR
-    // current part of a crystal; number of parts along an edge; sum over the parts so far
+    // part: number of the current part of a crystal; parts: number of parts along an edge; sum: sum over the parts so
+    // far
     float part = 0.0, parts = 1.0, sum = 0.0;
 #endif
     while (!done) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lists the elements of single points by pairs of modules, in any order.
+// Lists the elements of single points for pairs of modules, in any order.
 //
 // reads: modules, pairs, masks, points
 // writes: the number of elements, and the elements that fit into the list: point, LOR, bits of the

@@ -20,7 +20,7 @@ layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules
 
 struct ModulePair {
     uint i, j;  // i < j
-    uint first; // first LOR, in the window
+    uint first; // number of the pair's first LOR, in the window
     uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
 };
 layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs
@@ -30,23 +30,24 @@ layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs
 
 layout(std430, binding = LR_BIND_PAIR_STATE) buffer State
 {
-    uint unfinished; // 1 if loops of a thread were ended too early
+    uint unfinished; // 1 if the loops of some thread were ended too early
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     ivec4 num_voxels;  // x, y, z; first slab of this pass
-    ivec4 num_samples; // sample points of a voxel; the current one
-    ivec4 range;       // pairs: first, end
-    ivec4 list;        // rows: points first, end; capacity of the list, in elements; rounds of common/loops.glsl
+    ivec4 num_samples; // number of sample points of a voxel; w: the current sample point
+    ivec4 range;       // pairs: first, and one after the last
+    ivec4 list;        // rows: first point, and one after the last; capacity of the list, in elements; rounds for
+                       // common/loops.glsl
     dvec4 first_voxel; // centre of the first voxel
     dvec4 voxel;       // edges of a voxel
     vec4 scale;        // x: 1 / points of a voxel; y: scale of sums in fixed point
 };
 
-const int BLOCK = 4; // edge of the cube of a group, in voxels
+const int BLOCK = 4; // edge of the cube of voxels of a workgroup, in voxels
 
-// The thread's voxel. Threads beyond the image's border get a voxel outside the image.
+// The thread's voxel. It is outside the image for threads beyond the image's border.
 ivec3 own_voxel()
 {
     int thread = int(gl_LocalInvocationIndex);

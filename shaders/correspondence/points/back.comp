@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection in one pass: the sum over the image of every element times its LOR's value.
+// Back-projection in one pass: adds up every element of an image times the value of the element's LOR.
 //
 // reads:     images, draws, scanner, masks, attenuation map, LOR values of the window
 // writes:    one sum for each image

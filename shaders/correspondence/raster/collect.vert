@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection, last step: adds the images of one voxel, and writes the sum to the voxel's
-// texel.
+// Last step of a back-projection: adds up the images of one voxel, and writes the sum to the voxel's texel.
 //
 // reads:  one texel per image, rows of the batch
 // writes: one point per row; additive blending adds the parts of a row that is in several batches

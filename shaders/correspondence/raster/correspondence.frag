@@ -46,15 +46,15 @@ layout(location = 0) out uvec2 out_hit;
 layout(location = 1) out float out_path_mm;
 #endif
 
-// Coordinates of a pixel's sample point on the primary's detection plane, from its centre.
+// Coordinates of a pixel's sample point on the primary's detection plane, relative to the primary's centre.
 vec2 sample_mm(ivec2 pixel, ivec2 crystal, ivec2 crystals)
 {
     vec2 within = vec2(pixel - crystal * RAYS) - 0.5 * float(RAYS - 1);
     return (vec2(crystal) - 0.5 * vec2(crystals - 1)) * in_samples.xy + within * in_samples.zw;
 }
 
-// Sets rs to the crystal whose face contains the hit, or to -1 in a gap. Returns false if the hit is outside the
-// module.
+// Sets rs to the crystal whose face contains the hit, or to -1 if the hit is in a gap. Returns false if the hit is
+// outside the module.
 bool find_crystal(vec2 hit, out ivec2 rs)
 {
     vec2 cells = vec2(in_secondary.xy);

@@ -27,8 +27,8 @@ layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws
     uvec2 draws[]; // image, secondary module
 };
 
-// The primary as seen from the eye: the coordinates of its centre along u and v, the eye's height
-// over its plane, and the area of a sample times this height / 2 pi.
+// The primary as seen from the eye: the coordinates of its centre along u and v; the eye's height over its plane; the
+// area of a sample, times this height / 2 pi.
 layout(location = 0) flat out vec4 out_primary;
 layout(location = 1) flat out vec4 out_denominator;   // Sight.denominator (correspondence/sight.glsl)
 layout(location = 2) flat out vec4 out_along_u;       // Sight.along_u
@@ -43,8 +43,8 @@ layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
 layout(location = 10) flat out uint out_role; // ROLE_ bits
 #endif
 
-// A direction from the eye as a homogeneous point of the window, in pixels. The third coordinate is
-// positive if the direction is towards the primary.
+// Projects a direction from the eye to the window, as a homogeneous point in pixels. The third coordinate is positive
+// if the direction is towards the primary.
 vec3 to_window(vec3 direction, Module primary, vec3 centre)
 {
     float scale = dot(primary.normal.xyz, direction) / dot(primary.normal.xyz, centre);
@@ -54,7 +54,7 @@ vec3 to_window(vec3 direction, Module primary, vec3 centre)
     return vec3(vec2(x, y) * pixels_per_mm + scale * 0.5 * RAYS * vec2(primary.crystals.xy), scale);
 }
 
-// Corner k of the secondary as a pixel of the window. mirror: 1 for a module between the point and the primary,
+// Corner k of the secondary, as a pixel of the window. mirror: 1 for a module between the point and the primary,
 // otherwise -1.
 vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, float mirror)
 {
@@ -73,8 +73,8 @@ vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
     return plane;
 }
 
-// The largest distance between a sample and its pixel's centre, plus half a pixel for the snapping of vertices. Samples
-// are not at the centres, because samples cover faces and pixels cover pitch cells.
+// The largest distance between a pixel's centre and its sample, plus half a pixel because vertices are snapped to a
+// raster. They differ because samples are spread over faces, and pixels over pitch cells.
 vec2 window_margin(Module primary)
 {
     vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
@@ -108,7 +108,8 @@ void main()
     vec3 centre = to_centre(image, primary); // vector from the point to the primary's centre
     vec3 other = to_centre(image, secondary);
 
-    int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // converts strip order to loop order
+    int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // converts the order of a triangle strip to the order
+                                                             // around the rectangle
     vec3 before = corner((k + 3) & 3, primary, centre, secondary, other, mirror);
     vec3 here = corner(k, primary, centre, secondary, other, mirror);
     vec3 after = corner((k + 1) & 3, primary, centre, secondary, other, mirror);
@@ -117,8 +118,8 @@ void main()
     vec3 ray = cross(edge(before, here, after, margin), edge(here, after, before, margin));
     ray *= dot(edge(after, opposite, here, margin), ray) < 0.0 ? -1.0 : 1.0;
 #ifdef HIDING
-    // If a corner is as high over the primary's plane as the point, or higher, the rectangle is not
-    // bounded in pixels, and covers the whole window.
+    // If a corner is at least as high over the primary's plane as the point, the rectangle reaches to infinity in
+    // pixels. The whole window is then drawn.
     if (min(min(before.z, here.z), min(after.z, opposite.z)) <= 0.0)
         ray = vec3(k == 1 || k == 2 ? primary.crystals.x * RAYS : 0, k >= 2 ? primary.crystals.y * RAYS : 0, 1.0);
 #endif

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection, cluster paper section IV, first run: sums weight times LOR value over four
-// pixels of the correspondence image.
+// First run of the back-projection, cluster paper section IV: each output is the sum, over four pixels of the
+// correspondence image, of weight times LOR value.
 //
 // reads:    correspondence atlas, images, LOR values, modules, crystal_module, pairs
 // writes:   one sum per four pixels

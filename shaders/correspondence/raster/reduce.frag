@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection, cluster paper section IV: halves the edges of every tile by adding four texels.
-// STEP 1: every texel of one texture is added to another texture by blending.
+// Back-projection, cluster paper section IV: halves the edges of every tile, by adding up four texels. STEP=1: adds
+// every texel of one texture to another texture, by blending.
 //
 // reads:     sums of the previous pass
 // writes:    one sum per STEP x STEP texels; texels beyond the source's tile count as zero

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection, cluster paper section III: the vertex shader visits all pixels of the correspondence
-// images, and emits a point at the texel of the pixel's LOR with its summed weight times x_v / N.
+// Forward projection, cluster paper section III: the vertex shader visits all pixels of the correspondence images, and
+// emits a point at the texel of the pixel's LOR. The point's value is the LOR's summed weight in the macropixel, times
+// x_v / N.
 //
 // reads:  correspondence atlas, images, voxels, modules, crystal_module, pairs
 // writes: one point for each distinct (r, s) of a macropixel (section II.C); the first pixel with
@@ -23,7 +24,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     ivec2 tile_size; // size of the largest window, pixels
     ivec2 lors_size; // texels of the LOR window's texture
     uint num_lors;   // LORs of the window
-    float factor;    // 1 / N, sample points of a voxel
+    float factor;    // 1 / N, where N is the number of sample points of a voxel
 };
 
 layout(binding = LR_UNIT_CORRESPONDENCE) uniform usampler2D correspondence;
@@ -31,8 +32,7 @@ layout(binding = LR_UNIT_VOXELS) uniform sampler2D voxels;
 
 layout(location = 0) flat out float out_value;
 
-// Sum of the macropixel's pixels with this pixel's crystal; 0 if an earlier pixel has the same
-// crystal.
+// The sum over the macropixel's pixels that have this pixel's crystal; 0 if an earlier pixel has the same crystal.
 float macropixel_sum(ivec2 macropixel, int mine, uint crystal)
 {
     float sum = 0.0;
@@ -49,7 +49,7 @@ float macropixel_sum(ivec2 macropixel, int mine, uint crystal)
 void main()
 {
     gl_PointSize = 1.0;
-    gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // outside the window, so that it is clipped
+    gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // outside the window, so that the point is clipped
     out_value = 0.0;
     ivec2 pixel = ivec2(gl_VertexID % tile_size.x, gl_VertexID / tile_size.x);
     Image image = images[gl_InstanceID];

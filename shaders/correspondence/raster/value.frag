@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Writes the point's value; additive blending accumulates it.
+// Writes the point's value. Additive blending adds up the values of a texel.
 layout(location = 0) flat in float in_value;
 layout(location = 0) out float out_value;
 

@@ -39,7 +39,7 @@ layout(std430, binding = LR_BIND_ROWS_VALUES) writeonly buffer Values
 
 const uint MOST_TRIES = 100u;
 
-// Finds or takes the slot of a LOR; table: the first slot of its table.
+// Finds the slot of a LOR, or takes a free slot. table: index of the first slot of the row's table.
 bool find_slot(uint table, uint lor, out uint found)
 {
     uint mask = (1u << slot_bits) - 1u;
@@ -61,7 +61,7 @@ void main()
     for (uint k = gl_GlobalInvocationID.x; k < kept; k += num_threads) {
         uvec4 element = elements[k];
         uint point = element.x - first_point;
-        uint row = uint((float(point) + 0.5) / float(num_points)); // exact for some thousand points
+        uint row = uint((float(point) + 0.5) / float(num_points)); // exact for up to some thousand points
         uint slot;
         if (!find_slot(row << slot_bits, element.y, slot)) {
             atomicAdd(misfits, 1u);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Counts the digits of each share.
+// Counts how often each digit occurs in each share.
 //
 // reads:  LORs, starts of the rows
 // writes: numbers [row][digit][share]

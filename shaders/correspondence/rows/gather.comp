@@ -34,7 +34,7 @@ layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts
 layout(std430, binding = LR_BIND_ROWS_VALUES) readonly buffer Values
 {
     uvec2 head;
-    uvec2 values[]; // fixed.glsl's lower and upper word; all are >= 0
+    uvec2 values[]; // lower and upper word of sums in fixed point (common/fixed.glsl); all are >= 0
 };
 
 double value_of(uvec2 value)
@@ -53,7 +53,7 @@ double value_of(float value)
 }
 #endif
 
-// first: index of the slot's value for the first point.
+// The mean of a slot's values over the row's points. first: index of the slot's value for the first point.
 float mean_of(uint first)
 {
     double sum = 0.0lf;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Converts counts to indices of first elements: replaces each number by the sum of all numbers before it.
+// Converts counts to indices of first elements: each number is replaced by the sum of all numbers before it.
 //
 // reads: numbers; a sum for each thread
 // writes: numbers
@@ -17,7 +17,7 @@ layout(std430, binding = LR_BIND_ROWS_SUMS) readonly buffer Sums
     uint sums[];
 };
 
-shared uint before[LR_SORT_GROUP]; // sums of the preceding groups, in parts
+shared uint before[LR_SORT_GROUP]; // sums of the preceding groups, which are still to be added up
 shared uint own[LR_SORT_GROUP];    // sums of this group's threads
 
 void main()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sorting of rows by a digit of their LORs. Each thread processes one share of a row in order.
+// Sorting of rows by one digit of their LOR numbers. Each thread works on one share of a row, in order.
 #include "correspondence/rows/rows.glsl"
 
 layout(std430, binding = LR_BIND_ROWS_FROM) readonly buffer From
@@ -16,7 +16,7 @@ layout(std430, binding = LR_BIND_ROWS_STARTS) readonly buffer Starts
 
 const uint NUM_DIGITS = 1u << LR_SORT_BITS;
 
-shared uint numbers[LR_SORT_GROUP << LR_SORT_BITS]; // [digit][thread]; a thread uses only its own
+shared uint numbers[LR_SORT_GROUP << LR_SORT_BITS]; // [digit][thread]; a thread uses only its own numbers
 
 // This thread's number for a digit.
 #define NUMBER(digit) numbers[(digit)*uint(LR_SORT_GROUP) + gl_LocalInvocationID.x]
@@ -26,7 +26,7 @@ uint digit_of(uvec2 element)
     return element.x >> shift & (NUM_DIGITS - 1u);
 }
 
-// First element of the thread's own share, and its end.
+// The first element of the thread's share, and one after the last.
 uvec2 own_range()
 {
     uint row = own_share() / row_shares;
@@ -36,7 +36,7 @@ uvec2 own_range()
     return min(uvec2(first, first + length), uvec2(end));
 }
 
-// Index of the number of a digit for the thread's share, in the order [row][digit][share].
+// Index of the number that belongs to a digit and the thread's share, in the order [row][digit][share].
 uint number_at(uint digit)
 {
     return (own_share() / row_shares * NUM_DIGITS + digit) * row_shares + own_share() % row_shares;

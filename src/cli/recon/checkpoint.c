@@ -235,7 +235,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
     if (frame < 0) return LR_OK; /* this checkpoint is of a run without frames; checkpoint_resume compares its key */
     if (frame < range[0] || frame >= range[1]) {
         return report_error(measured->setup.report, LR_USAGE,
-                            "%s is amid frame %d, which this run does not have: give the same "
+                            "%s belongs to frame %d, which this run does not have: give the same "
                             "--frames and --part, or begin anew without --resume",
                             path, frame + 1);
     }
@@ -244,7 +244,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
     for (int64_t k = range[0]; k < frame && measured->cluster.rank == 0; k++) {
         if (access(frames[k].output, F_OK) != 0) {
             return report_error(measured->setup.report, LR_BAD_INPUT,
-                                "%s is amid frame %d, and the image of frame %lld, %s, is missing: "
+                                "%s belongs to frame %d, and the image of frame %lld, %s, is missing: "
                                 "put it back, or begin anew without --resume",
                                 path, frame + 1, (long long)k + 1, frames[k].output);
         }

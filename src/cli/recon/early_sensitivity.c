@@ -38,7 +38,7 @@ static void work(void *user)
     struct early_sensitivity *early = user;
     const lr_listmode_params *params = &early->params;
 
-    /* Closing this lr_place does not end CUDA's initialisation. */
+    /* Opening a place initialises CUDA. CUDA remains initialised when the place is closed. */
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = params->device});
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);

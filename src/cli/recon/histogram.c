@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Estimates randoms by fan sums of the delayeds. ends: the delayeds' ends, used instead if not NULL. */
+/* Estimates randoms by fan sums of measured->delayeds or, if `ends` is not NULL, by the number of delayeds at each
+ * crystal. */
 static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
 {
     struct report *report = measured->setup.report;
@@ -397,8 +398,8 @@ static lr_status read_own_pairs(struct measurement *measured)
         lr_lor_data_destroy(measured->delayeds);
         measured->delayeds = NULL;
     }
-    if (status == LR_OK && !data.is_surveyed) { /* sums this rank's events per LOR; only errors are reported a second
-                                                   time */
+    if (status == LR_OK && !data.is_surveyed) {
+        /* This pass counts the events of this rank's LORs. Warnings about the file were printed in the first pass. */
         lr_log log = report_errors_alone(measured->setup.report);
         lr_events_source source = measurement_events_source(measured);
         lr_prompts_delayeds found;
@@ -411,7 +412,7 @@ static lr_status read_own_pairs(struct measurement *measured)
     }
     if (status == LR_OK) status = digest_data(measured, part);
 
-    /* From here on, the setup has only the LORs of this rank's pairs. */
+    /* The setup now gets only the LORs of this rank's pairs. */
     if (measured->randoms != NULL) measured->randoms->product.lors = part;
     lr_lors_destroy(setup->lors);
     setup->lors = part;
@@ -425,11 +426,6 @@ finish:
     return status;
 }
 
-static void say_nothing(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    (void)user, (void)level, (void)status, (void)sentence;
-}
-
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
@@ -438,11 +434,10 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(measurement_open_scanner(measured, args));
     const lr_lors *lors = measured->setup.lors;
 
-    /* Only few pairs of modules may be too few for the usual number of subsets. */
+    /* A scanner with few pairs of modules may allow fewer subsets than the usual number. */
     if (!request->has_subsets && lors->num_pairs < measured->subsets) {
-        const lr_log silent = {say_nothing, NULL};
         int most = measured->subsets, interleave;
-        while (most > 1 && lr_osem_interleave(lors, most, &interleave, &silent) == LR_USAGE) most--;
+        while (most > 1 && lr_osem_interleave(lors, most, &interleave, NULL) == LR_USAGE) most--;
         measurement_limit_subsets(measured, most);
     }
 

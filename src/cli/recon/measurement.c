@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "cli/recon/measurement.h"
 
+#include "base/path.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,7 +244,7 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     if (path == NULL) return LR_OK;
     *image = lr_image_read_on(path, &setup->grid, &setup->report->log);
     if (*image == NULL) return report_reason(setup->report);
-    if (!setup_same_grid(&setup->grid, &(*image)->grid)) {
+    if (!lr_grid_same(&setup->grid, &(*image)->grid)) {
         return report_error(setup->report, LR_BAD_INPUT,
                             "%s: its grid is not the one to reconstruct on: take its grid with --like, or resample it",
                             path);
@@ -254,8 +256,7 @@ lr_status measurement_read_images(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
     const char *initial = request->initial;
-    const bool is_checkpoint = initial != NULL && (common_ends_with(initial, common_hdf5_endings[0]) ||
-                                                   common_ends_with(initial, common_hdf5_endings[1]));
+    const bool is_checkpoint = initial != NULL && lr_path_ends_in(initial, common_hdf5_endings);
     measured->iterations_before = request->iterations_before;
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));
@@ -266,7 +267,7 @@ lr_status measurement_read_images(struct measurement *measured)
         lr_status status = LR_OK;
         lr_checkpoint checkpoint;
         CLI_TRY(lr_checkpoint_read(initial, NULL, &checkpoint, &report->log));
-        if (!setup_same_grid(grid, &checkpoint.grid)) {
+        if (!lr_grid_same(grid, &checkpoint.grid)) {
             status = report_error(report, LR_BAD_INPUT,
                                   "%s: its grid is not the one to reconstruct on: give the same --grid and --voxel-mm",
                                   initial);

@@ -4,6 +4,8 @@
  * The options of the verb recon, and the rules for combining them. */
 #include "cli/recon/request.h"
 
+#include "base/path.h"
+
 #include "cli/cluster.h"
 #include "cli/direct.h"
 
@@ -56,12 +58,12 @@ const struct cli_option recon_algorithm_options[] = {
      CLI_WORDS("own", "common")},
     {"--fall", "F", "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", NULL},
     {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", NULL},
-    {"--after", "N", "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from there",
-     NULL},
-    {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", NULL},
+    {"--after", "N",
+     "iterations that made --initial (a checkpoint has the number): --fall and numbers go on from there", NULL},
+    {"--truth", "IMAGE", "report in --json how far each iteration's image is from this one", NULL},
     {"--additive", "FILE", "expected randoms and scatter, as --data", NULL},
     {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", NULL},
-    {"--fit", NULL, "direct: tell the log-likelihood of each iteration, for which a graphics processor takes longer",
+    {"--fit", NULL, "direct: report the log-likelihood of each iteration, for which a graphics processor takes longer",
      NULL},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", CLI_WORDS("auto", "none")},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
@@ -308,8 +310,7 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
     if (request->family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
     if (request->picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
     request->frames_in_one = args_has(args, "--frames-in-one");
-    if (request->frames_in_one && !common_ends_with(request->output, ".nii") &&
-        !common_ends_with(request->output, ".nii.gz"))
+    if (request->frames_in_one && !lr_path_ends(request->output, ".nii") && !lr_path_ends(request->output, ".nii.gz"))
         args_complain(args, "--frames-in-one writes NIfTI: end the name of -o in .nii or .nii.gz");
     static const char *const of_files[] = {"--part", "--checkpoint", "--save-every", NULL};
     for (int k = 0; request->frames_in_one && of_files[k] != NULL; k++)

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The verb recon: one reconstruction, or one for each frame. */
+#include "base/path.h"
 #include "cli/recon/run.h"
 #include "cli/report.h"
 #include "cli/stop.h"
@@ -67,7 +68,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         CLI_TRY(setup_operator(setup));
         const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
         const double array_bytes = bytes * (voxels * (2 + measured->subsets) + (double)measured->data->count);
-        const bool is_deflated = common_ends_with(run->output, ".gz");
+        const bool is_deflated = lr_path_ends(run->output, ".gz");
         CLI_TRY(forecast_projections(setup,
                                      &(struct forecast_projections){.projections = setup->params.projections,
                                                                     .array_bytes = array_bytes,
@@ -107,18 +108,6 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     CLI_TRY(recon_check_image(run));
     CLI_TRY(write_image(run, stopped));
     return status;
-}
-
-/* Keeps the image of a frame for the file of all frames. */
-static lr_status keep_frame(const struct recon *recon, struct recon_frame *frame)
-{
-    const lr_image *image = recon->run.image;
-    struct report *report = recon->measured.setup.report;
-    if (!recon->request.frames_in_one || recon->measured.cluster.rank != 0 || frame->num_done == 0) return LR_OK;
-    frame->image = lr_image_create(&image->grid, &report->log);
-    if (frame->image == NULL) return report_reason(report);
-    memcpy(frame->image->values, image->values, (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
-    return LR_OK;
 }
 
 /* Writes the frames that were kept. If the run stopped early, these are the first frames. */
@@ -198,9 +187,15 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         status = measured->kind->open_frame(measured, k);
         status = status == LR_OK ? reconstruct_one(recon, name) : status;
         frames[k].num_done = run->num_done;
-        const lr_status kept = keep_frame(recon, &frames[k]);
-        status = status == LR_OK ? kept : status;
-        frames[k].image_sum = common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
+        const int64_t num_voxels = lr_grid_num_voxels(&run->image->grid);
+        if (recon->request.frames_in_one && measured->cluster.rank == 0 && run->num_done > 0) {
+            frames[k].image = lr_image_create(&run->image->grid, &args->report->log);
+            if (frames[k].image != NULL)
+                memcpy(frames[k].image->values, run->image->values, (size_t)num_voxels * sizeof(float));
+            else if (status == LR_OK)
+                status = report_reason(args->report);
+        }
+        frames[k].image_sum = common_sum(run->image->values, num_voxels);
         any = any || run->num_done > 0;
         run->history = NULL;
         measured->kind->close_frame(measured);
@@ -208,9 +203,10 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         run->iterations_before = measured->iterations_before;
         checkpoint_forget(&run->checkpoint);
     }
-    if (recon->request.frames_in_one && (status == LR_OK || status == LR_CANCELLED)) {
+    if (recon->request.frames_in_one) {
+        if (status == LR_CANCELLED) stop_wait_for_results();
         const lr_status written = write_frames(recon);
-        status = written != LR_OK ? written : status;
+        if (status == LR_OK || (status == LR_CANCELLED && written != LR_OK)) status = written;
     }
     if (args->report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
         measured->setup.op = measured->first_op; /* the JSON output describes this operator */

@@ -48,7 +48,7 @@ struct view_share {
     lr_histo_images *histo; /* owned: this rank's views; NULL until the first one is read */
 };
 
-/* Distributes the views of each subset to the ranks in turn, and allocates memory for this rank's views. */
+/* Deals the views of each subset out to the ranks one after the other, and allocates memory for this rank's views. */
 static lr_status assign_views(struct view_share *own, const lr_histo_images *all)
 {
     struct measurement *measured = own->measured;
@@ -188,7 +188,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     }
     if (status != LR_OK) goto finish;
     if (measured->direct_factors == NULL) {
-        report_info(report, "without --factors all lines count as measured alike: loraster direct "
+        report_info(report, "without --factors all lines count as measured equally well: loraster direct "
                             "factors computes what a scanner measures of them");
     }
     measured->setup.op = direct->op;

@@ -22,8 +22,8 @@ struct lr_compute {
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
     void *projector; /* object of `method` */
-    void *lister;    /* object of `rows_method`, made at its first use; equal to the projector if both methods are the
-                        same */
+    void *lister;    /* object of `rows_method`, made at its first use; the same pointer as `projector` if both methods
+                        are the same */
     struct lr_blanks blanks;
 };
 
@@ -50,7 +50,7 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
     lr_values_count_traffic(compute->place, in, out);
     if (selection->lors == NULL) return method->project(compute->projector, is_forward, selection, image, values);
 
-    /* Methods read lists of single LORs, and the values of these LORs, on the host. */
+    /* Methods read the LORs of a list, and the values of these LORs, from host memory. */
     const bool is_copied = values != NULL && values->values == NULL;
     lr_vector host = values != NULL ? *values : (lr_vector){0};
     lr_status status = LR_OK;
@@ -131,7 +131,7 @@ static void destroy(void *self)
         lr_blanks_finish(&compute->blanks);
         gl_context_release(compute->ctx);
     }
-    lr_place_silence(compute->place); /* vectors may keep the place open after the log is gone */
+    lr_place_silence(compute->place); /* vectors can keep the place open after the log is gone */
     lr_place_close(compute->place);
     free(compute);
 }
@@ -147,7 +147,7 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* Above this average number of terms per LOR, sums are in fixed point, because a float sum of many terms loses
+/* Sums are in fixed point if LORs have more terms than this on average, because a float sum of many terms loses
  * digits. */
 static const double many_terms = 8192.0;
 
@@ -155,7 +155,7 @@ static const double many_terms = 8192.0;
  * each element of each sample point between the modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
-    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* approximate number of elements of a point per crystal */
+    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* approximate number of elements that a sample point has per crystal */
     const lr_grid *grid = params->grid;
     const double points =
         (double)lr_grid_num_voxels(grid) * params->samples[0] * params->samples[1] * params->samples[2];
@@ -226,8 +226,8 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
 
     backend->fns = &compute->fns;
     backend->self = compute;
-    /* Sums in fixed point need a scale, which the host finds from the image. In deterministic mode, vectors are
-     * therefore on the host. */
+    /* In deterministic mode, vectors are on the host: sums are in fixed point, and the host finds their scale from the
+     * image. */
     backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_emulated = limits->software;

@@ -21,7 +21,7 @@ struct lr_method_params {
 enum lr_method_work { LR_METHOD_PROJECTIONS = 0, LR_METHOD_ROWS };
 
 struct lr_method {
-    /* Returns true if the method can do the work. NULL = it can do any work. */
+    /* Returns true if the method can do the work. NULL = it can do all work. */
     bool (*serves)(const struct lr_method_params *params, enum lr_method_work work);
     /* errors: NULL, logged. */
     void *(*create)(const struct lr_method_params *params);
@@ -30,22 +30,22 @@ struct lr_method {
     lr_status (*prepare)(void *self, bool lists);
 
     /* Projects the pairs of a selection forward to their values, or back from them. Vectors are on the host or at the
-     * backend's place. values NULL = a back-projection of ones. If LORs of several parts are interleaved, a method may
-     * skip the LORs of the other parts. Their values are then arbitrary finite numbers after a forward projection, and
-     * count as 0 in a back-projection. */
+     * backend's place. values NULL = a back-projection of ones. The module pairs can also contain LORs of other parts.
+     * A method is allowed to skip these LORs: a forward projection then writes arbitrary finite numbers to their
+     * values, and a back-projection counts their values as 0. */
     lr_status (*project)(void *self, bool is_forward, const lr_selection *part, lr_vector *image, lr_vector *values);
     /* Projects a selection of single LORs, for data in which nearly all LORs are empty. values: [num_lors], on the
-     * host. NULL = the method cannot project parts, and its vectors are on the host. */
+     * host. NULL = the method always projects all LORs, with vectors on the host. */
     lr_status (*project_lors)(void *self, bool is_forward, const lr_selection *part, lr_vector *image, float *values);
 
     /* Passes every element of the rows to the sink, in order. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-    /* Returns true if back-projections skip interleaved LORs of other parts; NULL = they never do. */
+    /* Returns true if back-projections skip LORs of other parts within the module pairs; NULL = they never do. */
     bool (*leaves_out)(const void *self);
 
     const char *watch; /* label of the stopwatch for projections; NULL = they are not timed */
-    bool has_clock;    /* true if the device time of all projections is known, too */
+    bool has_clock;    /* true if the device time of all projections is known */
 };
 
 extern const struct lr_method lr_columns_method, lr_pairs_method, lr_points_method;

@@ -4,9 +4,9 @@
  * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
  *
  * Rows of the matrix are computed block by block. Within a block, each row is computed by one worker. Finished rows are
- * used in ascending order, so that the result does not depend on the number of threads. Both projections use these rows
- * ("Forward and back-projection"), so they are adjoint up to rounding. A projection of some LORs computes whole rows
- * and takes as long as a projection of all LORs, but needs memory only for the selected LORs. */
+ * used in ascending order, so the result does not depend on the number of threads. Forward and back-projections use the
+ * same rows, so they are adjoint up to rounding. A projection of some LORs computes whole rows and takes as long as a
+ * projection of all LORs, but needs memory only for the selected LORs. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of rows of a block per worker. With a large number, little time is lost for starting threads, and for
- * workers that wait because their rows are shorter. */
+/* The number of rows of a block per worker. The number is large, so that starting threads takes little of the time, and
+ * workers with short rows wait little for the others. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -29,7 +29,7 @@ struct worker {
     struct lr_cpu_tally tally; /* sampled mode */
     struct lr_cpu_exact exact; /* exact mode */
     struct lr_cpu_penetration penetration;
-    struct lr_elements collected; /* elements of the current row, with repeated LORs */
+    struct lr_elements collected; /* elements of the current row; a LOR can be repeated */
     lr_status status;
 };
 
@@ -53,7 +53,7 @@ struct walk {
     void *user;
 };
 
-/* --- life --- */
+/* --- creation --- */
 
 static void destroy(void *self)
 {
@@ -165,7 +165,8 @@ struct work {
     int num_rows;
 };
 
-/* Adds all rows, in their order, to the values begin .. end - 1. No other worker writes these values. */
+/* Adds the products of all rows, in their order, to the values begin .. end - 1. Only this worker writes these
+ * values. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
@@ -211,7 +212,7 @@ static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int n
     return LR_OK;
 }
 
-/* Each LOR sums its voxels in ascending order, and each voxel its LORs. */
+/* Each LOR adds up its voxels in ascending order, and each voxel its LORs. */
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct cpu *cpu = self;

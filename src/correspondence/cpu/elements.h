@@ -5,8 +5,8 @@
  * "Matrix element". Coordinates are in the scanner's frame, mm, double.
  *
  * There are three methods to compute the elements of a sample point. Each worker has its own working memory for one
- * method. Each method adds the elements of the view's point for all LORs in coincidence. errors: LR_FAILED, logged, if
- * memory runs out. If init failed, finish is not needed. */
+ * method. A method computes the elements of one sample point for all LORs in coincidence, and appends them to a list.
+ * errors: LR_FAILED, logged, if memory runs out. If init failed, finish is not needed. */
 #ifndef LR_CORRESPONDENCE_CPU_ELEMENTS_H
 #define LR_CORRESPONDENCE_CPU_ELEMENTS_H
 
@@ -14,8 +14,8 @@
 #include "model/lors/rows.h"
 #include "operator/backend.h"
 
-/* The rectangle of a module on the detection plane. A point y has the plane coordinates (u . (y - centre), v . (y -
- * centre)). */
+/* The rectangle of a module in the detection plane. A point y of this plane has the plane coordinates (u . (y -
+ * centre), v . (y - centre)). */
 struct lr_cpu_module {
     double centre[3], u[3], v[3], normal[3];
     int crystals[2];
@@ -30,7 +30,7 @@ struct lr_cpu_scene {
     struct lr_backend_params params;
     int num_modules;
     struct lr_cpu_module *modules; /* [num_modules] */
-    bool may_hide;                 /* lr_modules_may_hide */
+    bool may_hide;                 /* the result of lr_modules_may_hide */
     int num_layers;
 };
 
@@ -39,13 +39,13 @@ struct lr_cpu_crystal {
     int module, at[2];
 };
 
-/* A module that a line through the point and the primary's rectangle may hit. */
+/* A module that a line through the sample point and the primary's rectangle may hit. */
 struct lr_cpu_sighting {
     int module;
     bool detects; /* true if the module faces the point and is nearer to it than the primary */
     double low[2],
-        high[2]; /* bounding box of the module's rectangle after projection through the point onto the primary's plane,
-                  * in plane coordinates; infinite if the rectangle reaches behind the eye */
+        high[2]; /* bounding box, in plane coordinates, of the module's rectangle after projection through the point
+                    onto the primary's plane; infinite if a part of the rectangle is behind the eye */
 };
 
 /* A sample point and the modules around it. Each worker has one view. */
@@ -57,18 +57,18 @@ struct lr_cpu_view {
         double distance2;
         double height;                /* normal . (point - centre): > 0 if the module faces the point */
         double foot[2];               /* plane coordinates of the point's projection onto the plane */
-        double direction[3];          /* unit offset */
-        double sine, cosine;          /* sine and cosine of half the opening angle of the cone around the bounding
-                                       * sphere */
+        double direction[3];          /* unit vector along `offset` */
+        double sine, cosine;          /* sine and cosine of half the opening angle of the cone that encloses the
+                                         module's bounding sphere */
     } * toward;                       /* [num_modules] */
-    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules that are on the other side of the
-                                       * point than the primary */
-    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: modules of the primary's layer on the
-                                       * primary's side of the point, at least partly in front of the primary's plane */
+    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules on the other side of the point
+                                         than the primary */
+    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: modules of the primary's layer, on the same
+                                         side of the point, that are at least partly in front of the primary's plane */
     int num_opposite, num_before;
 };
 
-/* errors: LR_FAILED, logged, if memory runs out; finish is not needed then. */
+/* Prepares the scanner's modules. errors: LR_FAILED, logged, if memory runs out; finish is not needed then. */
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params);
 void lr_cpu_scene_finish(struct lr_cpu_scene *scene);
 
@@ -85,15 +85,15 @@ int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_c
 lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
 void lr_cpu_view_finish(struct lr_cpu_view *view);
 
-/* Places the eye at a point. pair: the view has only these two modules; NULL = all modules. */
+/* Places the eye at a point. pair: the view has only these two modules; NULL = the view has all modules. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
 /* Returns true if `primary` is the primary of the two modules `primary` and `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
 /* Lists, in ascending order, the modules opposite to a primary and those in front of it. Both lists are empty if the
- * primary does not face the point. If modules cannot hide each other, only opposite modules that detect are listed. A
- * listed module need not be hit by any line. */
+ * primary does not face the point. If modules cannot hide each other, only opposite modules that detect are listed. The
+ * lists can contain modules that no line hits. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 
 /* Returns the probability that no photon of the pair is absorbed between y1 and y2: docs/method/common.md,
@@ -112,7 +112,7 @@ struct lr_cpu_tally {
     int count;
 };
 
-/* Adds the elements of the view's point for all LORs in coincidence. A LOR may occur twice. */
+/* Adds the elements of the view's point for all LORs in coincidence. A LOR can be added twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 
 /* Makes the correspondence image of the view's point with one primary: see lr_operator_picture. */
@@ -140,13 +140,13 @@ void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 /* Adds the elements of the view's point for all LORs in coincidence. */
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact, struct lr_elements *elements);
 
-/* Returns the element of the view's point for the LOR of two crystals of different modules, even out of coincidence. If
- * no module can hide another, a view with these two modules is enough. */
+/* Returns the element of the view's point for the LOR of two crystals of different modules, even if they are not in
+ * coincidence. If no module can hide another, the view needs only these two modules. */
 double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
                             const struct lr_cpu_crystal crystals[2]);
 
-/* --- crystal penetration: a line through the point has a certain length in each crystal that it crosses, where photons
- * are stopped (docs/method/correspondence.md, "Penetration") --- */
+/* --- crystal penetration: a photon can be stopped anywhere along its path through a crystal
+ * (docs/method/correspondence.md, "Penetration") --- */
 
 struct lr_cpu_box; /* the box that a module's crystals fill */
 
@@ -162,7 +162,7 @@ struct lr_cpu_crossings {
     int64_t capacity;
 };
 
-/* A module that lines of a primary may cross, with its entry for the current line. */
+/* A module that lines of a primary may cross, and where the current line enters it. */
 struct lr_cpu_candidate {
     int module;
     double entry;
@@ -175,9 +175,9 @@ struct lr_cpu_penetration {
     struct lr_cpu_candidate *opposite; /* modules on the other side of the point */
     struct lr_cpu_candidate *met;      /* modules of `opposite` that the current line crosses */
     int num_before, num_opposite, num_met;
-    int64_t many;                    /* repeated LORs are merged when there are so many elements */
-    struct lr_cpu_crossings ends[2]; /* crystals on the current line: those in the primary, and those beyond the
-                                      * point */
+    int64_t many;                    /* number of elements above which repeated LORs are merged */
+    struct lr_cpu_crossings ends[2]; /* crystals on the current line: ends[0] in the primary, ends[1] beyond the
+                                        point */
 };
 
 /* errors: LR_USAGE for exact mode; LR_FAILED if memory runs out. Both are logged. Finish is not needed after an
@@ -185,8 +185,9 @@ struct lr_cpu_penetration {
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene);
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
 
-/* Adds the elements of the view's point for all LORs in coincidence. A LOR may occur many times. elements: those of the
- * current row; repeated LORs are merged when there are many elements. errors: LR_FAILED, logged, if memory runs out. */
+/* Adds the elements of the view's point for all LORs in coincidence. elements: the list of the current row. A LOR can
+ * be added many times; repeated LORs are merged when the list is long. errors: LR_FAILED, logged, if memory runs
+ * out. */
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements);
 

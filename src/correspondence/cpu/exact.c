@@ -9,10 +9,11 @@
 
 #include <stdlib.h>
 
-/* An overlap is a rounding error along a common edge if its area is below this fraction of the face or module. */
+/* An overlap with a smaller area than this fraction of the face or module is taken as a rounding error along a common
+ * edge. */
 #define NOTHING 1e-13
 
-/* The tolerance, in cells, of the search for faces that a box may touch. */
+/* The tolerance, in cells, when faces are searched that a box may touch. */
 #define SLACK 1e-9
 
 /* The eye (the sample point) and a pair of modules. Coordinates on the primary's plane are plane coordinates of
@@ -26,7 +27,7 @@ struct pair {
     double height; /* height of the eye over the primary's plane */
 };
 
-/* Sums over the visible pieces of an overlap. */
+/* Sums over the visible pieces of the overlap of two faces. */
 struct overlap {
     double solid_angle, area, moment[2];
 };
@@ -69,8 +70,8 @@ static struct lr_cpu_projected project(const struct pair *pair, int module, doub
                                      -pair->height * vec_dot(pair->far->v, ray), vec_dot(pair->far->normal, ray)};
 }
 
-/* Finds the coefficients of a linear function on the primary's plane: normal . ray, where the ray goes from the eye to
- * a point of the plane, and the normal is the module's. */
+/* Finds the coefficients of the function "normal . ray", which is linear on the primary's plane. The ray goes from the
+ * eye to a point of this plane, and the normal is that of the module. */
 static void approach_plane(const struct pair *pair, int module, double plane[3])
 {
     const double *normal = pair->view->scene->modules[module].normal;
@@ -79,10 +80,10 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
     plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
 }
 
-/* Finds the outline of the part of the primary or secondary that a module hides, counter-clockwise on the primary's
- * plane. A module that hides the secondary is projected through the eye; a module that hides the primary is projected
- * along the rays from the eye. The outline has only points where the hiding module is nearer to the eye than the plane
- * of the hidden one. Returns false if the module hides no part. */
+/* Finds the outline of the part of the primary or secondary that a module hides. The outline is counter-clockwise on
+ * the primary's plane. A module that hides the secondary is projected through the eye; a module that hides the primary
+ * is projected along the rays from the eye. Points of the module that are farther from the eye than the hidden plane
+ * are cut off. Returns false if the module hides no part. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
@@ -100,8 +101,8 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
     double nearer[3]; /* half plane of the rays that hit the blocker first */
     approach_plane(pair, module, nearer);
     if (hides_primary) {
-        /* A module on the primary's side is projected with the opposite sign. A ray hits the blocker at eye + s ray, 0
-         * < s = -height / (normal . ray) < 1. */
+        /* A module on the primary's side is projected with the opposite sign. A ray hits the blocker at eye + s ray
+         * with s = -height / (normal . ray), and 0 < s < 1. */
         for (int k = 0; k < 4; k++) {
             const struct lr_cpu_projected at = corners[0][k];
             corners[0][k] = (struct lr_cpu_projected){-at.x, -at.y, -at.w};
@@ -109,9 +110,9 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
         nearer[2] += height;
         for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
     } else {
-        /* The ray hits the blocker (b) and the secondary (s) at eye - t ray, with t = height / d > 0 and d = normal .
-         * ray. The blocker is hit first if t_b < t_s. Multiplied by d_b and d_s, this inequality is linear in the ray.
-         * d_s is positive, and d_b has the sign of the blocker's height. */
+        /* The ray hits the blocker (index b) and the secondary (index s) at eye - t ray, with t = height / d > 0 and d
+         * = normal . ray. The blocker is hit first if t_b < t_s. Multiplied by d_b d_s, this inequality is linear in
+         * the ray. The sign of d_s is positive, and the sign of d_b is that of the blocker's height. */
         const double sign = height < 0 ? -1 : 1;
         double behind[3];
         approach_plane(pair, pair->secondary, behind);
@@ -124,7 +125,7 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
     if (lr_cpu_polygon_area(outline) < 0) lr_cpu_polygon_reverse(outline);
     blocker->box = lr_cpu_polygon_box(outline);
 
-    /* Clips the blocker's outline to the outline of the secondary. */
+    /* The blocker hides nothing if its outline does not overlap the secondary's outline. */
     lr_cpu_polygon_clip_projected(corners[1], 4, &whole, &common);
     for (int edge = 0; edge < outline->count && common.count <= LR_CPU_POLYGON_MAX_CUT; edge++) {
         double plane[3];
@@ -153,9 +154,10 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the visible part of a piece. Blockers place[0], place[0] + 1 and so on are still to be tested. The piece is on
- * the left of the first place[1] edges of blocker place[0]. The outside of a convex blocker is divided into one part
- * for each edge: the part on the right of this edge and on the left of all earlier edges. */
+/* Adds the visible part of a piece. place[0]: the first blocker that is still to be tested. place[1]: a number of
+ * edges; the piece is known to be on the left of the first so many edges of this blocker. The outside of a convex
+ * blocker is divided into one part for each edge: the part on the right of this edge and on the left of all earlier
+ * edges. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {
@@ -201,8 +203,8 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
     }
 }
 
-/* Returns the element of one pair of faces; 0 if no line through the eye joins them. corners: of the secondary's
- * face. */
+/* Returns the element of one pair of faces; 0 if no line through the eye joins them. corners: the corners of the
+ * secondary's face. */
 static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
                       const struct lr_cpu_projected corners[4])
 {
@@ -228,7 +230,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * LR_PI);
 }
 
-/* Finds the faces range[0] .. range[1] - 1 along an axis that an interval of coordinates can touch. */
+/* Finds the faces range[0] .. range[1] - 1 along an axis that may touch an interval of coordinates. */
 static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2], int range[2])
 {
     const int size = module->crystals[axis];
@@ -257,8 +259,8 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
     double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
     int columns[2], rows[2], num_behind = 0;
 
-    /* Finds the box on the secondary's plane that is seen through the face. If the face is completely behind this
-     * plane, there is no box; if only a part is behind, the box is the whole plane. */
+    /* Finds the box on the secondary's plane that is visible through the face. There is no box if the face is
+     * completely behind this plane. If only a part of the face is behind, the box is the whole plane. */
     for (int corner = 0; corner < 4; corner++) {
         const double at_x = (corner & 1 ? face.high : face.low)[0] + pair->foot[0];
         const double at_y = (corner & 2 ? face.high : face.low)[1] + pair->foot[1];
@@ -327,7 +329,7 @@ lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *e
             if (!secondary->detects || lr_lors_pair(scene->params.lors, primary, module) < 0) continue;
             const struct pair pair = make_pair(view, exact, primary, module);
             find_blockers(&pair, secondary, exact);
-            /* Corners of all faces of the secondary, [2 nv][2 nu]. Columns 2 r and 2 r + 1 bound face r. */
+            /* The corners of all faces of the secondary, [2 nv][2 nu]. Face r is bounded by columns 2 r and 2 r + 1. */
             struct lr_cpu_projected *corners = exact->corners;
             const struct lr_cpu_module *near = pair.near;
             for (int row = 0; row < 2 * near->crystals[1]; row++) {
@@ -371,7 +373,7 @@ double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact
         find_blockers(&pair, &view->opposite[k], exact);
     }
 
-    /* The corners of the secondary's face follow its outline. */
+    /* The corners of the secondary's face, in order around the face. */
     const int *at = crystals[1 - from].at;
     struct lr_cpu_projected corners[4];
     for (int k = 0; k < 4; k++) {

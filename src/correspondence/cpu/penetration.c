@@ -16,18 +16,18 @@
 /* The tolerance of the tests that exclude modules. */
 #define SLACK 1e-9
 
-/* Repeated LORs are first merged when a row has this number of elements, and again each time the number has doubled. */
+/* Repeated LORs are merged when a row has this number of elements, and again each time the number has doubled. */
 #define MANY_ELEMENTS (1 << 20)
 
 /* The box of a module. Its coordinates are u, v, and depth behind the front face, with the origin at the centre of the
- * front face. The crystals, without the half gaps around them, are between low and high. */
+ * front face. The crystals are between `low` and `high`; the half gaps around the outer crystals are outside. */
 struct lr_cpu_box {
     const struct lr_cpu_module *module;
     double mu_per_mm;
     double front[3]; /* the origin, in the scanner's frame */
     double low[3], high[3];
     double middle[3], radius; /* bounding sphere, in the scanner's frame */
-    int gap_strata[2];        /* number of strata of a gap between two faces, along u and v */
+    int gap_strata[2];        /* number of strata across a gap between two faces, along u and v */
     int depth_strata;
     double point[3];                 /* the view's point in the coordinates of the box */
     double towards[3], sine, cosine; /* cone around the bounding sphere as seen from the point */
@@ -97,7 +97,7 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
     *work = (struct lr_cpu_penetration){0};
 }
 
-/* --- the point among the boxes --- */
+/* --- the point as seen from the boxes --- */
 
 /* Returns true if a line through the point may cross the bounding spheres of both boxes. side: 1 if the boxes are on
  * the same side of the point, -1 if they are on opposite sides. */
@@ -116,7 +116,7 @@ static struct local to_local(const struct lr_cpu_box *box, const double ray[3], 
                            -side * vec_dot(box->module->normal, ray)}};
 }
 
-/* Restricts `range` to the t where a coordinate is within low .. high. */
+/* Restricts `range` to the values of t for which a coordinate of the line is between slab[0] and slab[1]. */
 static void clip_slab(const struct local *line, int axis, const double slab[2], double range[2])
 {
     const double at = line->at[axis], step = line->step[axis];
@@ -129,8 +129,8 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
     range[1] = fmin(range[1], fmax(a, b));
 }
 
-/* Finds the part of a line inside the box. range: on entry, range[1] is the largest t; on return, the part of 0 ..
- * range[1] inside the box. Returns false if there is no such part. */
+/* Finds the part of a line inside the box. range: on entry, range[1] is the largest t; on return, the values of t
+ * inside the box, within 0 .. range[1]. Returns false if there is no such part. */
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
@@ -138,8 +138,8 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* Lists the crystals of a module that the photon crosses on its path from the point: point + t side ray, 0 <= t <=
- * end. */
+/* Lists the crystals of a module that the photon crosses on its way from the point. The path is point + t side ray,
+ * with 0 <= t <= end. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
@@ -149,8 +149,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     double range[2] = {0, end};
     if (!clip_box(box, &local, range)) return LR_OK;
 
-    /* Finds the first cell. If the line enters on the boundary of two cells, either will do, because the line has
-     * length 0 in the wrong one. */
+    /* Finds the first cell. If the line enters exactly between two cells, either cell is right, because the line has
+     * length 0 in the one that it does not cross. */
     int cell[2];
     for (int axis = 0; axis < 2; axis++) {
         const double at = local.at[axis] + range[0] * local.step[axis];
@@ -187,8 +187,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 
 /* --- one line --- */
 
-/* Sets the probability that each crystal stops the photon. left: probability that the photon reaches the first
- * crystal. */
+/* Sets the probability that each crystal stops the photon. left: probability that the photon reaches the first crystal
+ * at all. */
 static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
     for (int k = 0; k < crossings->count; k++) {
@@ -224,7 +224,7 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
     if (work->num_met == 0) return LR_OK;
 
-    /* One photon crosses the modules in front of the primary, then the primary. */
+    /* The photon that goes to the primary first crosses the modules in front of it. */
     double depth = 0;
     first->count = 0;
     for (int k = 0; k < work->num_before; k++)
@@ -270,7 +270,7 @@ struct stratum {
 /* Finds the position of a line in its stratum, as fractions of the widths along both edges. Positions are fractional
  * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable
  * effectiveness of quasirandom sequences, 2018). Each module has its own sequence. If all lines were in the middle of
- * their strata, all would be equally far from gaps. */
+ * their strata instead, all would be equally far from gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
@@ -282,8 +282,8 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     }
 }
 
-/* Returns the number of strata along an axis of a box: `rays` for each face, strata of about the same width for each
- * gap, and depth_strata for the depth. */
+/* Returns the number of strata along an axis of a box. Along u and v, each face has `rays` strata, and each gap has
+ * strata of about the same width. Along the depth, there are depth_strata. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
     if (axis == 2) return box->depth_strata;
@@ -368,8 +368,8 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
         const double distance = vec_length(offset);
         const bool within = distance <= box->radius;
         for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
-        /* If the point is within the sphere, the cone is the whole space. A half angle of 90 degrees has the same
-         * effect. */
+        /* A point within the sphere sees the module in all directions. A cone with a half angle of 90 degrees has this
+         * effect in the tests. */
         box->sine = within ? 1 : box->radius / distance;
         box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
     }

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* The room for a quadrilateral that is clipped by four half spaces. If the result is convex, it has at most 8 corners.
- * In the worst case rounding makes polygons jagged: then the four cuts leave at most 6, 9, 13 and 19 corners. */
+/* The room for a quadrilateral that is clipped by four half spaces. A convex result has at most 8 corners. If rounding
+ * makes polygons jagged, the four cuts leave at most 6, 9, 13 and 19 corners. */
 #define MAX_PROJECTED 20
 
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
@@ -143,8 +143,8 @@ void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centro
 }
 
 /* The triple product a . (b x c) of corners in a plane is the plane's height times a determinant of differences. This
- * form is accurate even if the unit vectors nearly coincide. The half angles of the triangles are added as a product of
- * complex numbers, so that the polygon needs only one arc tangent. */
+ * form is accurate even if the unit vectors nearly coincide. The half angles of the triangles are summed by multiplying
+ * complex numbers. The polygon then needs only one arc tangent. */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height)
 {
     if (polygon->count < 3) return 0;

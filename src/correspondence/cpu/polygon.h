@@ -11,11 +11,12 @@
 /* Largest number of vertices of a polygon. */
 #define LR_CPU_POLYGON_MAX 32
 
-/* The largest number of vertices before a cut. A cut adds at most one vertex to a convex polygon; if rounding has made
- * the polygon jagged, at most half of its number of vertices. */
+/* The largest number of vertices before a cut. A cut adds at most one vertex to a convex polygon. If rounding has made
+ * the polygon jagged, a cut adds at most half as many vertices as the polygon has. */
 #define LR_CPU_POLYGON_MAX_CUT 20
 
-/* A convex polygon with either orientation. Vertices are relative to the point of the plane below the eye. */
+/* A convex polygon with either orientation. Vertices are relative to the foot of the perpendicular from the eye to the
+ * plane. */
 struct lr_cpu_polygon {
     int count;
     double at[LR_CPU_POLYGON_MAX][2];
@@ -31,9 +32,8 @@ struct lr_cpu_rectangle {
     double low[2], high[2];
 };
 
-/* Clips a projected convex polygon of 3 or 4 corners to a rectangle. If they do not overlap, the result has count = 0.
- * Corners behind the eye are no special case, because the four half spaces of the rectangle are homogeneous and exclude
- * them. */
+/* Clips a projected convex polygon of 3 or 4 corners to a rectangle. The result has count = 0 if they do not overlap.
+ * Corners behind the eye need no special treatment: clipping in homogeneous coordinates excludes them. */
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
                                    const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out);
 
@@ -53,7 +53,6 @@ void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct 
 /* The smallest rectangle around a polygon; empty (low > high) if the polygon has no vertices. */
 struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);
 
-/* Reverses the order of the vertices. */
 void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
 
 /* Computes the centre of gravity. The area must not be 0. */

@@ -12,7 +12,7 @@
 /* Two modules count as equally far if the relative difference of their squared distances is below this. */
 #define TIE 1e-9
 
-/* The relative tolerance of the tests that exclude modules. Rounding is about 1e-15. */
+/* The relative tolerance of tests that exclude modules. Rounding errors are about 1e-15. */
 #define SLACK 1e-9
 
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params)
@@ -106,8 +106,8 @@ void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const in
         const double distance = sqrt(toward->distance2);
         const bool is_within = distance <= module->radius;
         for (int k = 0; k < 3; k++) toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
-        /* If the point is within the sphere, the cone is the whole space. A half angle of 90 degrees has the same
-         * effect. */
+        /* A point within the sphere sees the module in all directions. A cone with a half angle of 90 degrees has this
+         * effect in the tests. */
         toward->sine = is_within ? 1 : module->radius / distance;
         toward->cosine = is_within ? 0 : sqrt(1 - toward->sine * toward->sine);
     }
@@ -121,15 +121,15 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
     return a > b;
 }
 
-/* The two sides of the point on which modules are searched. opposite_side: the side without the primary; rectangles are
- * mirrored in the point. same_side: the side with the primary. */
+/* The factors for the two sides of the point on which modules are searched. opposite_side: the side without the
+ * primary, where rectangles are mirrored in the point. same_side: the side with the primary. */
 static const double opposite_side = 1, same_side = -1;
 
 /* Lists a module on one side of the point if a line through the point and the primary may hit the module. */
 static void add_if_seen(struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting sighting)
 {
-    /* Tests if the bounding spheres of both modules may overlap as seen from the point. On the opposite side, one
-     * sphere is mirrored in the point. */
+    /* Tests if the bounding spheres of both modules may overlap as seen from the point. If the modules are on opposite
+     * sides of the point, one sphere is mirrored in the point. */
     const struct lr_cpu_toward *toward = &view->toward[primary], *other = &view->toward[sighting.module];
     const bool may_meet = toward->cosine == 0 || other->cosine == 0 ||
                           -side * vec_dot(toward->direction, other->direction) >=
@@ -183,7 +183,7 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
         const double height = view->toward[m].height;
         const struct lr_cpu_sighting sighting = {.module = m,
                                                  .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
-        /* If the point is in the plane of a module, no line through the point hits this module. */
+        /* A line through the point hits no module in whose plane the point is. */
         if (m == primary || !(may_hide ? height != 0 : sighting.detects)) continue;
         add_if_seen(view, primary, opposite_side, sighting);
         if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer)
@@ -231,7 +231,7 @@ double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], 
         start[k] = (y1[k] - mu->grid.origin_mm[k]) / mu->grid.voxel_mm[k] + 0.5 * step[k];
     }
 
-    /* Only these steps may be inside the image, with one more on each side. */
+    /* Finds the steps that may be inside the image, and one more step on each side. */
     double low = 0, high = (double)num_steps;
     for (int k = 0; k < 3; k++) {
         if (step[k] == 0) continue;

@@ -18,7 +18,7 @@ struct line {
     double ray[3];   /* from the eye to this point */
 };
 
-/* The end of a line that is on the other side of the eye than the primary. */
+/* The end of a line on the other side of the eye than the primary. */
 struct hit {
     const struct lr_cpu_sighting *met; /* NULL = the line hits no module */
     double t;                          /* position of the hit: eye - t ray */
@@ -43,8 +43,8 @@ static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line 
     return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] && y <= sighting->high[1];
 }
 
-/* Finds the first module of a layer that the line hits beyond the eye. If two modules are at the same distance, the one
- * with the lower index is hit, because modules are visited in ascending order. */
+/* Finds the first module of a layer that the line hits beyond the eye. Modules are visited in ascending order, so the
+ * lower index wins if two modules are at the same distance. */
 static void follow(const struct lr_cpu_view *view, int layer, const struct line *line, struct hit *hit)
 {
     hit->met = NULL;
@@ -91,7 +91,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     crystal->module = hit->met->module;
     for (int axis = 0; axis < 2; axis++) {
         const int size = module->crystals[axis];
-        /* Only rounding makes coordinates negative, so truncation is the same as floor(). */
+        /* Coordinates are negative only by rounding, so truncation gives the same result as floor(). */
         const int cell = (int)(hit->plane[axis] / module->pitch[axis] + 0.5 * size);
         const int index = cell < size ? cell : size - 1;
         const double from_centre = hit->plane[axis] - lr_cpu_face_centre(module, axis, index);
@@ -101,7 +101,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     return is_face;
 }
 
-/* Returns the weight of a line: P_abs times its solid angle / 2 pi. */
+/* Returns the weight of a line: its absorption factor P_abs times its solid angle / 2 pi. */
 static double weigh(const struct lr_cpu_view *view, int primary, const struct line *line, const struct hit *hit)
 {
     const struct lr_backend_params *params = &view->scene->params;

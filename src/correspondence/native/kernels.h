@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The scanner in the coordinates of the native backend: one coordinate along the columns of sample points, two across
- * them (docs/method/correspondence.md, "Columns in native"). Coordinates are in mm, double.
+ * the columns (docs/method/correspondence.md, "Columns in native"). Coordinates are in mm, double.
  *
  * The time-critical loops are compiled for several instruction sets, and all give the same bits: no multiplication is
  * fused with an addition, and sums always have eight lanes. */
@@ -16,7 +16,7 @@
 #include <math.h>
 
 /* A module: a segment of crystal columns across the axis, and a row of cells along the axis. Cells are numbered by
- * ascending coordinate, even if the scanner numbers them in the other direction. */
+ * ascending coordinate, even if the scanner numbers its crystals in the other direction. */
 struct lr_native_module {
     double centre[2], tangent[2], normal[2]; /* coordinates across the axis */
     double pitch, face;
@@ -24,7 +24,8 @@ struct lr_native_module {
     double start_along; /* coordinate of the first cell's edge */
     double pitch_along, face_along;
     int num_cells;
-    int step, step_along; /* step of the crystal number from one column to the next, and from one cell to the next */
+    int step, step_along; /* step of the crystal number from one column to the next (step), and from one cell to the
+                             next (step_along) */
     int first_crystal;    /* crystal number of column 0, cell 0 */
 };
 
@@ -42,9 +43,9 @@ struct lr_native_scene {
     struct lr_native_pair *pairs; /* in the order of lr_lors.pairs */
     float **tables;               /* owned: tables for the pairs */
     int num_tables;
-    int num_points[3], num_samples[3]; /* across (2) and along: numbers of sample points of the grid, and of sample
-                                        * points of a voxel */
-    int num_voxels[3];                 /* across (2), along */
+    int num_points[3], num_samples[3]; /* numbers of sample points of the grid, and of one voxel: two axes across the
+                                          columns, then the axis along them */
+    int num_voxels[3];                 /* two axes across the columns, then the axis along them */
     double *points[3];                 /* [num_points] coordinates */
     double spacing[3];
     int num_all_samples; /* number of sample points of a voxel */
@@ -61,8 +62,8 @@ static inline int lr_native_crystal(const struct lr_native_module *module, int c
     return module->first_crystal + column * module->step + cell * module->step_along;
 }
 
-/* Returns the number of values of a block. A block has the values [cells of i][cells of j] of column ci of module i and
- * column cj of module j, and the number ci * (columns of j) + cj. */
+/* Returns the number of values of a block. A block has the values [cells of i][cells of j] for one column ci of module
+ * i and one column cj of module j. Its number is ci * (columns of j) + cj. */
 static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, int64_t pair)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
@@ -72,7 +73,7 @@ static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, 
 /* Returns true if column ci of module i and column cj of module j may have LORs in coincidence. */
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t pair, int ci, int cj);
 
-/* Returns true if a LOR is in coincidence. cells: of modules i and j. */
+/* Returns true if a LOR is in coincidence. columns, cells: of its crystals in modules i and j. */
 bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2], const int cells[2]);
 
 /* Returns true if the mask of a pair has one bit per LOR. */
@@ -82,10 +83,10 @@ static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, i
 }
 
 /* --- the view from a column of sample points, across the axis. Modules are segments. A strip is the part of a primary
- * crystal column that is seen through a secondary crystal column: an interval of the primary's coordinate u. All points
- * of the column and all cells have the same strips. Along the axis, seen from a point, the edge of a secondary cell at
- * b is projected to -b tau on the primary. tau is the distance from the point to the primary divided by the distance to
- * the secondary, and is linear in u. Lengths in mm. --- */
+ * crystal column that is visible through a secondary crystal column: an interval of the primary's coordinate u. All
+ * points of the column and all cells have the same strips. Along the axis, the edge of a secondary cell is projected
+ * through a point onto the primary: from coordinate b to -b tau. Here tau is the distance from the point to the primary
+ * divided by the distance to the secondary; it is linear in u. Lengths are in mm. --- */
 
 /* A module seen from a column. */
 struct lr_native_side {
@@ -99,12 +100,12 @@ struct lr_native_side {
 struct lr_native_crossing {
     struct lr_native_side primary, secondary;
     bool i_is_primary;
-    double tau[2]; /* value of tau at coordinate 0 of the primary, and its slope */
-    /* The line through coordinate u of the primary hits the secondary at -(on_second[0] + on_second[1] u) / tau(u) -
-     * secondary.foot. */
+    double tau[2]; /* tau at coordinate 0 of the primary, and the slope of tau */
+    /* The line through coordinate u of the primary hits the secondary at the coordinate -(on_second[0] + on_second[1]
+     * u) / tau(u) - secondary.foot. */
     double on_second[2];
-    /* The line through coordinate w of the secondary hits the primary at -primary.height (on_first[0] + on_first[1] w)
-     * / (reach[0] + reach[1] w) - primary.foot. */
+    /* The line through coordinate w of the secondary hits the primary at the coordinate -primary.height (on_first[0] +
+     * on_first[1] w) / (reach[0] + reach[1] w) - primary.foot. */
     double reach[2], on_first[2];
 };
 
@@ -124,15 +125,15 @@ struct lr_native_strip {
 /* The largest number of pieces of a face along one axis. */
 enum { LR_NATIVE_MAX_PARTS = 32 };
 
-/* Returns true if the column sees both faces. point: coordinates across. */
+/* Returns true if the column sees both faces. point: coordinates of the column across the axis. */
 bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const double point[2],
                     struct lr_native_side sides[2]);
 
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
-/* Columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If there is a part,
- * only columns with LORs of the part are taken. They are found by the sum of the columns' positions around the axis:
- * first + step[0] ci + step[1] cj. */
+/* The crystal columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If
+ * `part` is not NULL, only combinations of columns with LORs of the part count. They are recognised by the sum of the
+ * positions of ci and cj around the axis, first + step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
     const lr_lors *lors;
@@ -150,7 +151,7 @@ static inline bool lr_native_takes(const struct lr_native_range *range, int ci, 
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const struct lr_native_range *range, struct lr_native_strip *strips);
 
-/* The number of slots is a multiple of LR_NATIVE_LANES. Unused slots at the end have weight 0. */
+/* The number of slots is a multiple of this. Unused slots at the end have weight 0. */
 enum { LR_NATIVE_LANES = 16 };
 
 /* The cells of primary (a) and secondary (b) along the axis. */
@@ -161,19 +162,19 @@ struct lr_native_axial {
     float pitch_b, face_b;
     float gap_b; /* distance from the edge of a cell to its face */
     int num_a, num_b;
-    int stride_a, stride_b; /* steps from cell to cell in a block of values */
+    int stride_a, stride_b; /* steps in a block of values from one cell to the next */
     double exact_pitch_a, exact_face_a, exact_pitch_b, exact_face_b;
-    int rays; /* lines of a face along the axis, sampled mode */
+    int rays; /* sampled mode: number of lines through a face along the axis */
 };
 
 /* Positions of the modules along the axis, relative to a point. */
 struct lr_native_starts {
     double exact_a, exact_b; /* from the point to the edge of the first cell */
     float a, b;
-    float base; /* coordinate on a of the first edge of b, relative to the first edge of a */
+    float base; /* coordinate on the primary of the secondary's first edge, relative to the primary's first edge */
 };
 
-/* The elements of a strip and a point: their weights, and the positions of their values in the block. */
+/* The elements of a strip and a point. Each has a weight, and the position of its value in the block. */
 struct lr_native_slots {
     float *weight;
     int32_t *offset;
@@ -184,13 +185,13 @@ struct lr_native_slots {
 
 struct lr_native_kernels {
     const char *name;
-    /* Each function returns the number of slots that it fills. exact: for modules that are not parallel across the
+    /* Each function returns the number of slots that it fills. `exact` is for modules that are not parallel across the
      * axis. */
     int (*exact)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                  const struct lr_native_starts *starts, const struct lr_native_slots *slots);
     int (*sampled)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                    const struct lr_native_starts *starts, const struct lr_native_slots *slots);
-    /* Weights of overlaps whose moments are 0, [count] each. */
+    /* Computes [count] weights of overlaps whose first moments are 0. */
     void (*straight)(const struct lr_native_strip *strip, const float *overlaps[2], int count, float *weight);
     float (*sum)(const float *weight, int count);
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
@@ -214,15 +215,15 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
 }
 
 /* --- the arithmetic of one element along the axis (docs/method/correspondence.md, "Columns in native"), in single
- * precision and without branches, so that loops become vector code. All kernels and all sums over single LORs use these
- * functions, and therefore give the same bits --- */
+ * precision and without branches, so that loops become vector code. Kernels and sums over single LORs use these
+ * functions, so that both give the same bits --- */
 
 /* An overlap below this fraction of a cell is a rounding error. */
 #define LR_NATIVE_THIN 1e-6f
 
-/* The overlap of a primary cell with the shadow of a secondary cell: its middle and its height along the axis. Each of
- * its two edges has a first moment over the width of the strip. taper is the difference of these moments, skew their
- * sum. */
+/* The overlap of a primary cell with the shadow of a secondary cell: its middle y and its height along the axis. Each
+ * of its two edges has a first moment over the width of the strip. taper is the difference of these moments, skew is
+ * their sum. */
 struct lr_native_overlap {
     float y, height, taper, skew;
 };
@@ -238,8 +239,8 @@ static inline float lr_native_clamp(float x, float low, float high)
     return above < high ? above : high;
 }
 
-/* Limits a line over the strip to -half .. half, and computes its mean and its first moment over the width (-1/2 ..
- * 1/2). middle: value of the line at the middle of the strip. rise: change from one end to the other. */
+/* Limits a straight line over the width of the strip to -half .. half. out: its mean, and its first moment over the
+ * width (-1/2 .. 1/2). middle: value of the line at the middle of the strip. rise: change from one end to the other. */
 static inline void lr_native_clamped_line(float middle, float rise, float half, float out[2])
 {
     const float steep = fabsf(rise);
@@ -253,9 +254,9 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
     out[1] = rise * (1.0f / 12.0f) * (ff * (3.0f - 2.0f * f) - gg * (3.0f - 2.0f * g));
 }
 
-/* The overlap of modules that are not parallel across the axis. q_middle: middle of the primary cell, from the module's
- * start. below: lower edge of the secondary cell, from its module's start. base: position on the primary of the
- * secondary's start, from the primary's start. */
+/* The overlap of modules that are not parallel across the axis. q_middle: middle of the primary cell, relative to the
+ * start of the primary. below: lower edge of the secondary cell, relative to the start of the secondary. base: position
+ * of the secondary's start on the primary, relative to the primary's start. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
                                                               const struct lr_native_starts *starts, const float at[2])
@@ -283,8 +284,8 @@ static inline struct lr_native_overlap lr_native_straight_overlap(const struct l
     return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower, 0.0f, 0.0f};
 }
 
-/* Computes the solid angle / 2 pi of an overlap: area times density at the middle, with second-order terms. Each edge
- * is replaced by a straight line with the same moments. */
+/* Computes the solid angle of an overlap, divided by 2 pi: area times density at the middle, with second-order terms.
+ * Each edge is replaced by a straight line with the same moments. */
 static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
 {
     const float y = overlap->y, height = overlap->height, slant = strip->slant;
@@ -299,7 +300,7 @@ static inline float lr_native_weight(const struct lr_native_strip *strip, const 
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* Computes the weight like lr_native_weight, for an overlap whose taper and skew are 0. */
+/* Computes the same weight as lr_native_weight, for an overlap whose taper and skew are 0. */
 static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y, float height)
 {
     const float slant = strip->slant, width = strip->width;
@@ -310,14 +311,15 @@ static inline float lr_native_straight_weight(const struct lr_native_strip *stri
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* Returns the coordinate, relative to the point, where line `ray` of primary cell q starts in sampled mode. It is in
- * double, because it decides which crystal the line hits. */
+/* Returns the coordinate, relative to the point, where line `ray` of primary cell q starts in sampled mode. The
+ * coordinate is in double, because it decides which crystal the line hits. */
 static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a, int q, int ray)
 {
     return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
 }
 
-/* Returns the coordinate where the line from y hits the secondary, in cells from the secondary's start. */
+/* Returns the coordinate where the line from coordinate y of the primary hits the secondary, in cells from the
+ * secondary's start. */
 static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                           double start_b, double y)
 {
@@ -337,11 +339,11 @@ static inline float lr_native_line_weight(const struct lr_native_strip *strip, f
     return strip->share * inverse * sqrtf(inverse);
 }
 
-/* The kernels of each instruction set. If the compiler makes kernels for AVX2, LR_NATIVE_AVX2 is defined
+/* The kernels of each instruction set. LR_NATIVE_AVX2 is defined if the compiler can make kernels for AVX2
  * (CMakeLists.txt). */
 extern const struct lr_native_kernels lr_native_kernels_baseline;
 extern const struct lr_native_kernels lr_native_kernels_avx2;
-/* Returns true if this processor and system have AVX2. Exists only in builds with LR_NATIVE_AVX2. */
+/* Returns true if the processor and the operating system support AVX2. Exists only in builds with LR_NATIVE_AVX2. */
 bool lr_native_has_avx2(void);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels. Each instruction set has a file that includes this one, with KERNELS defined as the name of its
- * table. */
+ * The kernels. The file of each instruction set defines KERNELS as the name of its table, and includes this file. */
 #include "correspondence/native/kernels.h"
 
-/* Finds the first and the last primary cell through which a part of the secondary is seen. */
+/* Finds the first and the last primary cell through which a part of the secondary may be visible. */
 static void primary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                           const struct lr_native_starts *starts, int cells[2])
 {
@@ -23,11 +22,11 @@ static int round_up(int count)
     return count <= 0 ? 0 : (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
 }
 
-/* The number of cells of a group. Loops run over whole groups. */
+/* The number of cells of a group. Loops run over whole groups, so that they fill vectors. */
 enum { GROUP = 8 };
 
-/* Finds the first and the last secondary cell that may be seen through each of `count` primary cells, from cell `begin`
- * on. */
+/* Finds, for each primary cell from cells[0] to cells[1], the first and the last secondary cell that may be visible
+ * through it. ends: numbers of the first cells, and of the last cells. */
 static void find_secondary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                  const struct lr_native_starts *starts, const int cells[2], int32_t *restrict ends[2])
 {
@@ -48,22 +47,23 @@ static void find_secondary_cells(const struct lr_native_strip *strip, const stru
     }
 }
 
-/* The arrays of exact mode, [slots] each. Several short loops over them are faster than one long loop, because a
- * processor works on more iterations of a short loop at the same time. */
+/* The arrays of exact mode, [slots] each. Several short loops over these arrays are faster than one long loop, because
+ * a processor works on more iterations of a short loop at the same time. */
 struct exact_lists {
-    int32_t *q, *s; /* cells; unused places of a group have cells that do not exist */
+    int32_t *q, *s; /* numbers of the primary and secondary cells; unused slots of a group have cells that do not
+                       exist */
     float *y, *height, *taper, *skew;
 };
 
-/* Lists the cells of the primary in groups, each cell with all secondary cells that may be seen through any cell of its
- * group. Returns the number of slots. */
+/* Lists the cells of the primary in groups. Each cell is listed with all secondary cells that may be visible through
+ * any cell of the group. Returns the number of slots. */
 static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
                       const struct exact_lists *lists)
 {
     int32_t *restrict q = lists->q, *restrict s = lists->s;
     int count = 0;
     for (int at = 0; at <= cells[1] - cells[0]; at += GROUP) {
-        int32_t extra = 0; /* largest number of cells after the first, over all members of the group */
+        int32_t extra = 0; /* largest number of secondary cells after the first, over all members of the group */
         for (int m = at; m < at + GROUP; m++) extra = last[m] - first[m] > extra ? last[m] - first[m] : extra;
         for (int n = 0; n <= extra; n++, count += GROUP) {
             for (int m = 0; m < GROUP; m++) {
@@ -107,7 +107,7 @@ static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin, c
     }
 }
 
-/* Finds the position of each slot's value. Slots with cells that do not exist get the position of another slot, and
+/* Finds the position of each slot's value. A slot whose cells do not exist gets the position of another slot, and
  * weight 0. */
 static void place_cells(const struct lr_native_axial *axial, int end, const struct exact_lists *lists, int count,
                         const struct lr_native_slots *slots)
@@ -136,7 +136,7 @@ static int exact(const struct lr_native_strip *strip, const struct lr_native_axi
     int cells[2];
     primary_cells(strip, axial, starts, cells);
     find_secondary_cells(strip, axial, starts, cells, ends);
-    /* The count is a multiple of the group; this mask shows it to the compiler. */
+    /* The count is a multiple of GROUP. The mask tells this to the compiler. */
     const int count = list_cells(cells, ends[0], ends[1], &lists) & ~(GROUP - 1);
     overlap_cells(strip, axial, starts, &lists, count);
     weigh_overlaps(strip, LR_NATIVE_THIN * axial->half_a, &lists, count, slots->weight);
@@ -182,7 +182,7 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
-/* Keeps the compiler from merging iterations of the outer loop. The inner loop already fills one vector. */
+/* Keeps the compiler from merging iterations of the outer loop, whose inner loop already fills one vector. */
 #define ONE_BY_ONE __asm__ volatile("")
 
 /* The sum of the lanes, in the same order for every vector width. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of single LORs. For each LOR, the sample points in its tube are found. LORs of the same crystal columns
- * share columns of points and strips. */
+ * Projections of single LORs. For each LOR, the sample points in its tube are found. LORs that join the same crystal
+ * columns are projected together: they see the same columns of points, through the same strips. */
 #include "base/order.h"
 #include "correspondence/native/native.h"
 
@@ -12,10 +12,10 @@
 
 #include <stdlib.h>
 
-/* The number of LORs of a stretch: consecutive LORs of the list that are sorted together. */
+/* The number of LORs of a stretch, that is of consecutive LORs of the list that are sorted together. */
 #define STRETCH ((int64_t)1 << 22)
 
-/* The number of jobs per thread, and the number of groups per job. */
+/* The number of jobs per thread, and the number of groups of LORs per job. */
 enum { JOBS_PER_THREAD = 8, GROUPS_PER_JOB = 64 };
 
 struct entry {
@@ -30,11 +30,11 @@ struct lors {
     struct lr_native *native;
     struct entry *entries;
     int64_t num;
-    int64_t *groups; /* [num_groups + 1] first entry of each group; the entries of a group have the same pair and
-                        columns */
+    int64_t *groups; /* [num_groups + 1] first entry of each group; all entries of a group have the same pair of modules
+                        and the same crystal columns */
     int64_t num_groups;
     const float *columns; /* forward: the image */
-    float *values;        /* forward: the caller's values, with the most recent sums; back: NULL */
+    float *values;        /* forward: the caller's values, which hold the latest float sums; back: NULL */
     double *totals;       /* forward: [num] sums for the LORs from `first` on */
     int64_t first;
     double *sums;     /* back: the image */
@@ -89,7 +89,7 @@ static void fill(struct lors *lors, const lr_selection *list, const float *value
 
 /* --- one column of points --- */
 
-/* A strip of a group, and a column of points. */
+/* A strip between the crystal columns of a group, seen from a column of points. */
 struct meeting {
     const struct lors *lors;
     struct lr_native_view *view;
@@ -100,7 +100,8 @@ struct meeting {
     double starts[2]; /* start of the primary's and of the secondary's first cell */
 };
 
-/* Solid angle / 2 pi of one piece of primary cell cells[0], as far as it is seen through secondary cell cells[1]. */
+/* Returns the solid angle / 2 pi of the part of primary cell cells[0] that is visible through secondary cell cells[1].
+ * If the strip is cut into pieces, this is the solid angle within one piece. */
 static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                            int part)
 {
@@ -132,7 +133,7 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
                : 0.0f;
 }
 
-/* Adds the elements of one LOR for this strip. */
+/* Adds the elements of one LOR for this strip: forward to its value, back to the voxels. */
 static void meet_entry(const struct meeting *meeting, const struct entry *entry)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
@@ -142,8 +143,8 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     const int64_t column =
         (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
     const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
-    /* Only between these two points may the primary cell be seen through the secondary cell, with a margin for
-     * rounding. */
+    /* The primary cell is visible through the secondary cell only from points between these two, which include a margin
+     * for rounding. */
     const struct lr_native_axial *axial = &meeting->axial;
     const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
     const double on_a = meeting->starts[0] + (cells[0] + 0.5) * axial->exact_pitch_a;
@@ -189,7 +190,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     struct lr_native_side sides[2];
     if (!lr_native_sees(scene, first->pair, point, sides)) return;
 
-    /* In sampled mode, the primary may change to the other module at one point of the column. */
+    /* In sampled mode, the role of the primary can change from one module to the other at one point of the column. */
     bool roles[2] = {sides[0].height >= sides[1].height};
     int num_roles = 1;
     if (scene->params.mode != LR_MODE_EXACT) {
@@ -215,7 +216,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     }
 }
 
-/* Forward: adds the sums of a group, which are floats, to the totals in double. */
+/* In a forward projection, adds the sums of a group, which are floats, to the totals in double. */
 static void add_to_totals(const struct lors *lors, const int64_t group[2])
 {
     for (int64_t k = group[0]; lors->values != NULL && k < group[1]; k++) {
@@ -225,7 +226,7 @@ static void add_to_totals(const struct lors *lors, const int64_t group[2])
     }
 }
 
-/* Projects a group for the points in rows begin .. end - 1. */
+/* Projects a group of LORs for the points in rows begin .. end - 1. */
 static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
 {
     const struct lors *lors = meeting->lors;
@@ -251,7 +252,7 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
     add_to_totals(lors, group);
 }
 
-/* A job projects some groups forward for all rows, or all groups back into some rows of voxels. */
+/* A job either projects some groups forward for all rows, or projects all groups back into some rows of voxels. */
 static lr_status do_job(void *user, int64_t job, struct lr_native_view *view)
 {
     const struct lors *lors = user;

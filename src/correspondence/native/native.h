@@ -17,7 +17,8 @@ struct lr_native {
     struct lr_native_view *views; /* [num_views], one per thread */
 };
 
-/* A function of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out; LR_CANCELLED. */
+/* Computes rows of the matrix: a function of struct lr_backend_fns. errors: LR_FAILED, logged, if memory runs out;
+ * LR_CANCELLED. */
 lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* Projects single LORs: forward from the image to the values, or back. values NULL = a back-projection of ones. */
@@ -33,23 +34,24 @@ void lr_native_to_columns(const struct lr_native_scene *scene, const float *imag
  * voxel. */
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
-/* A job of a stage of work, which runs in the thread of the view. */
+/* A job of a stage of work. It runs in the thread that `view` belongs to. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
 
 /* A stage of work, and its fraction of all work. */
 struct lr_native_work {
     const char *what;
-    double from, share; /* interval of the reported progress for this stage: its start and length, within 0 .. 1 */
+    double from, share; /* the part of the progress report that belongs to this stage: its start and length, within 0 ..
+                           1 */
     lr_native_job *job;
     void *user;
 };
 
-/* Runs jobs 0 .. num_jobs - 1 on all threads, in any order. The calling thread also runs jobs. It reports progress
- * between its jobs, and whenever one of them calls lr_native_ask. */
+/* Runs jobs 0 .. num_jobs - 1 on all threads, in any order. The calling thread also runs jobs. This thread reports
+ * progress between its jobs, and whenever one of its jobs calls lr_native_ask. */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
-/* --- visits of the elements of a pair of modules and a column of sample points: forward, back and rows receive them in
- * the same order and with the same bits --- */
+/* --- visits of the elements of a pair of modules and a column of sample points. Forward projections, back-projections
+ * and rows get the elements in the same order and with the same bits --- */
 
 /* A column of sample points. */
 struct lr_native_column {
@@ -77,7 +79,7 @@ struct lr_native_visit {
     void *user;
 };
 
-/* All values that determine the overlaps of a column with parallel modules. */
+/* The arguments that determine the overlaps of a column of points with parallel modules. */
 struct lr_native_flat_key {
     int64_t pair; /* -1 = no pair */
     bool i_is_primary;
@@ -88,7 +90,7 @@ struct lr_native_flat_key {
     double starts[2];
 };
 
-/* The overlaps of parallel modules for all points of a column, which are the same for all strips. */
+/* The overlaps of parallel modules for all points of a column. All strips of the column have these overlaps. */
 struct lr_native_flat {
     struct lr_native_flat_key key;
     int64_t capacity, num_points;
@@ -97,7 +99,7 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
-/* Stores a status that is not LR_OK, unless another one was stored before. */
+/* Stores the first status that is not LR_OK. Later ones are ignored. */
 static inline void lr_native_set_status(atomic_int *status, lr_status found)
 {
     int good = LR_OK;
@@ -122,21 +124,22 @@ void lr_native_view_finish(struct lr_native_view *view);
 /* Called during a long job. Returns LR_OK if the job should continue, otherwise the status that stops it. */
 lr_status lr_native_ask(struct lr_native_view *view);
 
-/* errors: LR_FAILED, logged, if memory runs out; the status of `take`. */
+/* Visits the elements of a column of points and passes them to visit->take. errors: LR_FAILED, logged, if memory runs
+ * out; the status of `take`. */
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column);
 
-/* All crystal columns of a pair that have LORs of the part. part NULL = all columns. */
+/* Returns all crystal columns of a pair that have LORs of the part. part: NULL = all columns. */
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
                                             const lr_selection *part);
 
 /* Forward sums are made in float, because vectors of floats are fast. A float loses precision as its sum grows, so the
  * sums are added to doubles after each LR_NATIVE_ROWS_OF_SUMS rows of points. A pair with few cells has many terms per
- * cell: if a block has at most LR_NATIVE_FEW_CELLS values, its sums are added after every column of points. Projections
- * of whole pairs and of single LORs have the same rule, so that their results have the same bits. */
+ * cell, so the sums of a block of at most LR_NATIVE_FEW_CELLS values are added after every column of points.
+ * Projections of whole pairs and of single LORs both follow this rule, so their results have the same bits. */
 enum { LR_NATIVE_FEW_CELLS = 256, LR_NATIVE_ROWS_OF_SUMS = 8 };
 
-/* The axial cells of a pair's primary and secondary. */
+/* Returns the cells of a pair's primary and secondary along the axis. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);
 
 /* Returns true if module i is the primary for a point in sampled mode: its centre is not nearer to the point than the

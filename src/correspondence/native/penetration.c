@@ -22,11 +22,12 @@ static const double tie = 1e-9;
 /* The tolerance of tests that exclude modules, and of numbers that are rounded up. */
 static const double slack = 1e-9;
 
-/* LANES: number of lines that are followed in parallel. MOST_MET: largest number of boxes that a line may hit on one
- * side. */
+/* LANES: number of lines that are followed in parallel. MOST_MET: largest number of boxes that one line may hit in
+ * front of the primary, or beyond the point. */
 enum { LANES = 64, MOST_MET = 64 };
 
-/* The largest number of (point, module) combinations that a forward projection keeps in memory. */
+/* A forward projection keeps the modules as seen from several points. This is the largest number of combinations of a
+ * point and a module. */
 enum { MOST_SIGHTS = 1 << 16 };
 
 /* The largest memory for the sums of one window of a forward projection, bytes. */
@@ -56,7 +57,7 @@ struct seen_module {
 /* A box that lines of a primary may hit, in the coordinates of the primary. */
 struct target {
     int module;
-    float rotation[3][3]; /* converts a step from the primary's coordinates to the target's */
+    float rotation[3][3]; /* rotates a vector from the primary's coordinates to the target's */
     float at[3];          /* the point */
     int64_t pair;         /* pair of the primary and this module; -1 = the module only stops photons */
 };
@@ -99,14 +100,14 @@ struct stopping {
     struct worker *workers; /* [threads] */
 };
 
-/* The purpose of a point's elements. */
+/* The purpose for which the elements of a point are computed. */
 struct use {
     const struct stopping *stopping;
     struct worker *worker;
     const unsigned char *wanted; /* [num_pairs] 1 = the pair's elements are needed; NULL = all pairs */
     const int64_t *places;       /* [num_pairs] index of each pair's first value */
     const float *values;         /* for back: values of LORs; NULL = all are 1 */
-    double *sums;                /* for forward: two sums for each LOR; otherwise NULL */
+    double *sums;                /* for forward: two sums for each LOR; NULL for rows and back */
     float scale;                 /* for forward: the voxel's value */
     bool is_row;
 };
@@ -225,8 +226,8 @@ static float one_minus_exp(float x)
     return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f))) : 1.0f - expf(-x);
 }
 
-/* Adds the elements of a crystal `near` of the target with all crystals of the primary on the line. weight: fraction of
- * photons that `near` stops, times the weight of the line. */
+/* Adds elements for one crystal of the target: `near` with every crystal of the primary on the line. weight: fraction
+ * of photons that `near` stops, times the weight of the line. */
 static void emit(const struct use *use, int primary, const struct target *target, const int near[2], int num_far,
                  float weight)
 {
@@ -257,7 +258,7 @@ static void emit(const struct use *use, int primary, const struct target *target
     }
 }
 
-/* Adds the elements of one line. start: the line's point in the primary's coordinates. */
+/* Adds the elements of one line. start: the position of the line's point in the primary's coordinates. */
 static void follow_line(const struct use *use, int primary, const struct path *start, int lane)
 {
     const struct stopping *stopping = use->stopping;
@@ -271,7 +272,8 @@ static void follow_line(const struct use *use, int primary, const struct path *s
         for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
         met[place] = moved;
     }
-    /* Modules in front of the primary stop some photons. Each crystal of the primary stops a fraction of the rest. */
+    /* Modules in front of the primary stop some of the photons. Each crystal of the primary then stops a fraction of
+     * those that are left. */
     struct path path = *start;
     for (int k = 0; k < 3; k++) path.step[k] = lanes->step[k][lane];
     if (!enter_box(&path, HUGE_VALF)) return;
@@ -308,8 +310,8 @@ static void follow_line(const struct use *use, int primary, const struct path *s
 
 /* --- rows of lines --- */
 
-/* Records which lines hit the box of target number k, and where they enter it: in front of the primary (0 <= t <= 1),
- * or beyond the point. */
+/* Records which lines hit the box of target number k, and where they enter the box: in front of the primary (0 <= t <=
+ * 1), or beyond the point. */
 static void meet_box(const struct stopping *stopping, struct worker *worker, int count, int k, bool opposite)
 {
     const struct target *target = opposite ? &worker->opposite[k] : &worker->before[k];
@@ -350,7 +352,7 @@ static void meet_box(const struct stopping *stopping, struct worker *worker, int
     }
 }
 
-/* Returns the position of a line in its stratum, in units of the stratum's width. All backends have the same
+/* Returns the position of a line in its stratum, in units of the stratum's width. All backends use the same
  * positions. */
 static float place_in_stratum(int module, int index, int other, int second)
 {
@@ -360,8 +362,8 @@ static float place_in_stratum(int module, int index, int other, int second)
     return (float)(sum >> 8) / 16777216.0f;
 }
 
-/* Returns the coordinate of a line along an axis, from its stratum and its position in the stratum. *width: width of
- * the stratum. */
+/* Returns the coordinate of a line along an axis, from its stratum and its position there. *width: receives the width
+ * of the stratum. */
 static float find_stratum(const struct box *box, int rays, int axis, int index, float place, float *width)
 {
     if (axis == 2) {
@@ -380,7 +382,7 @@ static float find_stratum(const struct box *box, int rays, int axis, int index, 
     return centre + half + ((float)(part - rays) + place) * *width;
 }
 
-/* Follows lines through one side of the primary's box, which is perpendicular to `axis` at coordinate `level`. */
+/* Follows lines through the side of the primary's box that is perpendicular to `axis` at coordinate `level`. */
 static void follow_side(const struct use *use, int primary, const struct path *path, int axis, float level)
 {
     const struct box *box = path->box;
@@ -418,7 +420,7 @@ static void follow_side(const struct use *use, int primary, const struct path *p
     }
 }
 
-/* Adds all elements of a point with one primary. */
+/* Adds all elements of a point whose primary is this module. */
 static void follow_primary(const struct use *use, const struct seen_module *seen, int primary)
 {
     const struct stopping *stopping = use->stopping;
@@ -487,7 +489,8 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
 /* The module pairs of a selection, and the index of each pair's first value. */
 struct window {
     unsigned char *wanted; /* [num_pairs]; NULL = all pairs */
-    int64_t *places;       /* [num_pairs]; NULL = in the order of LOR numbers */
+    int64_t *places;       /* [num_pairs] index of each pair's first value; NULL = values are in the order of LOR
+                              numbers */
     int64_t count;         /* number of values */
 };
 
@@ -521,8 +524,8 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
     return LR_OK;
 }
 
-/* Returns the position of a LOR among the window's values. *pair: before, the module pair where the search begins;
- * after, the pair of the LOR. */
+/* Returns the position of a LOR among the window's values. *pair: on entry, the module pair where the search begins; on
+ * return, the pair of the LOR. */
 static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t *pair)
 {
     while (lor >= lors->offsets[*pair + 1]) (*pair)++;
@@ -569,8 +572,7 @@ static lr_status back(const struct stopping *stopping, const lr_selection *part,
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
-        /* The values of single LORs are copied to their places among the values of whole pairs, which are 0
-         * elsewhere. */
+        /* If single LORs are given, their values are copied to arrays of whole pairs, which are 0 elsewhere. */
         const lr_lors *lors = stopping->params.lors;
         work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
@@ -593,8 +595,8 @@ static lr_status back(const struct stopping *stopping, const lr_selection *part,
 
 /* --- forward --- */
 
-/* A forward projection of some points. Each thread has some of the primaries. A LOR has two sums, one for each of its
- * modules as the primary, so that two threads never add to the same sum. */
+/* A forward projection of some points. Each thread works on some of the primaries. Each module of a LOR can be its
+ * primary, so a LOR has two sums, and two threads never add to the same sum. */
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
@@ -643,7 +645,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-/* Projects all points to the LORs of one part. values: of these LORs, in the selection's order. */
+/* Projects all points to the LORs of one part. values: the values of these LORs, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {
@@ -822,7 +824,8 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
     stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
     stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
     if (stopping->boxes == NULL || stopping->workers == NULL) goto failed;
-    int most = 0; /* largest number of crystals that a line crosses, with one step along u or v from each to the next */
+    int most = 0; /* largest number of crystals that a line crosses; it moves by one cell along u or v from each to the
+                     next */
     for (int m = 0; m < modules; m++) {
         const lr_module *module = &params->scanner->modules[m];
         struct box *box = &stopping->boxes[m];

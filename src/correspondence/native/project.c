@@ -3,8 +3,9 @@
  *
  * The native backend: projections by columns on the processor's vector units, in single precision
  * (docs/method/correspondence.md, "Columns in native"). This file creates the backend and projects whole module pairs.
- * A forward job computes the values for some crystal columns of one module with all crystal columns of the other one.
- * It adds the contributions of the image's columns in a fixed order. A back job computes the sums of its own voxels. */
+ * A job of a forward projection computes the values between some crystal columns of one module and all crystal columns
+ * of the other one. It adds up the columns of the image in a fixed order. A job of a back-projection computes the sums
+ * of its own voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/native/native.h"
@@ -13,24 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The window of the part's pairs, before the first pair. */
+/* Returns a window over the part's pairs that is before the first pair. */
 static struct lr_pair_window pairs_of(const struct lr_native *native, const lr_selection *part)
 {
     return lr_pair_window_begin(native->scene.params.lors, part != NULL ? part->pairs : NULL,
                                 part != NULL ? part->num_pairs : 0);
 }
 
-/* A copy of the values of a pair, between the order of files and the order of blocks. */
+/* A copy of the values of a pair, between the order of data files and the order of blocks. If `sums` is not NULL,
+ * values are copied from blocks, otherwise to blocks. */
 struct copy {
-    const double *sums; /* NULL = the copy goes to blocks */
-    float *values;      /* in the order of files; set to `scale` times the sums */
+    const double *sums; /* sums of all blocks, which are copied to `values`; NULL = `given` is copied to `blocks` */
+    float *values;      /* output in the order of files: `scale` times the sums */
     float scale;
-    const float *given; /* in the order of files; NULL = all values are 1 */
+    const float *given; /* input in the order of files; NULL = all values are 1 */
     float *blocks;
 };
 
-/* Copies the values of the range's crystal columns, block by block. LORs out of coincidence get 0. Blocks without LORs
- * of the part are left out. */
+/* Copies the values between the crystal columns of a range, block by block. LORs out of coincidence get 0. Blocks
+ * without LORs of the part are skipped. */
 static void copy_values(const struct lr_native_scene *scene, int64_t index, const struct lr_native_range *range,
                         const struct copy *copy)
 {
@@ -68,7 +70,7 @@ static void copy_values(const struct lr_native_scene *scene, int64_t index, cons
 enum { JOBS_PER_THREAD = 8 };
 
 struct job {
-    int64_t entry;       /* entry of the list of pairs */
+    int64_t entry;       /* position in the list of pairs */
     int begin, end;      /* columns of the pair's module i */
     int64_t first_value; /* index of the pair's first value in the caller's array */
 };
@@ -85,7 +87,7 @@ struct forward {
 
 /* --- jobs --- */
 
-/* Lists the jobs. If `jobs` is NULL, only counts them. */
+/* Lists the jobs, and returns their number. jobs: NULL = only their number is found. */
 static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
@@ -132,7 +134,7 @@ static lr_status scatter(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Adds the sums of blocks, which are floats, to doubles, and clears the floats. */
+/* Adds the float sums of the blocks to the sums in double, and clears the floats. */
 static void add_to_sums(const struct scatter_target *target)
 {
     for (int64_t number = 0; number < target->num_blocks; number++)
@@ -147,7 +149,8 @@ static void add_to_sums(const struct scatter_target *target)
         }
 }
 
-/* Visits every column of the image that may have elements with the LORs of a job, and adds these elements. */
+/* Visits every column of the image that may have elements with the LORs of a job, and adds these elements to the job's
+ * values. */
 static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
                                const struct lr_native_visit *visit)
 {
@@ -223,7 +226,7 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     return status;
 }
 
-/* --- all of it --- */
+/* --- the projection --- */
 
 static lr_status forward(struct lr_native *native, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
@@ -247,9 +250,9 @@ static lr_status forward(struct lr_native *native, const lr_selection *part, con
 }
 
 /* === back-projection: each job has some voxels of one row across the axis, and visits the pairs of modules in order.
- * Only the values of one window of pairs are in memory at a time, block by block === */
+ * Only one window of pairs has its values in memory at a time, block by block === */
 
-/* The memory of a window if the caller gives no limit, bytes. */
+/* The size of a window's memory if the caller sets no limit, bytes. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
 
 /* The largest number of voxel columns of a job. */
@@ -258,9 +261,9 @@ enum { JOB_VOXELS = 32 };
 /* The place of a pair's values, block by block. */
 struct source {
     const float *blocks; /* NULL = all values are 1 */
-    int64_t step;        /* step from one block to the next; 0 = all blocks are the same */
-    int64_t first; /* index in the window's memory, equal to the index in the caller's values from the window's start;
-                    * -1 = not in memory */
+    int64_t step;        /* step from one block to the next; 0 = all blocks of the pair are equal */
+    int64_t first; /* index of the pair's first value in the window's memory, and also in the caller's values, counted
+                      from the window's first value; -1 = the pair is not in memory */
 };
 
 struct window {
@@ -276,8 +279,8 @@ struct window {
 
 /* --- values --- */
 
-/* Returns true if the values of a pair must be in memory. This is so if the caller gives values, or if the mask has one
- * bit per LOR, because the blocks of the pair then differ. */
+/* Returns true if the values of a pair must be in memory: because the caller gives values, or because the mask has one
+ * bit per LOR, so that the pair's blocks differ. */
 static bool is_held(const struct window *window, int64_t pair)
 {
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
@@ -300,8 +303,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, index);
 
-    /* If the caller gives values, memory has the values of every pair of the window, in the order of the caller's
-     * values. */
+    /* If the caller gives values, the memory has the values of all pairs of the window, in the caller's order. */
     const struct lr_native_range range = lr_native_whole_pair(scene, index, window->selection);
     struct copy copy = {.blocks = blocks};
     if (window->values != NULL) copy.given = window->values + window->part.first_value + source->first;
@@ -370,7 +372,7 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
     return LR_OK;
 }
 
-/* --- all of it --- */
+/* --- the projection --- */
 
 static lr_status back(struct lr_native *native, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
@@ -385,7 +387,7 @@ static lr_status back(struct lr_native *native, const lr_selection *part, const 
     lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto finish;
 
-    /* A window has as many values as the limit allows, and at least those of any single pair. */
+    /* The size of a window is the limit, but it always has room for the largest pair. */
     const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
                                     ? scene->params.max_memory_bytes
                                     : WINDOW_BYTES;

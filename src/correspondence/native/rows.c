@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the matrix. Each row is computed by one thread. The rows of a stretch, which are consecutive, are computed in
- * parallel and then passed to the sink in ascending order. */
+ * Rows of the matrix. One thread computes each row. The consecutive rows of a stretch are computed in parallel and then
+ * passed to the sink in ascending order. */
 #include "model/lors/rows.h"
 #include "correspondence/native/native.h"
 
@@ -13,15 +13,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The number of rows of a stretch per thread: FIRST_ROWS in the first stretch. Later stretches have about
- * STRETCH_ELEMENTS elements in total, but at most MOST_ROWS rows. */
+/* The number of rows of a stretch. The first stretch has FIRST_ROWS rows per thread. Later stretches have about
+ * STRETCH_ELEMENTS elements per thread, and at most MOST_ROWS rows per thread. */
 enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
-/* The largest number of LORs of a pair for which the sums are an array over all LORs. For larger pairs, elements are
- * sorted. */
+/* The largest number of LORs of a pair whose sums are kept in an array over all LORs. For larger pairs, the elements
+ * are listed and sorted. */
 #define MOST_DENSE ((int64_t)1 << 17)
 
-/* The offsets of a block's LORs, relative to the LOR of the block's first two cells. */
+/* The LOR numbers of a block, relative to the LOR of the block's first two cells. */
 struct places {
     int cells[2];
     int64_t steps[2];
@@ -31,7 +31,7 @@ struct places {
 /* Working memory of one thread. */
 struct worker {
     double *sum;       /* [most_dense]: sums of the current pair; all are 0 between two pairs */
-    uint64_t *touched; /* [most_dense / 64 + 1] one bit per LOR; set if the LOR has a sum */
+    uint64_t *touched; /* [most_dense / 64 + 1] one bit per LOR: set if the LOR has a sum */
     struct places places;
     struct lr_elements sparse;
     struct lr_native_column *columns; /* [num_columns]: sample points of the current row */
@@ -45,7 +45,8 @@ struct stretch {
     struct worker *workers;   /* [num_views] */
     struct lr_owned_row *out; /* [rows of the stretch] finished rows */
     int64_t most_dense;       /* number of LORs of the largest pair whose sums are in an array */
-    int num_columns;          /* columns of a row; one column has all sample points that differ only along the axis */
+    int num_columns;          /* number of columns of a row; a column is all sample points that differ only along the
+                                 axis */
     atomic_int status;        /* first status that is not LR_OK */
 };
 
@@ -71,7 +72,7 @@ static lr_status add(void *user, const struct lr_native_part *part)
     const int64_t steps[2] = {i->step_along * target->crystals_j, j->step_along};
     if (!target->found && (places->at == NULL || places->cells[0] != i->num_cells || places->cells[1] != j->num_cells ||
                            places->steps[0] != steps[0] || places->steps[1] != steps[1])) {
-        /* The offsets in memory belong to a pair with other blocks. */
+        /* The offsets in memory are those of another pair, whose blocks differ. */
         free(places->at);
         *places = (struct places){{i->num_cells, j->num_cells}, {steps[0], steps[1]}, NULL};
         places->at = lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*places->at), "cells", scene->params.log);
@@ -98,7 +99,7 @@ static lr_status add(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Returns the index of the lowest set bit of a nonzero word, by multiplication with a de Bruijn sequence. */
+/* Returns the index of the lowest set bit of a nonzero word. Multiplication with a de Bruijn sequence finds it. */
 static int lowest_bit(uint64_t word)
 {
     static const unsigned char places[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
@@ -154,7 +155,7 @@ static lr_status compute_row(const struct stretch *stretch, int64_t row, int num
     const double scale = 1.0 / lr_rows_per_row(rows);
     struct target target = {.scene = scene, .worker = &stretch->workers[number]};
 
-    /* The columns of points of this row are made. */
+    /* Makes the columns of sample points of this row. */
     const int one[3] = {1, 1, 1};
     const int *samples = rows->grid ? rows->samples : one;
     const int strides[3] = {1, samples[0], samples[0] * samples[1]};
@@ -169,7 +170,7 @@ static lr_status compute_row(const struct stretch *stretch, int64_t row, int num
         lr_rows_point(rows, row, k * strides[c], point);
         target.worker->along[k] = point[c];
     }
-    view->flat.key.pair = -1; /* the points are different now */
+    view->flat.key.pair = -1; /* the overlaps in `flat` belong to other points */
     out->count = 0;
     for (int64_t k = 0; k < num; k++) {
         target.pair = rows->pairs != NULL ? rows->pairs[k] : k;
@@ -194,7 +195,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int number)
         lr_native_set_status(&stretch->status, compute_row(stretch, stretch->first + k, number, &stretch->out[k]));
 }
 
-/* --- all of them --- */
+/* --- all rows --- */
 
 /* Returns the number of rows of the next stretch. The previous stretch had `num` rows and `elements` elements. */
 static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t elements)

@@ -13,19 +13,19 @@
 
 /* --- masks --- */
 
-/* Returns true if the first index of the module's crystals, along u, runs along the axis. */
+/* Returns true if the crystals' index along u runs along the axis. */
 static bool is_along_u(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
 {
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
 }
 
-/* Returns the scanner's number for a cell along the axis. */
+/* Returns the number that the scanner gives to a cell along the axis. */
 static int scanner_cell(const struct lr_native_module *module, int cell)
 {
     return module->step_along > 0 ? cell : module->num_cells - 1 - cell;
 }
 
-/* Returns the bit set of a separable mask, for cells along the axis. */
+/* Returns the bit set of a separable mask that selects cells along the axis. */
 static uint32_t cells_set(const struct lr_native_scene *scene, int64_t index)
 {
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
@@ -51,7 +51,7 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
                                    : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
-/* The first pair for each different set of cells. All pairs with an equal set share its table. */
+/* The first pair for each different set of cells. The other pairs with this set share its table. */
 struct sharing {
     int64_t *first; /* [num] pairs */
     int64_t num;
@@ -197,14 +197,14 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
     *scene = (struct lr_native_scene){0};
 }
 
-/* If the sine of the angle between two modules is below this, they count as parallel. Rounding of axes causes such
+/* Two modules count as parallel if the sine of the angle between them is below this. Rounding of axes causes such
  * angles. */
 #define PARALLEL 1e-13
 
 /* Limits for the pieces into which a face is cut. In a piece, the density is approximated to second order, and the
- * edges along the axis are straight lines. PIECE: largest length of a piece, divided by its distance. BEND: largest
- * relative change of tau over a piece. Each approximation has an error of about 5e-6 of an element for points in
- * corners next to a module, and less elsewhere. */
+ * edges along the axis are straight lines. PIECE: largest length of a piece, divided by its distance from the point.
+ * BEND: largest relative change of tau over a piece. Each approximation has an error of about 5e-6 of an element for
+ * points in corners next to a module, and less elsewhere. */
 #define PIECE 0.1
 #define BEND 0.04
 
@@ -253,9 +253,9 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Returns the coordinate where the line through coordinate w of the secondary hits the primary. If the line comes to
- * the primary from behind, the result is far beyond one end of the primary, namely the end that the last lines from the
- * front approach. */
+/* Returns the coordinate where the line through coordinate w of the secondary hits the primary. If the line comes from
+ * behind the primary, the result is far beyond one end of the primary: the end towards which the hits move as lines
+ * from the front become parallel to the primary. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
@@ -265,7 +265,7 @@ static double on_primary(const struct lr_native_crossing *crossing, double w)
     return on_first[0] + on_first[1] * level > 0.0 ? -1e12 : 1e12;
 }
 
-/* Returns the coordinate where the line from coordinate u of the primary hits the secondary. tau must be positive at
+/* Returns the coordinate where the line through coordinate u of the primary hits the secondary. tau must be positive at
  * u. */
 static double on_secondary(const struct lr_native_crossing *crossing, double u)
 {
@@ -307,8 +307,8 @@ static int num_pieces(double edge, double distance)
     return (int)fmin(fmax(ceil(edge / (PIECE * distance)), 1.0), LR_NATIVE_MAX_PARTS);
 }
 
-/* Makes the strips of primary column p that are seen through secondary column r; the nearer they are to the point, the
- * more. Returns the number of strips. */
+/* Makes the strips for the part of primary column p that is visible through secondary column r. Near modules are cut
+ * into more strips. Returns the number of strips. */
 static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
 {
     const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
@@ -324,7 +324,7 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     const double distance = sqrt(height * height + aside * aside);
     const double bend = fabs(crossing->tau[1]) * (u1 - u0) / tau_at(crossing, 0.5 * (u0 + u1));
     const int num = num_pieces(fmax(u1 - u0, bend * PIECE / BEND * distance), distance);
-    /* All strips of parallel modules have the same overlaps, and therefore need the same number of pieces. */
+    /* The strips of parallel modules share their overlaps, so they must have the same number of pieces. */
     const double nearest = crossing->tau[1] == 0.0 ? height : distance;
     for (int n = 0; n < num; n++) {
         const double width = (u1 - u0) / num;
@@ -336,7 +336,8 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     return num;
 }
 
-/* Computes line `ray` of column p, and the column of the secondary that the line hits. */
+/* Makes the strip of line `ray` of primary column p, and finds the secondary column that this line hits. Returns false
+ * if the line hits none. */
 static bool sampled_strip(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const int at[2], struct lr_native_strip *strip)
 {
@@ -363,7 +364,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
     const int a = crossing->i_is_primary ? 0 : 1, b = 1 - a;
     const int wanted_b[2] = {range->begin[b], range->end[b]};
     int along_a[2];
-    /* Finds the columns of the primary through which some of the secondary's columns begin .. end-1 may be seen. */
+    /* Finds the columns of the primary through which the secondary's columns begin .. end - 1 may be visible. */
     const struct lr_native_module *module = crossing->secondary.module;
     const double half = 0.5 * module->pitch;
     columns_between(crossing->primary.module, on_primary(crossing, column_middle(module, wanted_b[0]) - half),
@@ -377,7 +378,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
         const int most = 2 * (first->num_columns + module->num_columns);
         int pairs = 0;
         for (int p = along_a[0]; p < along_a[1]; p++) {
-            /* Finds the columns of the secondary through which column p may be seen. */
+            /* Finds the columns of the secondary that may be visible through column p. */
             int between[2] = {0, module->num_columns};
             const double u = column_middle(first, p), u0 = u - 0.5 * first->face, u1 = u + 0.5 * first->face;
             if (tau_at(crossing, u0) > 1e-9 && tau_at(crossing, u1) > 1e-9)

@@ -23,8 +23,8 @@
 /* The alignment of vectors, bytes. */
 enum { ALIGNMENT = 64 };
 
-/* --- modules that are parallel across the axis: tau is the same for all strips of a column, and therefore also the
- * overlaps along the axis. Overlaps that are not empty are listed once, and get a weight for each strip --- */
+/* --- modules that are parallel across the axis. All strips of a column of points have the same tau, and therefore the
+ * same overlaps along the axis. Overlaps that are not empty are listed once, and then weighted for each strip --- */
 
 static void flat_finish(struct lr_native_flat *flat)
 {
@@ -35,7 +35,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-/* Lists the overlaps for the key, unless `flat` has them already. axials: the cells for each piece. */
+/* Lists the overlaps for the key, unless `flat` already has them. axials: the cells for each piece of a face. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
@@ -99,10 +99,10 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
 /* --- kernels and memory --- */
 
 #ifdef LR_NATIVE_AVX2
-/* Asks the processor itself, because __builtin_cpu_supports does not know AVX2 in some compilers. */
+/* The processor is asked directly, because __builtin_cpu_supports of some compilers does not know AVX2. */
 bool lr_native_has_avx2(void)
 {
-    const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save */
+    const unsigned avx_state = 6; /* mask for the registers of SSE and AVX, which the operating system must save */
     unsigned a, b, c, d, enabled, rest;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || (c & bit_AVX) == 0) return false;
     __asm__("xgetbv" : "=a"(enabled), "=d"(rest) : "c"(0));
@@ -128,7 +128,7 @@ lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_nativ
         columns = scene->modules[m].num_columns > columns ? scene->modules[m].num_columns : columns;
     }
 
-    /* The number of strips of one crossing; the number of slots of one strip and one point. */
+    /* strips: largest number of strips of a crossing; slots: largest number of slots of one strip and one point */
     const int64_t strips = is_exact ? (4 * columns + 4) * LR_NATIVE_MAX_PARTS : columns * scene->params.rays;
     const int64_t bent = (cells + LR_NATIVE_LANES) * (is_exact ? cells : scene->params.rays);
     const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
@@ -185,12 +185,12 @@ struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene,
     return axial;
 }
 
-/* A visit that is being made. */
+/* A visit in progress. */
 struct scan {
     struct lr_native_view *view;
     const struct lr_native_visit *visit;
     const struct lr_native_column *column;
-    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells for each piece of a strip */
+    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells along the axis, for each piece of a face */
     int num_axials;
     double starts[2]; /* start of the first cell of the primary and of the secondary */
     bool i_is_primary;
@@ -291,8 +291,8 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     if (!lr_native_sees(scene, visit->pair, column->point, sides)) return LR_OK;
     struct scan scan = {.view = view, .visit = visit, .column = column, .end = column->count};
     if (scene->params.mode == LR_MODE_EXACT) {
-        /* The primary can be either module, because the solid angle is the same. It is more accurate with the module
-         * over which the column is higher. */
+        /* Either module can be the primary, because the solid angle is the same. The result is more accurate if the
+         * primary is the module from which the column is farther away. */
         scan.i_is_primary = sides[0].height >= sides[1].height;
         return visit_roles(&scan, sides);
     }
@@ -321,7 +321,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
         const struct lr_module_places *places = &scene->params.lors->angles->modules[modules[n]];
         const int *crystals = scene->params.scanner->modules[modules[n]].crystals;
         if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns)
-            range.part = NULL; /* a column has crystals at all positions around the axis */
+            range.part = NULL; /* a crystal column of this module runs around the axis, so it cannot be skipped */
         range.first += places->first;
         range.step[n] = places->step;
     }
@@ -330,7 +330,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
 
 /* --- jobs on all threads --- */
 
-/* The time between two progress reports, s: short enough that the user can stop soon, and long enough to cost
+/* The time between two progress reports, s. It is short enough for the user to stop soon, and long enough to cost
  * little. */
 #define ASK_SECONDS 0.02
 
@@ -349,7 +349,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
     struct lr_native_run_state *run = view->run;
     if (run == NULL) return LR_OK;
     if (view->reports && lr_clock_seconds() >= run->next_s) {
-        /* After the first job has ended, jobs that are running count as half done. */
+        /* Jobs that are running count as half done once the first job has ended. */
         const double num_done = (double)atomic_load(&run->num_done);
         const double num_begun = (double)atomic_load(&run->num_begun);
         const double part = num_done > 0.0 ? 0.5 * (num_done + num_begun) / (double)run->num_jobs : 0.0;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The steps of a batch. Each has its own stopwatch. */
+/* The steps of a batch. Each step has its own stopwatch. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
 _Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
 
@@ -188,7 +188,7 @@ static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *v
     return gl_context_leave(raster->ctx, status);
 }
 
-/* Lists the passes that have run, one for each step. */
+/* Lists the passes that have run, with one entry for each step. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;
@@ -225,7 +225,7 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    lr_place_silence(raster->place); /* vectors may keep the place open after the log is gone */
+    lr_place_silence(raster->place); /* vectors can keep the place open after the log is gone */
     lr_place_close(raster->place);
     free(raster);
 }
@@ -268,7 +268,7 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params, struc
         status = gl_context_make_current(raster->ctx);
     }
     if (status == LR_OK) {
-        /* The atlas must be large to keep a device busy, but small so that a batch takes a short time. */
+        /* A large atlas keeps a device busy, a small one keeps batches short. */
         const int64_t num_modules = params->lors->scanner->num_modules;
         const int texture = limits->max_texture_size, viewport = limits->max_viewport_size[0];
         const int most = texture < viewport ? texture : viewport;

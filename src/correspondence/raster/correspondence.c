@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The count of numbers in a row of the texture. Rows are short, so that the last row, which may be incomplete, wastes
- * little memory. */
+/* The count of numbers in a row of the texture. Rows are short, so that little memory is lost if the last row is
+ * incomplete. */
 enum { WIDTH = 4096 };
 
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count)
@@ -60,7 +60,8 @@ int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels)
 {
     struct gl_texture *texture = texels->target->colours[0];
-    /* The texture has full rows, then an incomplete last row; either may be empty. */
+    /* The numbers fill some rows of the texture, and then a part of the next row. Either part of the copy can be
+     * empty. */
     const int rows = (int)(texels->count / WIDTH);
     const struct gl_box boxes[2] = {{.width = WIDTH, .height = rows},
                                     {.y = rows, .width = (int)(texels->count % WIDTH), .height = 1}};

@@ -20,7 +20,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* The average number of terms per LOR at which the LOR image is added to the total. */
+/* The LOR image is added to the total when it has this average number of terms per LOR. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
@@ -165,7 +165,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                         .label = "collect"});
     lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 
-    /* Even a tile of one pixel is halved once, because the first halving multiplies by the LOR values. */
+    /* A tile of one pixel is also halved once, because the first halving multiplies by the LOR values. */
     int tile[2] = {plan->tile[0], plan->tile[1]};
     bool is_last = false;
     while (status == LR_OK && !is_last) {
@@ -202,8 +202,8 @@ void lr_gather_finish(struct lr_gather *gather)
     *gather = (struct lr_gather){0};
 }
 
-/* Halves the edges of all tiles of the batch: each pixel becomes the sum of 2 x 2 pixels. The first halving also reads
- * the LOR values. */
+/* Halves the edges of all tiles of the batch: each pixel becomes the sum of 2 x 2 pixels. The first halving also
+ * multiplies by the LOR values. */
 static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspondence *images,
                        const struct lr_batch *batch, const struct lr_texels *lors)
 {
@@ -247,7 +247,7 @@ lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence
     gl_stopwatch_begin(gather->reductions);
     for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) status = halve(gather, k, images, batch, lors);
 
-    /* The sums of all images are added to their voxels. */
+    /* Adds the sums of all images to their voxels. */
     const int *size = gather->image.target->size;
     const struct collect_pass uniforms = {.image_size = {size[0], size[1]}, .columns = gather->plan->columns};
     struct gl_pass collect = {
@@ -285,7 +285,7 @@ struct reading {
     struct hit *atlas; /* [rows of tiles in use * tile height][atlas width] */
 };
 
-/* Adds up the weights of each crystal in a macropixel, which has rays x rays pixels from `corner` on. Returns the
+/* Adds up the weights of each crystal in a macropixel of rays x rays pixels, whose first pixel is `corner`. Returns the
  * number of different crystals. */
 static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, struct hit *distinct)
 {
@@ -375,7 +375,7 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
     float *path_mm = lr_alloc(count, sizeof(*path_mm), "a correspondence image", log);
     lr_status status = hits != NULL && path_mm != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        /* The image is rendered as in a projection, then read. Modules without an image have pixels of 0. */
+        /* The image is rendered as in a projection, and then read. If the module has no image, no pixel has a hit. */
         const struct lr_rows rows = {.points_mm = (const double(*)[3])point_mm, .end = 1};
         const struct lr_plan_work work = {
             .rows = &rows, .window = lr_pair_window_all(plan->lors), .whole = true, .primary = &module};

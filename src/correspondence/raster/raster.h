@@ -17,8 +17,8 @@ struct lr_correspondence {
     struct lr_scene *scene;
     const struct lr_plan *plan;
     struct gl_program *program; /* NULL before lr_correspondence_start or the first batch */
-    /* RG32UI: crystal of the secondary plus 1 (0 = no hit), and bits of the weight. If modules may hide others, the
-     * target also has a depth buffer; if path_length is true, also path lengths, R32F, mm. */
+    /* RG32UI: number of the secondary's crystal plus 1 (0 = no hit), and bits of the weight. If modules may hide
+     * others, the target also has a depth buffer. If path_length is true, it also has path lengths, R32F, mm. */
     struct gl_target *atlas;
     struct gl_buffer *images, *draws;
     bool path_length;
@@ -30,7 +30,7 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
                                  bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
-/* Starts to build the program, unless this has been done, and does not wait. */
+/* Starts to build the program, unless this has been done. Does not wait until it is built. */
 lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
@@ -39,7 +39,7 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
 /* --- vectors in textures --- */
 
 /* A vector in a texture that passes can draw into: the voxels, or the LOR image of the cluster paper, section III.
- * Number k is at texel (k mod width, k / width). The vector itself is on the host or at the backend's place. */
+ * Number k is at texel (k mod width, k / width). Vectors are copied to the texture and from it. */
 
 struct lr_texels {
     struct gl_target *target; /* R32F; NULL = none */
@@ -52,19 +52,18 @@ struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int
 lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
-/* Returns the largest count of numbers in one texture of at most `bytes`. bytes: 0 = only the limits of the driver
- * apply. */
+/* Returns how many numbers fit into one texture of at most `bytes`. bytes: 0 = only the limits of the driver apply. */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
-/* Copies a vector of `count` floats to the texture (to_texels is true), or the texture to the vector. If the vector is
- * at the place, the copy is made on the device. */
+/* Copies a vector of `count` floats to the texture (to_texels is true), or the texture to the vector. The copy stays on
+ * the device if the vector is at the backend's place. */
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels);
 
 /* --- forward --- */
 
 /* Forward projection of correspondence images: cluster paper, section III. A vertex shader draws points, which are
- * blended additively into the LOR image. Points are blended in their order, so that sums have the same bits each
- * time. */
+ * blended additively into the LOR image. The device blends points in the order in which they are drawn, so sums have
+ * the same bits in every run. */
 
 struct lr_scatter {
     struct lr_scene *scene;
@@ -72,13 +71,13 @@ struct lr_scatter {
     struct gl_program *scatter, *add; /* `add` is built at its first use */
     float factor;                     /* 1 / N for N sample points per voxel; set by the caller */
     struct lr_texels voxels;          /* emission of the voxels; filled in by the caller */
-    /* The LOR image is added to this total and then cleared whenever it has many terms per LOR, because a larger sum in
-     * float loses more of each new term. The target is NULL before the first addition. */
+    /* If the LOR image has many terms per LOR, it is added to this total and then cleared, because a large sum in float
+     * loses digits of each new term. The target is NULL before the first addition. */
     struct lr_texels total;
     int64_t rays; /* upper bound of the number of terms in the LOR image */
 };
 
-/* num_voxels: number of rows of later requests. After an error *scatter is empty. */
+/* Prepares forward projections. num_voxels: number of rows of later requests. After an error *scatter is empty. */
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
                           int64_t num_voxels);
 void lr_scatter_finish(struct lr_scatter *scatter);
@@ -96,8 +95,9 @@ lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_
 /* --- back --- */
 
 /* Back-projection of correspondence images: cluster paper, section IV. The first run multiplies weights by LOR values,
- * and halves the size of the images: each new texel is the sum of four pixels. Each further run halves the size again,
- * until an image is one texel. With R rays per crystal edge, a macropixel is one texel after log2 R runs. */
+ * and halves the edges of the images: each new texel is the sum of four pixels. Each further run halves the edges
+ * again, until an image is one texel. With R rays per crystal edge, a crystal's macropixel is one texel after log2 R
+ * runs. */
 
 enum { LR_MOST_HALVINGS = 16 };
 
@@ -113,7 +113,7 @@ struct lr_gather {
     struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
 };
 
-/* num_voxels: number of rows of later requests. After an error *gather is empty. */
+/* Prepares back-projections. num_voxels: number of rows of later requests. After an error *gather is empty. */
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);
@@ -146,8 +146,8 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 
 /* A picture is one correspondence image for display, with the distance between the hits. */
 
-/* Renders one picture. images: made with path_length. module: the primary. pixels: [rays * nv][rays * nu] of the
- * module. The scene's window must have all LORs. */
+/* Renders one picture. images: must have been made with path_length. module: the primary. pixels: [rays * nv][rays *
+ * nu] of the module. The scene's window must have all LORs. */
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
                             int module, lr_pixel *pixels);
 

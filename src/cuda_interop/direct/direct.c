@@ -229,7 +229,7 @@ static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tabl
 }
 
 static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, bool forward,
-                        const lr_cuda_images *images)
+                        lr_cuda_images *images)
 {
     const struct lr_direct_backend_params *params = &cuda->compute->params;
     const bool is_shared = params->variant == LR_DIRECT_SHARED_MEMORY;
@@ -239,6 +239,8 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
     const lr_direct_variant variant =
         bytes > most && params->may_change_variant ? LR_DIRECT_TEXTURE_CACHE : params->variant;
     int error = 0;
+    images->map = tables->map;
+    images->tables = tables->textures;
     switch (variant) {
     case LR_DIRECT_FASTEST: /* the backend has already chosen another variant */
     case LR_DIRECT_THREADS:
@@ -295,7 +297,6 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     lr_cuda_images images;
     if (tables == NULL) return LR_FAILED;
     LR_TRY(open_images(cuda, source, target, &images));
-    images.map = tables->map;
     forget_sorted(cuda, target);
     LR_TRY(sort_source(cuda, tables, forward ? source : NULL, DEFAULT_STREAM, &images));
     return launch(cuda, tables, forward, &images);
@@ -351,7 +352,6 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
         }
         const unsigned next = is_beside ? streams->next++ : 0;
         const int stream = is_beside ? (int)(next % (unsigned)num_streams) : DEFAULT_STREAM;
-        images->map = tables->map;
         images->stream = is_beside ? streams->streams[stream] : NULL;
         status = sort_source(cuda, tables, kept, stream, images);
         if (status == LR_OK) status = launch(cuda, tables, forward, images);

@@ -8,34 +8,13 @@
 
 #include <cuda_runtime.h>
 
-struct texture_images {
-    lr_cuda_layout layout;
-    cudaTextureObject_t source;
-    cudaSurfaceObject_t target;
-
-    __device__ float4 load(int q, int x, int y) const
-    {
-        return tex3D<float4>(source, q + layout.margin[0], x + layout.margin[1], y + layout.margin[2]);
-    }
-    __device__ void store(int q, int x, int y, float4 texel) const
-    {
-        surf3Dwrite(texel, target, (q + layout.margin[0]) * (int)sizeof(float4), x + layout.margin[1],
-                    y + layout.margin[2]);
-    }
-    __device__ void store_slice(int q, int x, int y, int slice, float value) const
-    {
-        surf3Dwrite(value, target, (q + layout.margin[0]) * (int)sizeof(float4) + slice * (int)sizeof(float),
-                    x + layout.margin[1], y + layout.margin[2]);
-    }
-};
-
 namespace
 {
 
 constexpr int tile_threads = LR_CUDA_TILE_PLACES * LR_CUDA_TILE_LISTS * LR_CUDA_TILE_QUADS;
 
 template <bool Forward, class Images>
-__global__ void __launch_bounds__(tile_threads) tiles(lr_cuda_cloud pass, Images images, lor_map map)
+__global__ void __launch_bounds__(tile_threads) tiles(lr_cuda_cloud pass, Images images)
 {
     extern __shared__ float4 shared[];
     const cloud_tile tile = {{(int)blockIdx.y * LR_CUDA_TILE_PLACES,
@@ -43,12 +22,12 @@ __global__ void __launch_bounds__(tile_threads) tiles(lr_cuda_cloud pass, Images
                               (int)blockIdx.x * LR_CUDA_TILE_QUADS}};
     stage_tile(pass, images, tile, shared, (int)threadIdx.x, tile_threads);
     __syncthreads();
-    gather_tile<Forward>(pass, images, map, tile, shared, (int)threadIdx.x);
+    gather_tile<Forward>(pass, images, tile, shared, (int)threadIdx.x);
 }
 
 template <class Images>
 cudaError_t start_gather(lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather &pass, const Images &images,
-                         const lr_cuda_images &from)
+                         void *stream)
 {
     const lr_cuda_layout &layout = pass.layout;
     const int64_t threads =
@@ -56,14 +35,12 @@ cudaError_t start_gather(lr_cuda_gather_kind kind, bool forward, const lr_cuda_g
     const auto kernel = kind == LR_CUDA_VOXELS ? (forward ? voxels<true, Images> : voxels<false, Images>)
                                                : (forward ? texels<true, Images> : texels<false, Images>);
     lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), LR_CUDA_GROUP, 0);
-    kernel<<<groups_of(threads), LR_CUDA_GROUP, 0, static_cast<cudaStream_t>(from.stream)>>>(pass, images,
-                                                                                             {layout, from.map});
+    kernel<<<groups_of(threads), LR_CUDA_GROUP, 0, static_cast<cudaStream_t>(stream)>>>(pass, images);
     return cudaGetLastError();
 }
 
 template <class Images>
-cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, const Images &images,
-                        const lr_cuda_images &from)
+cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, const Images &images, void *stream)
 {
     const lr_cuda_layout &layout = pass.layout;
     const auto kernel = shared ? (forward ? tiles<true, Images> : tiles<false, Images>)
@@ -82,7 +59,7 @@ cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, co
         if (error != cudaSuccess) return error;
     }
     lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), threads, bytes);
-    kernel<<<grid, threads, bytes, static_cast<cudaStream_t>(from.stream)>>>(pass, images, {layout, from.map});
+    kernel<<<grid, threads, bytes, static_cast<cudaStream_t>(stream)>>>(pass, images);
     return cudaGetLastError();
 }
 
@@ -91,22 +68,16 @@ cudaError_t start_cloud(bool shared, bool forward, const lr_cuda_cloud &pass, co
 int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
                           const lr_cuda_images *images)
 {
-    if (images->source_texture == 0) {
-        const array_images arrays = {pass->layout, images->source, images->target};
-        return start_gather(kind, forward, *pass, arrays, *images);
-    }
-    const texture_images textures = {pass->layout, images->source_texture, images->target_surface};
-    return start_gather(kind, forward, *pass, textures, *images);
+    return images->source_texture == 0
+               ? start_gather(kind, forward, *pass, arrays_of(pass->layout, *images, nullptr), images->stream)
+               : start_gather(kind, forward, *pass, textures_of(pass->layout, *images), images->stream);
 }
 
 int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images)
 {
-    if (images->source_texture == 0) {
-        const array_images arrays = {pass->layout, images->source, images->target};
-        return start_cloud(shared, forward, *pass, arrays, *images);
-    }
-    const texture_images textures = {pass->layout, images->source_texture, images->target_surface};
-    return start_cloud(shared, forward, *pass, textures, *images);
+    return images->source_texture == 0
+               ? start_cloud(shared, forward, *pass, arrays_of(pass->layout, *images, pass), images->stream)
+               : start_cloud(shared, forward, *pass, textures_of(pass->layout, *images), images->stream);
 }
 
 int64_t lr_cuda_shared_room(void)

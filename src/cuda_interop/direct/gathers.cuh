@@ -5,6 +5,7 @@
  * in shared memory is divided into two halves. Tests also run all kernels on the processor, thread by thread. Images
  * are types with
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
+ *   tables, the look-up tables that lie where the images do
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column. q, x and y start at the grid's first texel. Images have
  * zeros around the grid (direct/compute/direct.h). */
 #ifndef LR_CUDA_DIRECT_GATHERS_CUH
@@ -35,10 +36,46 @@ __device__ inline int row_of(int num_rows, int kernel)
     return kernel < num_rows ? kernel : num_rows - 1;
 }
 
+/* --- look-up tables: (i) reads entry i of a list, (x, y) reads entry x of row y --- */
+
+template <class T> struct array_table {
+    const T *entries;
+    int pitch; /* entries of a row */
+
+    __device__ T operator()(int i) const { return __ldg(entries + i); }
+    __device__ T operator()(int x, int y) const { return __ldg(entries + ((unsigned)pitch * y + x)); }
+};
+
+template <class T> struct texture_table {
+    cudaTextureObject_t texture; /* 3-D, a slice per view */
+    int slice;
+
+    __device__ T operator()(int i) const
+    {
+        return (*this)((int)((unsigned)i % LR_CUDA_LIST_WIDTH), (int)((unsigned)i / LR_CUDA_LIST_WIDTH));
+    }
+    __device__ T operator()(int x, int y) const { return tex3D<T>(texture, x, y, slice); }
+};
+
+/* The tables that the papers keep in textures. Gathers over mSR have LORmap only. */
+template <template <class> class Table> struct lookup_tables {
+    Table<uint16_t> map; /* with margins */
+    Table<int4> points;  /* contents as in lr_cuda_cloud, here and below */
+    Table<float> factors, profiles;
+
+    template <class Pass> __device__ int row_at(const Pass &pass, int x, int y) const
+    {
+        return row_of(pass.num_rows, map(x + pass.layout.margin[1], y + pass.layout.margin[2]));
+    }
+};
+
+/* --- images --- */
+
 struct array_images {
     lr_cuda_layout layout;
     const float4 *source;
     float4 *target;
+    lookup_tables<array_table> tables;
 
     __device__ int64_t place(int q, int x, int y) const
     {
@@ -53,15 +90,53 @@ struct array_images {
     }
 };
 
-struct lor_map {
+struct texture_images {
     lr_cuda_layout layout;
-    const uint16_t *entries;
+    cudaTextureObject_t source;
+    cudaSurfaceObject_t target;
+    lookup_tables<texture_table> tables;
 
-    __device__ int operator()(int x, int y) const
+    __device__ float4 load(int q, int x, int y) const
     {
-        return __ldg(entries + x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]));
+        return tex3D<float4>(source, q + layout.margin[0], x + layout.margin[1], y + layout.margin[2]);
+    }
+    __device__ void store(int q, int x, int y, float4 texel) const
+    {
+        surf3Dwrite(texel, target, (q + layout.margin[0]) * (int)sizeof(float4), x + layout.margin[1],
+                    y + layout.margin[2]);
+    }
+    __device__ void store_slice(int q, int x, int y, int slice, float value) const
+    {
+        surf3Dwrite(value, target, (q + layout.margin[0]) * (int)sizeof(float4) + slice * (int)sizeof(float),
+                    x + layout.margin[1], y + layout.margin[2]);
     }
 };
+
+/* Describes images and tables to a kernel. cloud: NULL for gathers over mSR. */
+inline array_images arrays_of(const lr_cuda_layout &layout, const lr_cuda_images &images, const lr_cuda_cloud *cloud)
+{
+    array_images arrays = {layout, images.source, images.target, {}};
+    arrays.tables.map = {images.map, layout.extent[1]};
+    if (cloud != nullptr) {
+        arrays.tables.points = {cloud->points, 0};
+        arrays.tables.factors = {cloud->factors, 0};
+        arrays.tables.profiles = {cloud->profiles, cloud->num_columns};
+    }
+    return arrays;
+}
+
+inline texture_images textures_of(const lr_cuda_layout &layout, const lr_cuda_images &images)
+{
+    const uint64_t *textures = images.tables.textures;
+    const int slice = images.tables.slice;
+    return {layout,
+            images.source_texture,
+            images.target_surface,
+            {{textures[LR_CUDA_MAP], slice},
+             {textures[LR_CUDA_POINTS], slice},
+             {textures[LR_CUDA_FACTORS], slice},
+             {textures[LR_CUDA_PROFILES], slice}}};
+}
 
 __device__ inline int64_t thread_number()
 {
@@ -71,19 +146,19 @@ __device__ inline int64_t thread_number()
 /* --- (a) thread level: a voxel a thread --- */
 
 template <bool Forward, class Images>
-__global__ void __launch_bounds__(LR_CUDA_GROUP) voxels(lr_cuda_gather pass, Images images, lor_map map)
+__global__ void __launch_bounds__(LR_CUDA_GROUP) voxels(lr_cuda_gather pass, Images images)
 {
     const int64_t thread = thread_number();
     const int z = (int)(thread % pass.layout.size[2]);
     const int x = (int)(thread / pass.layout.size[2] % pass.layout.size[0]);
     const int y = (int)(thread / pass.layout.size[2] / pass.layout.size[0]);
     if (y >= pass.layout.size[1]) return;
-    const int own_row = row_of(pass.num_rows, map(x, y));
+    const int own_row = images.tables.row_at(pass, x, y);
     float sum = 0;
     for (int i = 0; i < pass.num_offsets; i++) {
         const int4 d = pass.offsets[i];
         const int slice = z + d.z, quad = floor_div(slice, 4), k = slice - 4 * quad;
-        const int row = Forward ? row_of(pass.num_rows, map(x + d.x, y + d.y)) : own_row;
+        const int row = Forward ? images.tables.row_at(pass, x + d.x, y + d.y) : own_row;
         const int offset = Forward ? pass.num_offsets - 1 - i : i;
         const float value = pass.values[(int64_t)offset * pass.num_rows + row];
         const float4 texel = images.load(quad, x + d.x, y + d.y);
@@ -119,21 +194,21 @@ __device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 
 }
 
 template <bool Forward, class Images>
-__global__ void __launch_bounds__(LR_CUDA_GROUP) texels(lr_cuda_gather pass, Images images, lor_map map)
+__global__ void __launch_bounds__(LR_CUDA_GROUP) texels(lr_cuda_gather pass, Images images)
 {
     const int64_t thread = thread_number();
     const int q = (int)(thread % pass.layout.quads);
     const int x = (int)(thread / pass.layout.quads % pass.layout.size[0]);
     const int y = (int)(thread / pass.layout.quads / pass.layout.size[0]);
     if (y >= pass.layout.size[1]) return;
-    const int own_row = row_of(pass.num_rows, map(x, y));
+    const int own_row = images.tables.row_at(pass, x, y);
     float4 sum = make_float4(0, 0, 0, 0);
     for (int i = 0; i < pass.num_offsets; i++) {
         const int4 d = pass.offsets[i];
         const int quad = floor_div(d.z, 4), shift = d.z - 4 * quad;
         const float4 low = images.load(q + quad, x + d.x, y + d.y);
         const float4 high = shift == 0 ? low : images.load(q + quad + 1, x + d.x, y + d.y);
-        const int row = Forward ? row_of(pass.num_rows, map(x + d.x, y + d.y)) : own_row;
+        const int row = Forward ? images.tables.row_at(pass, x + d.x, y + d.y) : own_row;
         const int offset = Forward ? pass.num_offsets - 1 - i : i;
         add(sum, pass.values[(int64_t)offset * pass.num_rows + row], shifted(low, high, shift));
     }
@@ -160,16 +235,16 @@ __device__ inline bool is_within(const lr_cuda_cloud &pass, const int (&column)[
 
 /* Value of point i. For back projection, the profile is the target's. For forward projection, it is the source's,
  * seen from the opposite side. */
-template <bool Forward> __device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, int row)
+template <bool Forward, class Tables>
+__device__ inline float value_of(const lr_cuda_cloud &pass, const Tables &tables, int i, int number, int row)
 {
-    const int column = Forward ? pass.num_columns - 1 - number : number;
-    return pass.factors[i] * pass.profiles[(int64_t)row * pass.num_columns + column];
+    return tables.factors(i) * tables.profiles(Forward ? pass.num_columns - 1 - number : number, row);
 }
 
 /* --- (d) sources by texture fetches --- */
 
 template <bool Forward, class Images>
-__global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Images images, lor_map map)
+__global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Images images)
 {
     const int64_t thread = thread_number(), next = thread / pass.layout.quads;
     const int q = (int)(thread % pass.layout.quads);
@@ -179,15 +254,15 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Image
     if (list >= pass.num_lists) return;
     column_of(pass, (int)(next % places), pass.least_list + list, at);
     if (!is_within(pass, at)) return;
-    const int own_row = row_of(pass.num_rows, map(at[0], at[1]));
+    const int own_row = images.tables.row_at(pass, at[0], at[1]);
     float4 sum = make_float4(0, 0, 0, 0);
     for (int i = 0; i < pass.num_points; i++) {
-        const int4 d = pass.points[i];
+        const int4 d = images.tables.points(i);
         const int quad = floor_div(d.z, 4), shift = d.z - 4 * quad;
         const float4 low = images.load(q + quad, at[0] + d.x, at[1] + d.y);
         const float4 high = shift == 0 ? low : images.load(q + quad + 1, at[0] + d.x, at[1] + d.y);
-        const int row = Forward ? row_of(pass.num_rows, map(at[0] + d.x, at[1] + d.y)) : own_row;
-        add(sum, value_of<Forward>(pass, i, d.w, row), shifted(low, high, shift));
+        const int row = Forward ? images.tables.row_at(pass, at[0] + d.x, at[1] + d.y) : own_row;
+        add(sum, value_of<Forward>(pass, images.tables, i, d.w, row), shifted(low, high, shift));
     }
     images.store(q, at[0], at[1], within_grid(pass.layout, sum, q));
 }
@@ -236,7 +311,7 @@ __device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, cons
 }
 
 template <bool Forward, class Images>
-__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const lor_map &map, const cloud_tile &tile,
+__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile,
                             const float4 *shared, int thread)
 {
     const int quads = tile_extent(pass, 2), places = tile_extent(pass, 0);
@@ -248,17 +323,18 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
     column_of(pass, place, tile.first[1] + l, at);
     if (!is_within(pass, at)) return;
     const int margin = pass.layout.margin[1 + pass.along];
-    const int own_row = row_of(pass.num_rows, map(at[0], at[1]));
+    const int own_row = images.tables.row_at(pass, at[0], at[1]);
     float4 sum = make_float4(0, 0, 0, 0);
     for (int i = 0; i < pass.num_points; i++) {
-        const int4 d = pass.points[i];
+        const int4 d = images.tables.points(i);
         const int along = pass.along == 0 ? d.x : d.y, across = pass.along == 0 ? d.y : d.x;
         const int list = across - pass.shift[place + along + margin] + pass.shift[place + margin];
         const int up = floor_div(d.z, 4), shift = d.z - 4 * up;
         const float4 *texel =
             shared + q + up + pass.reach[2] + quads * (p + along + pass.reach[0] + places * (l + list + pass.reach[1]));
-        const int row = Forward ? row_of(pass.num_rows, map(at[0] + d.x, at[1] + d.y)) : own_row;
-        add(sum, value_of<Forward>(pass, i, d.w, row), shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
+        const int row = Forward ? images.tables.row_at(pass, at[0] + d.x, at[1] + d.y) : own_row;
+        add(sum, value_of<Forward>(pass, images.tables, i, d.w, row),
+            shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
     }
     images.store(quad, at[0], at[1], within_grid(pass.layout, sum, quad));
 }

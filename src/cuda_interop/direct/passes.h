@@ -263,9 +263,20 @@ typedef struct lr_cuda_change {
 /* Starts the CUDA passes of the family `direct`. All return a cudaError_t; none waits for the
  * device. */
 
-/* Source and target of a pass. Both are 3-D textures, or both are arrays. */
+/* Copies of a view's look-up tables in 3-D textures: LORmap, and of the cloud its points, factors and profiles. Lists
+ * are cut into rows. */
+enum { LR_CUDA_MAP, LR_CUDA_POINTS, LR_CUDA_FACTORS, LR_CUDA_PROFILES, LR_CUDA_NUM_TEXTURES };
+enum { LR_CUDA_LIST_WIDTH = 1024 /* entries of a row */ };
+
+typedef struct lr_cuda_table_textures {
+    uint64_t textures[LR_CUDA_NUM_TEXTURES]; /* cudaTextureObject_t; 0 = the view has no such texture */
+    int32_t slice;                           /* the view's slice in each texture */
+} lr_cuda_table_textures;
+
+/* Source and target of a pass, and its tables. Both images are 3-D textures, or both are arrays. */
 typedef struct lr_cuda_images {
     uint64_t source_texture, target_surface; /* 0 = source and target are arrays */
+    lr_cuda_table_textures tables;           /* not read if source and target are arrays */
     const float4 *source;
     float4 *target;
     const uint16_t *map;        /* LORmap with margins */

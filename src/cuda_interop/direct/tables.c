@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- blocks of memory --- */
 
@@ -19,18 +20,6 @@ void lr_cuda_block_free(struct lr_cuda_block *block)
     *block = (struct lr_cuda_block){0};
 }
 
-/* Waits for all launched work, which may still read the block. An empty block may be returned. */
-static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
-{
-    if (block->memory != NULL) cudaDeviceSynchronize();
-    if (block->bytes > blocks->spare.bytes) {
-        const struct lr_cuda_block former = blocks->spare;
-        blocks->spare = *block;
-        *block = former;
-    }
-    lr_cuda_block_free(block);
-}
-
 /* --- tables --- */
 
 enum { MOST_VIEWS = 256 /* largest number of views of a group */ };
@@ -38,7 +27,9 @@ enum { MOST_VIEWS = 256 /* largest number of views of a group */ };
 /* Views whose tables lie in one block of memory. */
 struct lr_cuda_group {
     struct lr_cuda_block block;
-    int num_views; /* views that are not forgotten */
+    struct gl_texture *textures[LR_CUDA_NUM_TEXTURES]; /* owned; copies of tables, a slice per view; NULL = none */
+    int64_t bytes;                                     /* bytes of the block and of the textures */
+    int num_views;                                     /* views that are not forgotten */
 };
 
 /* Data of a view that exist only while its tables are made. */
@@ -117,6 +108,139 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
     return &assembly->set->views[assembly->views[k]];
 }
 
+/* --- tables in textures --- */
+
+/* A list or table in device memory, whose copy in a texture has rows of `width` entries. */
+struct table {
+    const void *entries;
+    int64_t count; /* number of entries; 0 = the view has no such table */
+    int width;
+};
+
+static void list_tables(const struct lr_cuda_tables *view, struct table tables[LR_CUDA_NUM_TEXTURES])
+{
+    const lr_cuda_layout *layout = &view->gather.layout;
+    const lr_cuda_cloud *cloud = &view->cloud;
+    tables[LR_CUDA_MAP] = (struct table){view->map, (int64_t)layout->extent[1] * layout->extent[2], layout->extent[1]};
+    tables[LR_CUDA_POINTS] = (struct table){cloud->points, cloud->num_points, LR_CUDA_LIST_WIDTH};
+    tables[LR_CUDA_FACTORS] = (struct table){cloud->factors, cloud->num_points, LR_CUDA_LIST_WIDTH};
+    tables[LR_CUDA_PROFILES] =
+        (struct table){cloud->profiles, (int64_t)cloud->num_rows * cloud->num_columns, cloud->num_columns};
+}
+
+static const struct {
+    const char *label;
+    GLenum format;
+    int entry_bytes;
+} forms[LR_CUDA_NUM_TEXTURES] = {[LR_CUDA_MAP] = {"LORmap", GL_R16UI, sizeof(uint16_t)},
+                                 [LR_CUDA_POINTS] = {"a cloud", GL_RGBA32I, 4 * sizeof(int32_t)},
+                                 [LR_CUDA_FACTORS] = {"factors of a cloud", GL_R32F, sizeof(float)},
+                                 [LR_CUDA_PROFILES] = {"profiles", GL_R32F, sizeof(float)}};
+
+/* Finds the sizes of textures that hold the tables of the assembly's first views; 0 = no texture. Returns the bytes of
+ * all textures. A texture has at least two rows and two slices, because CUDA could take a smaller one for a texture of
+ * fewer dimensions. */
+static int64_t size_textures(const struct assembly *assembly, int num_views, int sizes[LR_CUDA_NUM_TEXTURES][3])
+{
+    int64_t bytes = 0;
+    memset(sizes, 0, LR_CUDA_NUM_TEXTURES * sizeof(sizes[0]));
+    if (assembly->set->compute->params.storage != LR_DIRECT_TEXTURES) return 0;
+    for (int k = 0; k < num_views; k++) {
+        struct table tables[LR_CUDA_NUM_TEXTURES];
+        list_tables(tables_of(assembly, k), tables);
+        for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++) {
+            const struct table *table = &tables[n];
+            if (table->count == 0) continue;
+            const int64_t rows = (table->count + table->width - 1) / table->width;
+            const int size[3] = {table->width, rows < 2 ? 2 : (int)rows, num_views < 2 ? 2 : num_views};
+            for (int axis = 0; axis < 3; axis++)
+                sizes[n][axis] = size[axis] > sizes[n][axis] ? size[axis] : sizes[n][axis];
+        }
+    }
+    for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++)
+        bytes += (int64_t)sizes[n][0] * sizes[n][1] * sizes[n][2] * forms[n].entry_bytes;
+    return bytes;
+}
+
+/* Queues the copy of a table to a slice of a texture: whole rows, then the rest of a row. */
+static lr_status copy_table(const struct table *table, void *array, int slice, int n, const lr_log *log)
+{
+    const size_t width = (size_t)table->width, bytes = (size_t)forms[n].entry_bytes;
+    const size_t rows = (size_t)table->count / width, rest = (size_t)table->count % width;
+    const size_t extents[2][2] = {{width, rows}, {rest, rest > 0}};
+    int error = 0;
+    for (int part = 0; error == 0 && part < 2; part++) {
+        const struct cudaMemcpy3DParms copy = {
+            .srcPtr = {(char *)table->entries + (part == 0 ? 0 : rows * width * bytes), width * bytes, width, rows + 1},
+            .dstArray = array,
+            .dstPos = {0, part == 0 ? 0 : rows, (size_t)slice},
+            .extent = {extents[part][0], extents[part][1], 1},
+            .kind = cudaMemcpyDeviceToDevice,
+        };
+        if (extents[part][1] > 0) error = (int)cudaMemcpy3DAsync(&copy, NULL);
+    }
+    return lr_cuda_check(error, forms[n].label, log);
+}
+
+/* Makes the group's textures, lends them to CUDA, and queues copies of the views' tables. The context is current. */
+static lr_status fill_textures(const struct assembly *assembly, struct lr_cuda_group *group)
+{
+    struct gl_context *ctx = assembly->set->compute->ctx;
+    const lr_log *log = assembly->set->compute->params.log;
+    struct lr_cuda_object objects[LR_CUDA_NUM_TEXTURES];
+    int sizes[LR_CUDA_NUM_TEXTURES][3], count = 0;
+    (void)size_textures(assembly, assembly->num_views, sizes);
+    for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++) {
+        if (sizes[n][0] == 0) continue;
+        group->textures[n] = gl_texture_create(ctx, &(struct gl_texture_params){.label = forms[n].label,
+                                                                                .target = GL_TEXTURE_3D,
+                                                                                .format = forms[n].format,
+                                                                                .width = sizes[n][0],
+                                                                                .height = sizes[n][1],
+                                                                                .depth = sizes[n][2]});
+        LR_TRY(group->textures[n] != NULL ? LR_OK : LR_FAILED);
+        objects[count++] = (struct lr_cuda_object){.texture = group->textures[n]};
+    }
+    LR_TRY(lr_cuda_take(objects, count, ctx));
+
+    for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++) {
+        const struct lr_cuda_object object = {.texture = group->textures[n]};
+        if (object.texture == NULL) continue;
+        void *array = lr_cuda_array(&object, log);
+        const uint64_t texture = lr_cuda_texture(&object, log);
+        LR_TRY(array != NULL && texture != 0 ? LR_OK : LR_FAILED);
+        for (int k = 0; k < assembly->num_views; k++) {
+            struct lr_cuda_tables *view = tables_of(assembly, k);
+            struct table tables[LR_CUDA_NUM_TEXTURES];
+            list_tables(view, tables);
+            LR_TRY(copy_table(&tables[n], array, k, n, log));
+            view->textures.textures[n] = texture;
+            view->textures.slice = k;
+        }
+    }
+    return LR_OK;
+}
+
+/* Frees a group without views. Waits for all launched work, which may still read its tables. The larger one of its block
+ * and the spare block stays as the spare block. */
+static void group_free(struct lr_cuda_table_set *set, struct lr_cuda_group *group)
+{
+    struct gl_context *ctx = set->compute->ctx;
+    struct lr_cuda_block *block = &group->block, *spare = &set->blocks.spare;
+    if (block->memory != NULL) cudaDeviceSynchronize();
+    if (block->bytes > spare->bytes) {
+        const struct lr_cuda_block former = *spare;
+        *spare = *block;
+        *block = former;
+    }
+    lr_cuda_block_free(block);
+    if (group->textures[LR_CUDA_MAP] != NULL && gl_context_make_current_to_free(ctx)) {
+        for (int n = 0; n < LR_CUDA_NUM_TEXTURES; n++) gl_texture_destroy(group->textures[n]);
+        gl_context_release(ctx);
+    }
+    free(group);
+}
+
 /* Counts the bytes of the views. Views that do not fit are left out. */
 static lr_status count_bytes(struct assembly *assembly)
 {
@@ -127,7 +251,8 @@ static lr_status count_bytes(struct assembly *assembly)
         LR_TRY(place_view(set, tables_of(assembly, fit)));
         struct lr_cuda_memory all = assembly->memory;
         lr_cuda_place(&all, (fit + 1) * (int64_t)sizeof(*assembly->fills), assembly->fills);
-        const int64_t bytes = all.copied_bytes + all.filled_bytes;
+        int sizes[LR_CUDA_NUM_TEXTURES][3];
+        const int64_t bytes = all.copied_bytes + all.filled_bytes + size_textures(assembly, fit + 1, sizes);
         if (set->bytes + bytes > set->room_bytes) {
             set->is_tight = true;
             if (fit > 0) break;
@@ -197,6 +322,10 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
                                    "weights", log);
         }
     }
+    if (status == LR_OK && set->compute->params.storage == LR_DIRECT_TEXTURES) {
+        status = gl_context_make_current(set->compute->ctx);
+        if (status == LR_OK) status = gl_context_leave(set->compute->ctx, fill_textures(assembly, group));
+    }
     const int waited = (int)cudaStreamSynchronize(NULL); /* waits after a failure too, because memory is released */
     LR_TRY(status);
     return lr_cuda_check(waited, "look-up tables", log);
@@ -248,8 +377,11 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
     if (status == LR_OK) status = count_bytes(&assembly);
     if (status == LR_OK) status = fill_group(&assembly, group);
     if (status == LR_OK) {
-        set->bytes += group->block.bytes;
-        set->view_bytes = (assembly.memory.copied_room + assembly.memory.filled_room) / assembly.num_views;
+        int sizes[LR_CUDA_NUM_TEXTURES][3];
+        const int64_t copies = size_textures(&assembly, assembly.num_views, sizes);
+        group->bytes = group->block.bytes + copies;
+        set->bytes += group->bytes;
+        set->view_bytes = (assembly.memory.copied_room + assembly.memory.filled_room + copies) / assembly.num_views;
         group->num_views = assembly.num_views;
     }
     for (int k = 0; k < assembly.num_views; k++) {
@@ -260,8 +392,7 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
         tables->is_there = status == LR_OK;
     }
 
-    if (status != LR_OK && group != NULL) blocks_return(&set->blocks, &group->block);
-    if (status != LR_OK) free(group);
+    if (status != LR_OK && group != NULL) group_free(set, group);
     if (assembly.plans != NULL) lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
     free(assembly.makings);
     free(assembly.fills);
@@ -292,9 +423,8 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
     if (!tables->is_there) return;
     *tables = (struct lr_cuda_tables){0};
     if (--group->num_views == 0) {
-        set->bytes -= group->block.bytes;
-        blocks_return(&set->blocks, &group->block);
-        free(group);
+        set->bytes -= group->bytes;
+        group_free(set, group);
     }
 }
 

@@ -41,8 +41,9 @@ struct lr_cuda_tables {
     lr_cuda_columns columns[2];                   /* back, forward */
     lr_cuda_cloud cloud;
     uint16_t *map;
-    struct lr_cuda_group *group;   /* group whose memory holds the tables */
-    struct lr_cuda_making *making; /* NULL, except while the tables are made */
+    lr_cuda_table_textures textures; /* copies of LORmap and the cloud, if images are in textures */
+    struct lr_cuda_group *group;     /* group whose memory holds the tables */
+    struct lr_cuda_making *making;   /* NULL, except while the tables are made */
 };
 
 /* The tables of all views. */

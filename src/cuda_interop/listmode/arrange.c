@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Partition and sort of events on the device, range by range, in the host's order (listmode/arrange.c). Events stay
- * on the device if its memory holds all of them; otherwise each range goes back to the host. */
+ * Partition and sort of events on the device, range by range. The order is the same as the host's (listmode/events.c).
+ * Events stay on the device if its memory can hold all of them; otherwise each range is copied back to the host. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -20,7 +20,7 @@
 _Static_assert((int)LR_CUDA_LIST_MASK_ALL == (int)LR_MASK_ALL && (int)LR_CUDA_LIST_MASK_FULL == (int)LR_MASK_FULL,
                "kinds of masks have one number on the host and on the device");
 
-/* Copies the tables of LORs to the device, and waits. errors: LR_FAILED if memory runs out. */
+/* Copies the tables from which LORs are drawn to the device, and waits. errors: LR_FAILED if memory runs out. */
 static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
                               lr_cuda_list_drawing *drawing)
 {
@@ -59,22 +59,24 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
 
 /* --- arranging --- */
 
-/* Bytes of an event while it is arranged: three input arrays, three output arrays, two keys, two numbers. */
+/* Memory of an event while events are arranged, bytes: three input arrays, three output arrays, two keys, two
+ * numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
-/* Most bytes of tables of LORs. The tables are made anew for each batch of lines. */
+/* The largest size of the tables of LORs, bytes. It is limited because the tables are made again for each batch of
+ * lines. */
 enum { MOST_DRAWING_BYTES = 64 << 20 };
 
-/* Bytes of an event that stays on the device. */
+/* Memory of an event that stays on the device, bytes. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
 
 _Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "the device has one group more");
 _Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 
-/* Number of ranges whose times may be unread at once. */
+/* The number of ranges that can be timed and not yet read. */
 enum { MOST_LAPS = 8 };
 
-/* The events on a device. lr_listmode_held is the base type. */
+/* The events on a device: a struct lr_listmode_held with its memory. */
 struct held {
     struct lr_listmode_held base; /* must be the first member */
     struct lr_cuda_list_memory memory;
@@ -88,10 +90,10 @@ struct arranging {
     struct lr_cuda_list_memory memory;
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
-    lr_cuda_list_drawing drawing;            /* drawing of a sample */
-    struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend keeps pieces */
+    lr_cuda_list_drawing drawing;            /* used if events are drawn as a sample */
+    struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend has pieces to lend; pieces: those in use */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
-    struct held *held; /* receives the events instead of `to`; NULL = events go back to the host */
+    struct held *held; /* events that stay on the device; NULL = events are copied back to the host */
     struct lr_cuda_watch partition, sorting;
 };
 
@@ -139,8 +141,8 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* Allocates memory on the device for all events. It leaves enough for the image, its sums and `bytes`, the memory
- * for arranging. Ordering takes less memory than arranging. Returns NULL if the device's memory does not suffice. */
+/* Allocates memory on the device for all events. Enough must be left for the image, its sums and the memory for
+ * arranging, `bytes`; ordering needs less than arranging. Returns NULL if the device has too little memory. */
 static struct held *open_held(const struct arranging *at, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = at->params;
@@ -246,7 +248,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
         return LR_OK;
     }
 
-    /* Draws the range's lines on the device, or sends its events there. */
+    /* Draws the lines of the range on the device, or copies its events there. */
     if (events->sample != NULL) {
         lr_cuda_list_drawing drawing = at->drawing;
         drawing.first += drawing.step * first;
@@ -267,7 +269,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
                                            .log = params->log}));
     }
 
-    /* Groups the events: writes their order to sort.numbers[1], and the begin of each group to `groups`. */
+    /* Groups the events: writes their order to sort.numbers[1], and the first index of each group to `groups`. */
     unsigned counts[LR_CUDA_LIST_GROUPS];
     int64_t *groups = events->groups[r];
     LR_TRY(check(at, (int)cudaMemsetAsync(at->pass.groups, 0, sizeof(counts), at->stream)));
@@ -283,13 +285,14 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
     LR_TRY(wait(at));
     groups[0] = first;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) groups[g + 1] = groups[g] + (int64_t)counts[g];
-    const int32_t num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - first); /* they have crystals and come first */
+    const int32_t num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - first); /* events whose LOR is in coincidence, which
+                                                                               come first */
 
     LR_TRY(lr_cuda_watch_mark(&at->sorting, 0, at->stream));
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
     LR_TRY(lr_cuda_watch_mark(&at->sorting, 1, at->stream));
 
-    /* Puts the arrays in the order of the numbers. The arrays stay on the device, or are copied to the host. */
+    /* Puts the arrays in the order of these numbers. The results stay on the device, or are copied to the host. */
     const int64_t bytes = num_kept * (int64_t)sizeof(int32_t);
     lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
                                   .from = {at->from[0], at->from[1], at->from[2]},
@@ -318,14 +321,15 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
     struct arranging at = {.params = params, .events = events, .stream = params->place->cuda_stream};
     at.pieces = params->stands_for != NULL ? lr_cuda_list_pieces_of(params->stands_for) : NULL;
     at.pieces = at.pieces != NULL ? at.pieces : &at.own;
-    int64_t longest = 0, tables = 0; /* tables: bytes of the tables of LORs on the device */
+    int64_t longest = 0, tables = 0; /* longest: events of the longest range; tables: bytes of the tables of LORs on the
+                                        device */
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         const int64_t count = events->offsets[r + 1] - events->offsets[r];
         longest = count > longest ? count : longest;
     }
     at.partition = at.sorting =
         (struct lr_cuda_watch){.what = "arranging events", .log = params->log, .most_laps = MOST_LAPS};
-    at.memory.stream = at.stream; /* this memory has no log: if memory is short, the host arranges the events */
+    at.memory.stream = at.stream; /* has no log, because the host arranges the events if memory is short */
     if (events->sample != NULL) {
         const lr_lors *lors = events->sample->lors;
         tables =
@@ -339,7 +343,7 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
     const int64_t bytes = (longest * EVENT_BYTES + at.sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(params)) {
         at.held = open_held(&at, bytes);
-        /* The host draws a sample that cannot stay on the device. */
+        /* A sample that cannot stay on the device is not arranged here, because the host draws its lines instead. */
         const bool may_be_arranged = at.held != NULL || events->sample == NULL;
         if (may_be_arranged && open_arranging(&at, longest) == LR_OK) {
             if (at.held == NULL) status = lr_listmode_events_make_arrays(events, params->log);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Keys by which events are arranged (docs/method/listmode.md, "Arranging events"), and the lines of a sample
- * (listmode/events.h). The device does the host's operations in the host's order, without fused multiply-adds, so
- * that the results have the same bits. Tests also run the kernels on the processor. */
+ * Kernels that find the keys by which events are arranged (docs/method/listmode.md, "Arranging events"), and that draw
+ * the lines of a sample (listmode/events.h). The device does the same operations as the host, in the same order and
+ * without fused multiply-adds. Results therefore have the same bits. Tests also run these kernels on the processor. */
 #include "cuda_interop/listmode/passes.h"
 
 #include <cmath>
 #include <cstring>
 
-/* The group of an event, or the last group if the event has no crystals. */
+/* Returns the group of an event. Events without crystals are in the last group. */
 __host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging &arranging, int k)
 {
     const lr_cuda_list_events &events = arranging.events;
@@ -26,8 +26,8 @@ __host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging 
     return (uint32_t)(2 * axis + (has_tof ? 1 : 0));
 }
 
-/* Keys of a group's events: the coordinates of their centres along the axis, as integers with the same order as the
- * floats. */
+/* Sets the keys of a group's events: the coordinates of their centres along the axis. The keys are integers that sort
+ * like these floats. */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     find_centres(const __grid_constant__ lr_cuda_list_arranging arranging)
 {
@@ -62,7 +62,7 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
     return (words[bit / 32] >> (bit % 32) & 1u) != 0;
 }
 
-/* Sets the crystals of each line's LOR; -1 if the LOR is not in coincidence (lr_coincidence_allows). */
+/* Sets the two crystals of each line's LOR. Both are -1 if the LOR is not in coincidence (lr_coincidence_allows). */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     draw_lines(const __grid_constant__ lr_cuda_list_drawing drawing)
 {
@@ -70,7 +70,7 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
     if (k >= drawing.count) return;
     const int64_t line = drawing.first + drawing.step * k, last = drawing.num_lors - 1;
     double part = 0.0;
-    if (drawing.stride > 1.0) { /* the same number as draw() in listmode/events.c */
+    if (drawing.stride > 1.0) { /* must give the same random number as the host (listmode/events.c) */
         uint64_t x = drawing.seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
         x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
         x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -143,7 +143,7 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather)
     return launch_threads(gather_events, *gather, gather->count, gather->stream);
 }
 
-/* --- sorting by CUB's radix sort, which is stable --- */
+/* --- sorting: CUB's radix sort, which is stable --- */
 
 static cudaError_t sort_pairs(void *room, size_t &bytes, const lr_cuda_list_sort &sort)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). It computes on the stream of
- * its place, in the place's memory. */
+ * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). It works on the stream and in
+ * the memory of its place. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/device.h"
@@ -20,15 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- exact elements: what their passes read of the scanner, on the host and on the device --- */
+/* --- exact elements: tables of the scanner for their passes, on the host and on the device --- */
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 
-/* Most points along an axis. Single precision limits it, because the points' voxels are found in single precision. */
+/* The largest number of points along an axis. The voxel of a point is found in single precision, which can count no
+ * further. */
 enum { MOST_POINTS = 1 << 21 };
 
-/* Makes the host's tables; they are zero with other kernels. Finish it in any case. errors: LR_USAGE for more sample
- * points than kernels can count; LR_FAILED if memory runs out. */
+/* Makes the host's tables; with other kernels than the exact one, the tables are zero. Call the finish function even
+ * after an error. errors: LR_USAGE for more sample points than the CUDA kernels can count; LR_FAILED if memory runs
+ * out. */
 static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_model *model = params->model;
@@ -46,7 +48,7 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     exact->is_leaning = lr_listmode_shared_axis(scanner) < 0;
     exact->reach_mm = model->reach_mm;
 
-    /* Upper bounds of elements, enlarged by a hundredth for rounding. */
+    /* Finds upper bounds of elements, enlarged by a hundredth for rounding. */
     const double *edge = model->grid.voxel_mm;
     double area = 0, radius = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -66,61 +68,62 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     return exact->module_of != NULL && exact->modules != NULL ? LR_OK : LR_FAILED;
 }
 
-/* --- events that do not fit in the device's memory --- */
+/* --- events that do not fit into the device's memory --- */
 
 enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
-/* Batches of events are copied from the host, alternately into one of two slots. A separate stream makes the copies;
- * meanwhile the place's stream works on the previous batch. */
+/* Batches of events are copied from the host into two slots in turn. A separate stream makes the copies, while the
+ * place's stream works on the previous batch. */
 
-/* Zero is valid: no stream. */
+/* A struct of zeros has no stream. */
 struct stream {
     cudaStream_t copies; /* owned, as are memory, slots and events */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];
-    const struct lr_cuda_list_batch *held[STREAM_SLOTS]; /* batch in each slot; NULL = none yet */
+    const struct lr_cuda_list_batch *held[STREAM_SLOTS]; /* batch in each slot; NULL = no batch yet */
     void *pinned[STREAM_ARRAYS];                         /* arrays of the host that are pinned */
-    int next;                                            /* next slot */
+    int next;                                            /* slot for the next batch */
 };
 
 /* --- the backend --- */
 
-/* Bytes that a block's shared memory keeps free for sums over the block. Each multiprocessor runs one block. On an
+/* The bytes of shared memory that a block keeps free for sums over the block. Each multiprocessor runs one block: on an
  * H200, two blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
 enum { RESERVED_SHARED = 1024 };
 
-/* Least and most events of a streamed batch. A batch of 128 MiB takes long enough to transfer. */
+/* LEAST_BATCH, MOST_BATCH: smallest and largest number of events of a streamed batch. The largest batch has 128 MiB,
+ * which is enough for full speed of transfers. */
 enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
     MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
-    STEP_BYTES = 47 << 10 /* bytes of shared memory; the device in the paper has 1 KiB more */
+    STEP_BYTES = 47 << 10 /* shared memory of a step; 1 KiB less than the device in the paper has */
 };
 
-/* Number of projections whose times may be unread at once. It is large enough that the host does not wait. */
+/* The number of projections that can be timed and not yet read. It is so large that the host never waits. */
 enum { MOST_LAPS = 8 };
 
 struct listmode_cuda {
     struct lr_listmode_backend_params params;
-    int before; /* the thread's previous device, between enter and leave */
+    int before; /* the thread's previous device, which leave() makes current again */
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
     struct lr_listmode_pieces order;
     struct stream streaming;
     bool are_streamed;
-    struct lr_cuda_list_steps steps; /* used instead of plan and order, except for the plan's frames */
+    struct lr_cuda_list_steps steps; /* used instead of plan and order, though frames are still those of the plan */
     lr_cuda_list_exact exact;        /* the host's tables of exact elements */
-    lr_cuda_list_pass pass;          /* parameters common to all passes; the events, chunks and jobs in it are those
-                                      * of all batches */
+    lr_cuda_list_pass pass;          /* parameters that all passes have in common; its events, chunks and jobs are those
+                                        of all batches */
     struct lr_cuda_watch projections;
-    struct lr_cuda_list_memory image, values, map; /* device memory for copies of the host's vectors: one block for
-                                                    * each vector, enlarged when necessary */
+    struct lr_cuda_list_memory image, values, map; /* device memory for copies of the host's vectors: one block per
+                                                      vector, enlarged when necessary */
     struct lr_cuda_list_pieces pieces;
 };
 
-/* --- with the device current --- */
+/* --- functions for the current device --- */
 
 static lr_status check(const struct listmode_cuda *cuda, int error, const char *what)
 {
@@ -143,7 +146,7 @@ static lr_status wait(const struct listmode_cuda *cuda, const char *what)
     return check(cuda, (int)cudaStreamSynchronize(cuda->stream), what);
 }
 
-/* Finds the host's arrays, beginning at event `begin`. */
+/* Finds the addresses of the host's arrays from event `begin` on. */
 static void find_arrays(const struct lr_listmode_events *events, int64_t begin, void *arrays[STREAM_ARRAYS])
 {
     arrays[0] = events->crystals[0] + begin;
@@ -152,8 +155,8 @@ static void find_arrays(const struct lr_listmode_events *events, int64_t begin, 
     arrays[3] = events->number + begin;
 }
 
-/* Makes slots for batches of up to most_events events. Pins the host's events, so that the host can go on working
- * during copies. If the system refuses, copies are slower. errors: LR_FAILED. */
+/* Makes slots for batches of up to most_events events. Pins the memory of the host's events, so that the host can go on
+ * working during copies. If the system does not allow this, copies are slower. errors: LR_FAILED. */
 static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
 {
     static const char what[] = "events on their way";
@@ -176,7 +179,7 @@ static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
         if (cudaHostRegister(arrays[k], all_bytes, cudaHostRegisterDefault) == cudaSuccess)
             stream->pinned[k] = arrays[k];
         else
-            (void)cudaGetLastError(); /* later calls must not report it */
+            (void)cudaGetLastError(); /* later calls must not report this error */
     return LR_OK;
 }
 
@@ -189,14 +192,14 @@ static lr_status ensure_room(const struct listmode_cuda *cuda, struct lr_cuda_li
     return lr_cuda_list_allocate(room, what, NULL, bytes) != NULL ? LR_OK : LR_FAILED;
 }
 
-/* --- vectors of the place, and copies of the host's vectors --- */
+/* --- vectors at the place, and copies of vectors on the host --- */
 
 static int64_t bytes_of(const lr_vector *vector)
 {
     return vector->count * (int64_t)sizeof(float);
 }
 
-/* address: device address of the vector, or of memory for it. */
+/* Finds device memory for a vector. address: receives the vector's own address, or that of memory for a copy. */
 static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct lr_cuda_list_memory *room,
                            float **address)
 {
@@ -223,7 +226,7 @@ static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, stru
     return copy(cuda, *address, vector->values, bytes_of(vector));
 }
 
-/* Copies numbers to the host; the copy is complete on return. */
+/* Copies numbers to a vector on the host, and waits until the copy is complete. */
 static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, const float *address)
 {
     if (vector->values == NULL) return LR_OK;
@@ -232,7 +235,7 @@ static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, 
     return wait(cuda, "a projection");
 }
 
-/* --- a call --- */
+/* --- a projection --- */
 
 struct project {
     struct listmode_cuda *cuda;
@@ -240,11 +243,12 @@ struct project {
     bool is_back;
     lr_cuda_list_pass pass;
     float *image;       /* image in the grid's order */
-    double done, total; /* selected events */
+    double done, total; /* numbers of events: projected so far, and selected */
 };
 
-/* Projects a batch. A streamed batch is first copied into a slot, unless the slot still contains it. The host waits
- * until the previous batch of this slot is done; the host is therefore at most two batches ahead of the device. */
+/* Projects a batch. A streamed batch is first copied into a slot, unless the slot already contains this batch. Before
+ * the copy, the host waits until the device has finished the slot's previous batch. The host is therefore at most two
+ * batches ahead of the device. */
 static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
 {
     static const char on_the_way[] = "events on their way";
@@ -303,7 +307,7 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
     return LR_OK;
 }
 
-/* True if images are laid out in slices. */
+/* Returns true if images are stored in slices. */
 static bool has_frames(const struct listmode_cuda *cuda)
 {
     const lr_listmode_variant variant = cuda->params.variant;
@@ -340,7 +344,8 @@ static lr_status take_range(struct project *project, const struct lr_listmode_pl
     return LR_OK;
 }
 
-/* Projects the selected events, once the image or the values are on the device. The device's clock runs meanwhile. */
+/* Projects the selected events. The image or the values are already on the device. The device's clock measures this
+ * time. */
 static lr_status run_project(struct project *project)
 {
     struct listmode_cuda *cuda = project->cuda;
@@ -411,7 +416,7 @@ static double device_clock(void *self)
     return know_times(cuda) ? cuda->projections.all_s : 0.0;
 }
 
-/* --- rows: the host visits the elements that kernels add up --- */
+/* --- rows: the host visits the same elements that the kernels add up --- */
 
 struct source {
     const struct lr_listmode_events *events; /* arranged on the host */
@@ -437,7 +442,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     const lr_listmode_tube *tube = &params->model->tube;
     const struct lr_listmode_events *events = params->events;
 
-    /* If only the device has the events, they are copied into arrays of the host. */
+    /* If only the device has the events, they are first copied to the host. */
     struct lr_listmode_events fetched = *events;
     lr_status status = LR_OK;
     if (!events->is_arranged) {
@@ -475,7 +480,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     return status;
 }
 
-/* --- life --- */
+/* --- creation --- */
 
 static void destroy(void *self)
 {
@@ -509,7 +514,7 @@ static void destroy(void *self)
     free(cuda);
 }
 
-/* A setting of the environment, for tests; NULL if it is not set or the build has no tests. */
+/* Returns a setting of the environment, for tests; NULL if it is not set or if this build has no tests. */
 static const char *setting(const char *name)
 {
 #ifdef LR_READS_SETTINGS
@@ -520,7 +525,7 @@ static const char *setting(const char *name)
 #endif
 }
 
-/* Returns 0 if the setting is absent or not a number up to `most`. */
+/* Returns a setting as a number; 0 if it is absent, or not a number from 1 to `most`. */
 static int number_asked(const char *name, int most)
 {
     const char *const asked = setting(name);
@@ -530,7 +535,7 @@ static int number_asked(const char *name, int most)
 
 enum { WARP = 32, MOST_JOBS_EACH = 1024 };
 
-/* Asks for the device's number of multiprocessors and its shared memory per block, and chooses the threads, jobs and
+/* Asks the device for its number of multiprocessors and its shared memory per block. Chooses the threads, jobs and
  * shared memory of blocks. */
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
@@ -558,13 +563,13 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
     return LR_OK;
 }
 
-/* Orders the events. ordering_bytes: the memory that this takes. */
+/* Orders the events. ordering_bytes: the memory that ordering takes. */
 static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan, int64_t ordering_bytes)
 {
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
 
-    /* Lines are stored if they have all that the kernel needs (make_line, find_path), and budget and free memory
-     * suffice. */
+    /* Lines are stored if they contain everything that kernels need (make_line, find_path), and if the budget and the
+     * free memory allow it. */
     const struct lr_listmode_model *model = cuda->params.model;
     const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
     const char *const asked = setting("LR_TEST_LISTMODE_LINES");
@@ -577,10 +582,11 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     void *lines = NULL;
     if (has_all && (asked == NULL || strcmp(asked, "found") != 0) &&
         ordering_bytes + sums + more <= lr_cuda_list_budget(&cuda->params)) {
-        cuda->memory.log = NULL; /* without them, lines are found when needed */
+        cuda->memory.log = NULL; /* no error is logged, because lines are found when needed if there is no memory to
+                                    store them */
         lines = lr_cuda_list_allocate(&cuda->memory, "lines", NULL, more);
         cuda->memory.log = cuda->params.log;
-        cuda->memory.failed = false; /* for the blocks that follow */
+        cuda->memory.failed = false; /* blocks that follow can still be allocated */
     }
     const struct lr_cuda_list_order_params order = {.backend = &cuda->params,
                                                     .pass = &cuda->pass,
@@ -601,7 +607,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
     LR_TRY(exact_init(&cuda->exact, params));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
 
-    /* Events are streamed if they do not fit next to the image and the sums. */
+    /* Events are streamed if the device has no memory for them beside the image and the sums. */
     const struct lr_cuda_list_shares shares = lr_cuda_list_share_memory(params, cuda->plan.num_numbers);
     plan.most_partial = shares.most_sums;
     cuda->are_streamed = params->events->layout.count * EVENT_BYTES > shares.for_events;
@@ -611,9 +617,9 @@ static lr_status open_here(struct listmode_cuda *cuda)
         plan.most_events = whole < MOST_BATCH ? whole : MOST_BATCH;
     }
     const bool by_steps = params->variant != LR_LISTMODE_FASTEST;
-    if (by_steps) cuda->are_streamed = true; /* steps have their own events */
-    /* Streamed events come from the host, and the plan reads events there if they are not ordered. If only a device
-     * holds the events, neither is possible, so there must be memory for ordering. */
+    if (by_steps) cuda->are_streamed = true; /* steps have their own copy of the events */
+    /* Streamed events come from the host. The plan also reads the host's events if they are not ordered. If only the
+     * device has the events, there must therefore be memory to order them there. */
     const int64_t ordering_bytes = cuda->are_streamed ? INT64_MAX : lr_cuda_list_order_bytes(params->events);
     const bool may_order = ordering_bytes <= lr_cuda_list_budget(params);
     if (!params->events->is_arranged && !may_order) {
@@ -621,12 +627,12 @@ static lr_status open_here(struct listmode_cuda *cuda)
                         "events are on the CUDA device, which has no memory left to order them: allow more");
     }
 
-    /* The parameters that all passes have in common. */
+    /* Sets the parameters that all passes have in common. */
     lr_cuda_list_pass *pass = &cuda->pass;
     struct lr_cuda_list_memory *memory = &cuda->memory;
     memcpy(pass->frames, cuda->plan.frames, sizeof(pass->frames));
     pass->tube = cuda->plan.tube;
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) /* without and with time of flight */
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) /* index 0: without time of flight, 1: with it */
         pass->has_events[lr_listmode_group_has_tof(g)] |= lr_listmode_has_group(params->events, g);
     pass->is_line = params->model->kernel != LR_LISTMODE_TUBE;
     pass->as_paper = params->model->tube.as_paper;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections by exact elements: each thread has an event. Back projection of tiled frames works in a slab of slices.
- * Events with time of flight have separate kernels, because a common kernel would have too few registers. */
+ * Projections with exact elements. Each thread works on one event. In a back-projection, a tiled frame is added up slab
+ * by slab. Events with time of flight have kernels of their own, because a common kernel would need too many
+ * registers. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/slabs.cuh"
 #include "cuda_interop/overlap.cuh"
@@ -10,12 +11,12 @@
 namespace
 {
 
-/* Threads per block. On an H200, four blocks per multiprocessor are 14 % faster than three, and 6 % faster than
- * five. Blocks of one or two warps are 1 % slower. */
+/* Threads of a block, and blocks of a multiprocessor. On an H200, four blocks are 14 % faster than three, and 6 %
+ * faster than five. Blocks of one or two warps are 1 % slower. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
-/* The event of a thread. The last events of a group have the largest windows and take longest. These events are
- * processed first, so that at the end no processor has to wait for them. */
+/* The event of a thread. The last events of a group have the largest windows and take longest, so they are projected
+ * first. Otherwise, processors would wait for them at the end. */
 struct thread_event {
     bool is_there, has_tof;
     int axis;
@@ -25,7 +26,7 @@ struct thread_event {
     {
         const int number = (int)((blockIdx.x * threads + threadIdx.x) / LR_CUDA_LIST_WARP);
         const int warp = pass.num_warps - 1 - number;
-        int low = 0, high = pass.num_chunks; /* the warp's chunk is in this range */
+        int low = 0, high = pass.num_chunks; /* a binary search for the warp's chunk */
         while (high - low > 1) {
             const int middle = (low + high) / 2;
             (pass.chunks[middle].warp <= warp ? low : high) = middle;
@@ -60,9 +61,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once) back(const __grid_con
 
 /* --- back, in slabs --- */
 
-/* Part of the frame's numbers, held in shared memory. */
+/* The part of a frame's numbers that is in shared memory. */
 struct slab_of_frame {
-    unsigned base; /* address of number 0, which may lie outside the memory */
+    unsigned base; /* address that number 0 of the frame would have; it can be outside this memory */
     float *image;
 
     __device__ int32_t add_word(int at, int32_t number) const
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
 
 using kernel = void (*)(const lr_cuda_list_pass);
 
-/* kernels: indexed by list_times. */
+/* kernels: one for each of list_times. */
 int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
 {
     constexpr unsigned warps = threads / LR_CUDA_LIST_WARP;

@@ -1,37 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread. The event's line
- * crosses planes of sample points. The solid angle is computed for each point near the line that may see both faces.
- * A point's coordinates relative to the line are small compared with the crystals. The code also compiles for the
- * processor. */
+ * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread. The event's line crosses
+ * planes of sample points. For each point near the line that may see both faces, the solid angle is computed. Points
+ * are described relative to the line, because these coordinates are small compared with the crystals. The code also
+ * compiles for the processor. */
 #ifndef LR_CUDA_LISTMODE_EXACT_CUH
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
+#include "common/bindings.h"
 #include "cuda_interop/listmode/project.cuh"
 
-#define MAX_CORNERS 8 /* 4, and one more for each cut */
+#define MAX_CORNERS 8 /* four corners, and one more for each of four cuts */
 #include "kernels/faces.glsl"
 
 using path_points = lr_cuda_list_points;
 #include "kernels/exact_path.glsl"
-
-/* The integral of the normal distribution over an interval around a centre, with half_width < 0.5. It is a series
- * around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
-__host__ __device__ inline float normal_around(float centre, float half_width)
-{
-    const float y = centre * centre, q = half_width * half_width;
-    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
-    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f, of_4 = (y - 6.0f) * y + 3.0f;
-    float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
-    sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
-    return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
-}
 #include "kernels/exact_time.glsl"
 
 /* --- the path of an event's line (lr_cuda_list_path) --- */
 
-/* A crystal's face in a frame. */
+/* Returns a crystal's face in the coordinates of a frame. */
 __host__ __device__ inline placed_face face_placed(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                    int crystal)
 {
@@ -98,7 +87,7 @@ __host__ __device__ inline lr_cuda_list_path find_path(const lr_cuda_list_pass &
     return path;
 }
 
-/* Returns the path of arranged event k, stored or computed. */
+/* Returns the path of arranged event k: the stored one, or one that is computed now. */
 __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                      bool has_tof, int64_t k)
 {
@@ -107,12 +96,7 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* exact_half: limit for half of a face's edge, divided by the distance of a point that is nearer to the other face. A
- * face with a larger ratio is divided into pieces. exact_pieces: largest number of pieces along each axis. */
-constexpr float exact_half = 0.04f;
-constexpr int exact_pieces = 64;
-
-/* Returns a face of this module in the frame. */
+/* Returns a face of this module in the coordinates of the frame. */
 __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
 {
@@ -126,7 +110,7 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
         seen.normal[c] = (float)(module.normal[axis] * step_mm);
         seen.half_mm[c] = (float)(c == 0 ? module.across[3] : module.along[3]);
         const float pieces = ceilf(seen.half_mm[c] * per_piece);
-        seen.pieces[c] = (int)fminf(fmaxf(pieces, 1.0f), (float)exact_pieces);
+        seen.pieces[c] = (int)fminf(fmaxf(pieces, 1.0f), (float)LR_EVENTS_EXACT_PIECES);
         seen.piece_mm[c] = seen.half_mm[c] / (float)seen.pieces[c];
     }
 #pragma unroll
@@ -134,16 +118,16 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
     return seen;
 }
 
-/* --- a line's way through planes --- */
+/* --- the walk of a line through planes --- */
 
 struct exact_walk {
     int64_t at[2], step[2];      /* as in lr_cuda_list_path, for the next plane */
-    float reach[2], widening[2]; /* as in lr_cuda_list_path, for the first plane */
-    float way, way_step;         /* way_mm at the first plane, and its step per plane */
+    float reach[2], widening[2]; /* as in lr_cuda_list_path, for the first plane of the walk */
+    float way, way_step;         /* way_mm at the walk's first plane, and its increase per plane */
     int first, plane, last;      /* first plane of the walk, current plane, and one after the last */
     int whole[2], low[2], high[2], point[2];
     float part[2], way_mm;
-    bool is_turned; /* true if the face at the lower end is the far one */
+    bool is_turned; /* true if the near face is the one at the upper end */
 
     /* Walks through planes begin .. end - 1 of the path's planes. */
     __host__ __device__ exact_walk(const lr_cuda_list_path &path, int begin, int end)
@@ -164,7 +148,7 @@ struct exact_walk {
     }
 };
 
-/* Finds which points of the next plane may have elements, and advances past that plane. */
+/* Finds the points of the next plane that may have elements, and advances to this plane. */
 __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid, float planes)
 {
     for (int c = 0; c < 2; c++) {
@@ -181,8 +165,8 @@ __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list
     walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
 }
 
-/* Number of slices of the frame, and number of steps of two by two points. `wide`: 0 if one step holds all points of
- * a plane, 1 if one step is enough along one axis only, otherwise 2. */
+/* Finds the slices that an event reaches, and how many steps of 2 x 2 points it needs. `wide`: 0 if one step has all
+ * points of a plane; 1 if this is so along one axis only; otherwise 2. */
 __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                     bool has_tof, int64_t k)
 {
@@ -205,7 +189,7 @@ __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pas
 }
 
 /* Voxel numbers and elements of 2 x 2 points: point (i, j) has index 2 i + j. middles: distances of the voxels' middles
- * from the centre of time of flight, in standard deviations. */
+ * from the centre of the time of flight, in standard deviations. */
 struct exact_four {
     int at[4];
     float elements[4], middles[4];
@@ -218,7 +202,8 @@ struct exact_four {
     }
 };
 
-/* The receiver of an event's elements, which are in units of the grid's `share`, is a type with
+/* The receiver of an event's elements is a type with the functions below. Elements are in units of
+ * lr_cuda_list_points::share.
  *   void open(k, at)         announces that element k of the next four has voxel number `at`, any voxel of the plane
  *   void take_four(four)     takes the four announced elements
  *   void take(at, element)   takes a single element */
@@ -231,7 +216,7 @@ template <class Each> struct exact_each {
     {
         if (element > 0.0f) each(at, element * share);
     }
-    /* Merges elements of the same voxel, which is faster if memory adds slowly. */
+    /* Elements of the same voxel are merged first, because adding to memory is slow. */
     __host__ __device__ void take_four(exact_four four)
     {
         four.merge(0, 1);
@@ -243,7 +228,7 @@ template <class Each> struct exact_each {
     }
 };
 
-/* Reads numbers before their elements are known, so that loads and computation overlap. */
+/* Loads numbers before their elements are known, so that loads and computation overlap. */
 struct exact_reader {
     const float *numbers;
     float sum, held[4];
@@ -257,7 +242,7 @@ struct exact_reader {
     }
 };
 
-/* The elements of an event in some of its frame's slices. */
+/* Computes the elements of an event in some slices of its frame. */
 template <bool Leaning, list_times Times> struct exact_event {
     const lr_cuda_list_points &grid;
     int origin; /* number of the frame's first voxel */
@@ -273,7 +258,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         if (walk.first >= walk.last) return;
         const lr_cuda_list_module &low = pass.exact.modules[known.modules[0]];
         const lr_cuda_list_module &high = pass.exact.modules[known.modules[1]];
-        const float per_piece = quotient_of(2.0f / exact_half, known.length_mm);
+        const float per_piece = quotient_of((float)(2.0 / LR_EVENTS_EXACT_HALF), known.length_mm);
         view.near_face = face_seen(low, frame, known.low_lean, per_piece);
         view.far_face = face_seen(high, frame, known.high_lean, per_piece);
         view.length_mm = known.length_mm;
@@ -292,14 +277,14 @@ template <bool Leaning, list_times Times> struct exact_event {
             time.step = known.place_step;
             time.half_extent = known.half;
             time.half_bin = Times == TIMES_IN_BINS ? known.half_bin : 0.0f;
-            time.per_mm = (float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half);
+            time.per_mm = (float)(0.5 / LR_TIMES_HELD) * quotient_of(known.place_step, known.way_step_mm * known.half);
             for (int c = 0; c < 3; c++) time.gain[c] = known.gain[c];
             time = with_series(time);
         }
     }
 
-    /* Moves to the next `step` by `step` points of a plane, whose lowest point is walk.point. Returns false if there
-     * are none. */
+    /* Moves to the next `step` by `step` points of a plane, whose lowest point is walk.point. Returns false if no
+     * points are left. */
     __host__ __device__ bool walk_on(int step)
     {
         walk.point[0] += step;
@@ -314,7 +299,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             open_window(walk, grid, planes);
             walk.way_mm = walk.way + planes * walk.way_step;
             const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
-            if (any_lane_of(turns) && turns) { /* a branch, because turns are rare and take long */
+            if (any_lane_of(turns) && turns) { /* a branch, because lines rarely turn and turning takes long */
                 view = turned_round(view);
                 walk.is_turned = true;
             }
@@ -322,7 +307,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         return true;
     }
 
-    /* Returns the number of the voxel that contains a point; it is a whole number. */
+    /* Returns the number, along an axis, of the voxel that contains a point. The result is a whole number. */
     __host__ __device__ float voxel_along(int c, int point) const
     {
         return floorf(((float)point + 0.5f) * grid.per_sample[c]);
@@ -333,8 +318,9 @@ template <bool Leaning, list_times Times> struct exact_event {
         return (float)(point - walk.whole[c]) - walk.part[c];
     }
 
-    /* Distance from the centre of time of flight to a voxel's middle, in standard deviations. It is the sum of a
-     * term for the voxel's plane and one term each along u and v. off: offset of the point from the line. */
+    /* Returns the distance from the centre of the time of flight to a voxel's middle, in standard deviations. It is the
+     * sum of three terms: one for the voxel's plane, one along u and one along v. off: offset of the point from the
+     * line. */
     __host__ __device__ float middle_of_plane(float voxel) const
     {
         return time.place + (float)(walk.plane - walk.first) * time.step +
@@ -354,11 +340,11 @@ template <bool Leaning, list_times Times> struct exact_event {
     {
         if (fabsf(middle) <= time.whole) return weight_of_whole(time, middle);
         if (Times == TIMES_IN_BINS && time.half_bin > 0.0f)
-            return (float)list_held * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
+            return (float)LR_TIMES_HELD * held_of_bin(middle, time.half_extent, time.half_bin) * time.per_mm;
         return weight_of_part(time, middle);
     }
 
-    /* Finds the distances along the line to the near face and to the far face. */
+    /* Finds the distances along the line from the point to the near face and to the far face. */
     __host__ __device__ void find_ways(float ways[2]) const
     {
         const float rest = view.length_mm - walk.way_mm;
@@ -366,7 +352,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         ways[1] = walk.is_turned ? walk.way_mm : rest;
     }
 
-    /* Calls each(number, element) with the shares of points, each with its voxel's number in the frame. */
+    /* Calls each(number, element) for each point. number: number of the point's voxel in the frame. element: the
+     * point's share of the voxel's element. */
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, lane_group lanes, Each &&each)
     {
@@ -374,8 +361,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         give_elements(frame, lanes, taker);
     }
 
-    /* Passes the event's elements to a taker, including elements of 0. lanes: all lanes that call this function with an
-     * event. */
+    /* Passes the event's elements to a receiver, including elements of 0. lanes: all lanes that call this function with
+     * an event. */
     template <class Taker>
     __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -417,9 +404,9 @@ template <bool Leaning, list_times Times> struct exact_event {
         }
     }
 
-    /* Passes the elements of 2 x 2 points at once. Similar lines have about equally many planes with elements, and
-     * these planes have one or two points along either axis, so that the lanes of a warp have equal work. If a second
-     * point is missing, its number is the number of any voxel or of the margin. */
+    /* Passes the elements of 2 x 2 points at once. Lines of a warp are similar: they have about equally many planes
+     * with elements, and one or two points along either axis of a plane. The lanes of a warp therefore have equal work.
+     * If a second point is missing, its number is that of any voxel, or of the margin. */
     template <bool AreSmall, class Taker>
     __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -437,7 +424,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     {
         const float plane = voxel_along(0, walk.plane);
 
-        /* The two rows of the points: the same for both columns. */
+        /* The two rows of points have the same numbers in both columns. */
         const bool has_two = walk.point[1] + 1 < walk.high[1];
         float row_v[2], row_along[2], row_middles[2];
 #pragma unroll
@@ -480,7 +467,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         taker.take_four(four);
     }
 
-    /* Both angles are computed together, because a thread would otherwise wait for each result. */
+    /* Both solid angles are computed together. Otherwise, a thread would wait for each result. */
     template <bool AreSmall>
     __host__ __device__ void find_angles(const angle_column &column, const float along[2], float angles[2]) const
     {
@@ -493,8 +480,8 @@ template <bool Leaning, list_times Times> struct exact_event {
             for (int j = 0; j < 2; j++) angles[j] = column_angle(column, along[j], limit, false);
     }
 
-    /* Multiplies elements by their time-of-flight weights. For most lines the middles of all four voxels are nearer
-     * than time.whole, and one branch handles the four together. */
+    /* Multiplies elements by their time-of-flight weights. For most lines, the middles of all four voxels are nearer
+     * than time.whole, so one branch decides for all four. */
     __host__ __device__ void weigh(exact_four &four) const
     {
         const float *middles = four.middles;
@@ -512,7 +499,7 @@ template <bool Leaning, list_times Times> struct exact_event {
 
 /* --- projections --- */
 
-/* Computes the value of an event. lanes, here and below: all lanes that call this function with an event. */
+/* Computes the value of an event. lanes (also below): all lanes that call this function with an event. */
 template <bool Leaning, list_times Times>
 __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                                        lane_group lanes)
@@ -524,7 +511,8 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass, const lr_c
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
 
-/* Adds the elements of an event whose value is not 0. Consecutive points of one voxel are added together. */
+/* Adds the elements of an event whose value is not 0. Elements of consecutive points in one voxel are added up
+ * first. */
 template <bool Leaning, list_times Times, class Add>
 __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                                     lane_group lanes, Add &&add)
@@ -547,9 +535,9 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- back, in slabs --- */
 
-/* Approximate upper bound of the number that an event adds to a voxel. Every point sees at least one of the two faces
- * from a distance of at least half of the line's length, less the face's width. If the faces are next to each other,
- * there is no bound. */
+/* Approximate upper bound of the number that an event adds to a voxel. Every point is at least half of the line's
+ * length, minus the face's radius, away from one of the two faces. If the faces are too near to each other, there is no
+ * bound, and the result is 0. */
 struct exact_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -570,7 +558,7 @@ struct exact_sizes {
                 square += along * along;
             }
             length_mm = sqrtf(square);
-            per_sigma = 1.0f / (float)sigma_of(events, a, b); /* infinite without time of flight */
+            per_sigma = 1.0f / (float)sigma_of(events, a, b); /* infinite if there is no time of flight */
         }
         const float way = 0.5f * length_mm - pass.exact.radius_mm;
         const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
@@ -579,8 +567,8 @@ struct exact_sizes {
     }
 };
 
-/* Factor for the values of a block: a power of two. The largest elements of events of usual size become whole numbers
- * of 26 bits. */
+/* The factor for the values of a block, a power of two. With this factor, the largest elements of events of average
+ * size become whole numbers of 26 bits. */
 struct exact_unit {
     float scale, unit;
 
@@ -592,16 +580,16 @@ struct exact_unit {
     }
 };
 
-/* Sums of a slab as 32-bit integers, which shared memory adds faster than floats. Elements can be arbitrarily small.
- * An element with fewer than 14 bits is added to the image as a float, so that a voxel loses at most 3e-5 of its
- * value. An element with more than 30 bits is added as a float too. If a sum overflows its word, 2^32 units are
- * added to the image. The type Slab has
+/* Sums of a slab as 32-bit integers, which shared memory adds faster than floats. Very small elements would lose
+ * digits: an element of fewer than 14 bits is therefore added to the image as a float, so that a voxel loses at most
+ * 3e-5 of its value. An element of more than 30 bits is also added as a float. If a sum overflows its word, 2^32 units
+ * are added to the image. The type Slab has
  *   int32_t add_word(at, number)   returns the previous word
  *   void add_float(at, number)     adds to the image */
 template <class Slab> struct exact_sums {
     Slab slab;
-    float scale, unit; /* factor from values to numbers in units; its inverse */
-    float least;       /* least number that words hold; infinite if words are not used */
+    float scale, unit; /* scale: factor from values to whole numbers; unit: 1 / scale */
+    float least;       /* smallest number that is added as a word; infinite = all are added as floats */
     float scaled;      /* the event's value */
 
     __host__ __device__ void open(int, int) {}
@@ -611,8 +599,8 @@ template <class Slab> struct exact_sums {
         const int32_t term = term_of(number);
         settle(at, number, term, term != 0 ? slab.add_word(at, term) : 0);
     }
-    /* Adds the words of all four elements, including zeros, before it uses the first result. A thread would
-     * otherwise wait four times. Branching around zeros would take longer. */
+    /* Adds the words of all four elements, even zeros, before it uses the first result. Otherwise a thread would wait
+     * four times. A branch around zeros would take longer. */
     __host__ __device__ void take_four(const exact_four &four) const
     {
         int32_t terms[4], before[4] = {};
@@ -635,7 +623,7 @@ template <class Slab> struct exact_sums {
         }
     }
 
-    /* Returns the word that is added for a number; 0 if a word cannot hold the number. */
+    /* Returns the word that is added for a number; 0 if the number has too few or too many bits for a word. */
     __host__ __device__ int32_t term_of(float number) const
     {
         const float size = fabsf(number);
@@ -646,7 +634,7 @@ template <class Slab> struct exact_sums {
         const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
         return ((before ^ after) & (term ^ after)) < 0;
     }
-    /* True if part of the number still has to be added. */
+    /* Returns true if the number, or an overflow, still has to be added as a float. */
     __host__ __device__ static bool is_open(float number, int32_t term, int32_t before)
     {
         return (term == 0 && number != 0.0f) || is_beyond(term, before);
@@ -662,9 +650,9 @@ template <class Slab> struct exact_sums {
 
 constexpr float least_exact = 16384.0f;
 
-/* Adds an event whose value is not 0, within the block's slices. Voxel numbers start at the frame's first voxel.
- * sums: without the event's value. If the product of value and scale is too small or too large for a float with full
- * precision, the value is not scaled and all elements are added as floats. */
+/* Adds an event whose value is not 0, within the block's slices. Voxels are numbered from the frame's first voxel.
+ * sums: the caller has not set the event's value in it. If the product of value and scale is too small or too large for
+ * a float with full precision, the value is not scaled, and all elements are added as floats. */
 template <bool Leaning, list_times Times, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block, int64_t k,
                                          lane_group lanes, exact_sums<Slab> sums)

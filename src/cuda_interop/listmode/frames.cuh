@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels around projections. They convert between an image in the grid's order and frames, and from sums of slabs
- * to values. Tests also run them on the processor. */
+ * Kernels before and after projections. They copy an image in the grid's order to frames and back, and turn the sums of
+ * slabs into values. Tests also run them on the processor. */
 #ifndef LR_CUDA_LISTMODE_FRAMES_CUH
 #define LR_CUDA_LISTMODE_FRAMES_CUH
 
 #include "cuda_interop/listmode/project.cuh"
 
-/* Fills the frames from the image. The y index of a block selects its frame. */
+/* Fills the frames from the image. blockIdx.y is the number of the frame. */
 static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     fill_frames(const __grid_constant__ lr_cuda_list_framing framing)
 {
@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     framing.image[k] = (float)sum;
 }
 
-/* Adds up the sums of a chunk's slabs. The y index of a block selects its chunk. */
+/* Adds up the sums of a chunk's slabs. blockIdx.y is the number of the chunk. */
 static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP) put_values(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];

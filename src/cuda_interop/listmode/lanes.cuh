@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Instructions of a device's threads, and their equivalents on the processor. */
+ * Instructions of the device, and code for the processor that does the same. */
 #ifndef LR_CUDA_LISTMODE_LANES_CUH
 #define LR_CUDA_LISTMODE_LANES_CUH
 
@@ -10,7 +10,7 @@
 
 #include "kernels/numbers.glsl"
 
-/* Accurate arithmetic, and faster arithmetic by single instructions of the device. */
+/* Two kinds of arithmetic: accurate, and faster by single instructions of the device. */
 struct plain_math {
     __host__ __device__ static float power(float x) { return expf(x * 0.69314718f); }
     __host__ __device__ static float quotient(float a, float b) { return a / b; }
@@ -20,7 +20,7 @@ struct fast_math {
     __host__ __device__ static float quotient(float a, float b) { return quotient_of(a, b); }
 };
 
-/* The nearest integer, ties to even, for magnitudes below 2^22. */
+/* Returns the nearest integer, for magnitudes below 2^22. Ties go to the even one. */
 __host__ __device__ inline float nearest_whole(float x, int *whole)
 {
     const float magic = 12582912.0f, moved = x + magic;
@@ -32,7 +32,7 @@ __host__ __device__ inline float nearest_whole(float x, int *whole)
     return moved - magic;
 }
 
-/* The nearest integer for magnitudes below 2^31. */
+/* Returns the nearest integer, for magnitudes below 2^31. */
 __host__ __device__ inline int32_t word_of(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -42,7 +42,7 @@ __host__ __device__ inline int32_t word_of(float x)
 #endif
 }
 
-/* Returns the address in a register. Compilers tend to compute an address again for each use. */
+/* Keeps an address in a register. Compilers tend to compute it again for each use. */
 template <class Number> __host__ __device__ inline Number *held_address(Number *address)
 {
 #ifdef __CUDA_ARCH__
@@ -54,13 +54,13 @@ template <class Number> __host__ __device__ inline Number *held_address(Number *
 #endif
 }
 
-/* Lanes of a warp that run a loop together. Lanes that leave an inner loop early could otherwise continue alone to
- * the end of the outer loop. The warp would then run each iteration several times, for a few lanes each. These lanes
- * ask the whole group if there is another iteration, and so wait for each other. */
+/* Lanes of a warp that run a loop together. Without such a group, lanes that leave an inner loop early could continue
+ * alone to the end of the outer loop. The warp would then run each iteration several times, with a few lanes each.
+ * Lanes of a group wait for each other, because the whole group is asked if there is another iteration. */
 struct lane_group {
     uint32_t lanes;
 
-    /* True if `is_so` holds for any lane of the group. All lanes must call it. */
+    /* Returns true if `is_so` is true for any lane of the group. All lanes of the group must call it. */
     __host__ __device__ bool any(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -70,7 +70,8 @@ struct lane_group {
 #endif
     }
 
-    /* The lanes for which `is_so` holds. Only these may use the result, but all lanes must call it. */
+    /* Returns the group of the lanes for which `is_so` is true. All lanes must call it, but only those lanes can use
+     * the result. */
     __host__ __device__ lane_group where(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -81,13 +82,13 @@ struct lane_group {
     }
 };
 
-/* The group of all lanes of a warp; all must call it. The processor has one lane. */
+/* Returns the group of all lanes of a warp, which must all call it. On the processor, the group has one lane. */
 __host__ __device__ inline lane_group whole_warp()
 {
     return {0xffffffffu};
 }
 
-/* True if `is_so` holds for any lane of the warp that calls this together. */
+/* Returns true if `is_so` is true for any lane of the warp that makes this call. */
 __host__ __device__ inline bool any_lane_of(bool is_so)
 {
 #ifdef __CUDA_ARCH__

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Keys by which events are ordered, and the lines that are stored in this order. Tests also run the kernels on the
- * processor. */
+ * Kernels that find the keys by which events are ordered, and that store lines in this order. Tests also run them on
+ * the processor. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/shares.cuh"
 #ifdef __CUDACC__
 #include "cuda_interop/overlap.cuh"
 #endif
 
-/* The parts of a key, from its top bits: the size of windows, the first slice, the last slice. The remaining bits
- * have the number of steps of an event. Lanes of a warp then finish at about the same time. */
+/* The parts of a sort key, from the highest bits: the size class of windows, the first slice, the last slice, and the
+ * number of steps of the event. Events with similar keys take about the same time in the lanes of a warp. */
 struct list_keys {
     static constexpr int most_slice_bits = 15, wide_bits = 2, most_step_bits = 20;
     int slice_bits;
@@ -19,12 +19,13 @@ struct list_keys {
     {
         while (slice_bits < most_slice_bits && (slices + 1) >> slice_bits != 0) slice_bits++;
     }
-    /* The last slice that a key can hold. Slices beyond it count as this slice. */
+    /* Returns the largest slice number that fits into a key. Higher numbers count as this one. */
     __host__ __device__ uint32_t last() const { return (1u << slice_bits) - 1; }
     __host__ __device__ int step_bits() const
     {
         const int left = 32 - wide_bits - 2 * slice_bits;
-        return left < most_step_bits ? left : most_step_bits; /* the sum over a piece's events has to fit in 32 bits */
+        return left < most_step_bits ? left : most_step_bits; /* limited, because the sum over a piece's events must fit
+                                                                 into 32 bits */
     }
     __host__ __device__ uint32_t key_of(const list_extent &extent) const
     {
@@ -35,7 +36,7 @@ struct list_keys {
         return key << step_bits() | (extent.steps < most ? extent.steps : most);
     }
     __host__ __device__ int32_t steps_of(uint32_t key) const { return (int32_t)(key & ((1u << step_bits()) - 1)); }
-    /* which = 0: the first slice; 1: the last slice. */
+    /* Returns a slice of a key. which: 0 = the first slice, 1 = the last slice. */
     __host__ __device__ int32_t slice_of(uint32_t key, int which) const
     {
         return (int32_t)(key >> (step_bits() + (1 - which) * slice_bits) & last());
@@ -58,15 +59,14 @@ struct list_keys {
         const float half = fmaxf(walk.half[0], walk.half[1]);
         extent.slices[0] = walk.slices[0];
         extent.slices[1] = walk.slices[1];
-        /* Lines with larger windows come last and so share warps, because a warp takes as long as its largest
-         * window. */
+        /* Lines with larger windows come last and so share warps. A warp takes as long as its largest window. */
         extent.wide = half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
     }
     ordering.keys[k] = list_keys(frame.slices).key_of(extent);
     ordering.numbers[k] = (int32_t)k;
 }
 
-/* Bounds of each piece. Keys must be in order. */
+/* Finds the bounds of each piece. Keys must be sorted. */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     bound_pieces(const __grid_constant__ lr_cuda_list_ordering ordering)
 {
@@ -91,7 +91,7 @@ struct list_keys {
     ordering.pieces[piece] = found;
 }
 
-/* Stores the lines of events that are already ordered. */
+/* Stores the lines of events that have been ordered. */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     keep_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
 {

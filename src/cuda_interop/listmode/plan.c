@@ -12,21 +12,21 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 4,       /* usual number of jobs; so many that no processor waits long for another processor */
+    JOBS_PER_PROCESSOR = 4,       /* usual number of jobs, so large that no processor waits long for another one */
     EXACT_JOBS_PER_PROCESSOR = 8, /* usual number for exact elements, whose jobs have more work */
-    JOBS_OF_REST = 2,             /* jobs per processor of the remaining work, if the device has reordered the events */
-    LEAST_JOBS = 16,              /* a job has at least this part of a launch's work: 1 / (this number times the
-                                   * processors) */
-    EXACT_LEAST_JOBS = 64,        /* the same number for exact elements */
+    JOBS_OF_REST = 2,             /* if the device has reordered the events: the next job gets the remaining work /
+                                     (this number times the processors) */
+    LEAST_JOBS = 16,              /* a job has at least the launch's work / (this number times the processors) */
+    EXACT_LEAST_JOBS = 64,        /* the same for exact elements */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 2, /* fewest slices of a slab: with fewer, finding each line anew costs too much */
-    LEAST_PLANES = 4, /* fewest planes of sample points in a slab of exact elements */
-    LEAST_WINDOW = 4, /* smallest window that kernels of tubes work on */
-    LINE_WORK = 8,    /* work of finding a line, in slices that it crosses */
-    EXACT_WORK = 2    /* work of finding a line for exact elements, in their steps */
+    LEAST_SLICES = 2, /* smallest number of slices of a slab; with fewer, finding each line again takes too long */
+    LEAST_PLANES = 4, /* smallest number of planes of sample points in a slab of exact elements */
+    LEAST_WINDOW = 4, /* smallest window that the kernels for tubes have code for */
+    LINE_WORK = 8,    /* work of finding a line, in slices */
+    EXACT_WORK = 2    /* work of finding a line for exact elements, in steps */
 };
 
-/* Most sums of a launch: 256 MiB. */
+/* The largest number of sums of a launch. They take 256 MiB. */
 static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
@@ -38,7 +38,7 @@ static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_ro
     return (int32_t)(slices < frame->slices ? slices : frame->slices);
 }
 
-/* Adds the parameters of projections to a frame that is laid out. */
+/* Adds the parameters of projections to a frame whose layout is known. */
 static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_list_frame *frame)
 {
     const struct lr_listmode_model *model = params->model;
@@ -53,7 +53,7 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     for (int tof = 0; tof < 2; tof++)
         frame->most[tof] = (float)lr_listmode_largest_element(model, events, frame->axis, tof != 0);
 
-    /* Sample points of exact elements. */
+    /* Sets the sample points of exact elements. */
     lr_cuda_list_points *points = &frame->points;
     double all = 1;
     for (int k = 0; k < 3; k++) {
@@ -68,8 +68,8 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     }
     points->share = (float)(0.15915494309189535 / all);
 
-    /* Each line must be found anew in each slab of a tiled frame. Tiling is worth this work if a slab has enough
-     * slices, or if a slab has the whole image. */
+    /* Tiling costs time, because each line must be found again in each slab. A frame is tiled only if a slab has enough
+     * slices, or the whole image. */
     const int samples = model->samples[frame->axis];
     const int32_t least =
         model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + samples - 1) / samples : (int32_t)LEAST_SLICES;
@@ -77,8 +77,8 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     frame->is_tiled = slices >= least || slices == frame->slices;
 }
 
-/* Sets the frame's axes and sizes. Planes are whole pieces of 16 bytes. Rows have odd lengths: the voxels of lines
- * that leave the image through one side are then in all banks of shared memory. */
+/* Sets the frame's axes and sizes. The size of a plane is a multiple of 16 bytes. Rows have odd lengths, so that voxels
+ * on one side of the image, where many lines leave it, are spread over all banks of shared memory. */
 static lr_status lay_out_frame(const struct lr_listmode_model *model, int axis, int64_t begin, const lr_log *log,
                                lr_cuda_list_frame *frame)
 {
@@ -88,7 +88,7 @@ static lr_status lay_out_frame(const struct lr_listmode_model *model, int axis, 
     for (int k = 0; k < 2; k++) {
         frame->across[k] = across[k];
         frame->size[k] = size[across[k]];
-        frame->window[k] = 2; /* most voxels that the shares of any line span */
+        frame->window[k] = 2; /* largest number of voxels, along this axis, that the shares of a line span */
         if (model->kernel == LR_LISTMODE_TUBE) {
             const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[across[k]];
             const int width = (int)(2.0 * reach + 0.01) + 1;
@@ -136,15 +136,15 @@ static int64_t larger(int64_t a, int64_t b)
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
-    int64_t jobs;      /* approximate number of jobs of a launch */
-    int64_t most_sums; /* approximate sums of a launch, at most */
+    int64_t jobs;      /* approximate number of jobs per launch */
+    int64_t most_sums; /* approximate largest number of sums of a launch */
     struct lr_listmode_cut cut;
-    int64_t chunk_events; /* events of a chunk of the current range */
-    int64_t launch_work;  /* work of each launch of the current range, if the device has reordered the events */
+    int64_t chunk_events; /* number of events of a chunk of the current range */
+    int64_t launch_work;  /* if the device has reordered the events: work of each launch of the current range */
     int64_t dealt_work;   /* work assigned to the current launch so far */
 };
 
-/* Most slices of a slab of a frame. */
+/* Returns the largest number of slices of a slab of a frame. */
 static int32_t slab_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
     return frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
@@ -161,7 +161,7 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     return LR_OK;
 }
 
-/* Makes the portion a chunk of the last batch, with a job for each slab. */
+/* Adds the portion to the last batch: as a chunk, with a job for each slab. */
 static lr_status add_chunk(struct planning *planning, int group, const struct lr_listmode_portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
@@ -203,15 +203,15 @@ static lr_status add_chunk(struct planning *planning, int group, const struct lr
     return LR_OK;
 }
 
-/* The next events of a group in the device's order. */
+/* Takes the next events of a group, in the device's order. */
 static struct lr_listmode_portion next_ordered(struct planning *planning, int64_t r, int group, int64_t first)
 {
     const struct lr_listmode_pieces *order = planning->params->order;
     const int64_t *ends = &planning->params->events->groups[r][group];
 
-    /* If the caller sets the number of jobs, all jobs have equal work. By default, later jobs are shorter. The first
-     * jobs are long, because beginning and ending a slab takes a while. The last jobs are short, so that no processor
-     * has to wait. */
+    /* If the caller sets the number of jobs, all jobs have equal work. Otherwise, the first jobs are long, because
+     * beginning and ending a slab takes time, and later jobs are shorter, so that processors finish at about the same
+     * time. */
     const struct lr_cuda_list_plan_params *params = planning->params;
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
@@ -234,7 +234,8 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
                                               .slices = {0, planning->plan->frames[axis].slices}};
         if (planning->params->order != NULL)
             portion = next_ordered(planning, r, group, first);
-        else if (lr_listmode_group_has_tof(group)) /* the slices that lines of sorted events may cross */
+        else if (lr_listmode_group_has_tof(group)) /* events sorted by their centres: finds the slices that these lines
+                                                      may cross */
             lr_listmode_range_slices(planning->params->model, planning->params->events, portion.events, axis,
                                      portion.slices);
         first = portion.events[1];
@@ -252,7 +253,7 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     return LR_OK;
 }
 
-/* Sorts the longest jobs first, so that none of them runs alone at the end. */
+/* Sorts jobs by their work, the longest first, so that none of the long jobs runs alone at the end. */
 static int compare_jobs(const void *a, const void *b)
 {
     const lr_cuda_list_job *left = a, *right = b;
@@ -282,7 +283,7 @@ lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr
                                      .rim = (float)((double)fall * unit * rim),
                                      .fall = fall};
     for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        /* Distances across a frame's axis, in the tube's unit. */
+        /* Scales distances across a frame's axis to the tube's unit. */
         lr_cuda_list_frame *frame = &plan->frames[axis];
         frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
         frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
@@ -315,18 +316,18 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         plan->range_batches[r] = plan->num_batches;
         if (groups[0] == groups[LR_LISTMODE_GROUPS]) continue;
 
-        int64_t sums = 0; /* estimate for the events of the range, over all of its slabs */
+        int64_t sums = 0; /* estimated number of sums for all events and slabs of the range */
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             const lr_cuda_list_frame *frame = &plan->frames[lr_listmode_group_axis(g)];
             const double reach = lr_listmode_reach_slices(params->model, params->events, frame->axis);
-            const double slices = 2.0 * reach + 1.0; /* chunks with time of flight */
+            const double slices = 2.0 * reach + 1.0; /* slices that an event with time of flight reaches */
             const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
             planning.cut.slab = slab_of(&planning, frame);
             sums += (groups[g + 1] - groups[g]) *
                     lr_listmode_slabs(&planning.cut, is_short ? (int32_t)slices : frame->slices);
         }
 
-        /* A chunk has whole pieces. There are so many of them that a launch has work for all processors. */
+        /* A chunk has whole pieces. There are so many chunks that a launch has work for all processors. */
         const int64_t all = offsets[r + 1] - offsets[r];
         const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
         const int64_t events = sums / launches / planning.jobs + 1;
@@ -334,7 +335,7 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
         planning.chunk_events = smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
 
-        /* The approximate work of each launch, if the device has reordered the events. */
+        /* Finds the approximate work of each launch, if the device has reordered the events. */
         int64_t work = 0;
         for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
             const struct lr_listmode_portion group = {.events = {groups[g], groups[g + 1]},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A block works on the events of a chunk in a slab of slices, which is in shared memory if it fits. The slab holds
- * the image's numbers for forward projection, and integer sums for back projection, because shared memory adds
+ * A block works on the events of a chunk in a slab of slices, which is in shared memory if it fits. In a forward
+ * projection, the slab has numbers of the image. In a back-projection, it has integer sums, because shared memory adds
  * integers about six times as fast as floats. */
 #include "cuda_interop/listmode/frames.cuh"
 #include "cuda_interop/listmode/slabs.cuh"
@@ -37,7 +37,7 @@ enum sharer { GAUSSIAN, TABLE, LINE, NUM_SHARERS };
 template <enum sharer Kind, class Taker>
 using sharer_for =
     std::conditional_t<Kind == GAUSSIAN, tube_sharer<gaussian_share, Taker>,
-                       std::conditional_t<Kind == TABLE, tube_sharer<table_share, Taker>, line_sharer<Taker>>>;
+                       std::conditional_t<Kind == TABLE, tube_sharer<table_share<false>, Taker>, line_sharer<Taker>>>;
 
 /* --- forward --- */
 
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(most_threads, 1) back(const __grid_constant__ 
     if (held.are_floats) {
         write_events<Kind, Lines>(pass, block, held.taking, shared_floats{shared_begin()});
     } else {
-        /* Events that the slab leaves out are added directly to the image. */
+        /* Events whose values are too small or too large for the slab's integers are added directly to the image. */
         const global_sums image = {block.numbers(pass)};
         for (int k = (int)threadIdx.x; k < num_others; k += (int)blockDim.x)
             project_back<sharer_for<Kind, line_writer<global_sums>>, Lines>(pass, block, others[k], take_all(), image);
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(most_threads, 1) back(const __grid_constant__ 
 
 using kernel = void (*)(const lr_cuda_list_pass);
 
-/* The number of the kernel for a pass, in lists of all sharers of each kind of lines. */
+/* Returns the index of the kernel for a pass, in a list with all sharers for each kind of lines. */
 int number_for(const lr_cuda_list_pass &pass)
 {
     return (pass.is_line ? LINE : pass.tube.table != nullptr ? TABLE : GAUSSIAN) + lines_of(pass.events) * NUM_SHARERS;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A block's part of a projection, for one thread. Tests also run it on the processor. */
+ * A block's part of a projection: the work of one thread. Tests also run it on the processor. */
 #ifndef LR_CUDA_LISTMODE_PROJECT_CUH
 #define LR_CUDA_LISTMODE_PROJECT_CUH
 
 #include "cuda_interop/listmode/shares.cuh"
 
-/* The slices that an event's line crosses: first, and one after the last. wide: the size class of its windows, from
- * 0. steps: its number of steps, or 0 if the number is not known. */
+/* The slices that an event's line crosses: first, and one after the last. wide: the size class of the line's windows,
+ * from 0. steps: the line's number of steps; 0 = not known. */
 struct list_extent {
     int32_t slices[2];
     uint32_t wide, steps;
 };
 
-/* A block's work and the objects that it refers to. */
+/* A block's job, with the chunk and the frame that it belongs to. */
 struct list_block {
     const lr_cuda_list_job &job;
     const lr_cuda_list_chunk &chunk;
@@ -25,7 +25,7 @@ struct list_block {
     {
     }
 
-    /* Count of the slab's numbers, margins included. */
+    /* Returns the count of the slab's numbers, including margins. */
     __host__ __device__ int cells() const { return (int)lr_cuda_list_cells(&frame, job.slices[1] - job.slices[0]); }
     __host__ __device__ float *numbers(const lr_cuda_list_pass &pass) const
     {
@@ -33,14 +33,14 @@ struct list_block {
     }
 };
 
-/* Index of the value of the event with this number; -1 if the event is not selected. */
+/* Returns the index of the value of the event with this number; -1 if the event is not selected. */
 __host__ __device__ inline int64_t place_of_number(const lr_cuda_list_places &places, int32_t number)
 {
     const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
     return at >= 0 && at < places.count ? places.position + at : -1;
 }
 
-/* Index of the value of arranged event k. */
+/* Returns the index of the value of arranged event k. */
 __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
 {
     return place_of_number(pass.places, pass.events.number[k]);
@@ -48,7 +48,8 @@ __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64
 
 /* --- forward --- */
 
-/* Each block computes its lines, or reads stored ones (kept). Events have bins of time of flight, or none. */
+/* Lines are computed now (FOUND), or read from memory (KEPT). Events have bins of time of flight (IN_BINS), or no
+ * bins. */
 enum list_lines { FOUND, FOUND_IN_BINS, KEPT, KEPT_IN_BINS, NUM_LINES };
 
 __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &events)
@@ -83,14 +84,14 @@ __host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const li
 
 /* --- back --- */
 
-/* Value of arranged event k; 0 if it is not selected. */
+/* Returns the value of arranged event k; 0 if the event is not selected. */
 __host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t k)
 {
     const int64_t place = place_of(pass, k);
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
-/* Size of an event, from which a block chooses its unit: the event's value. */
+/* The size of an event, from which a block chooses the unit of its sums. Here it is the size of the event's value. */
 struct list_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -98,7 +99,7 @@ struct list_sizes {
     }
 };
 
-/* The least and the largest size of values that a tile takes, and the factor by which they are multiplied. */
+/* Limits for the size of values that are added to a tile, and the factor by which these values are multiplied. */
 struct list_taking {
     float low, high, scale;
 
@@ -120,37 +121,38 @@ __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_
     }
 }
 
-/* Limit of integer sums, so that they fit in 32 bits with rounding errors added. */
+/* The largest integer sum. It is below 2^31, to leave room for rounding errors. */
 constexpr double largest_fixed = 2.14e9;
 
-/* The factor that makes values whole numbers. total: the sum of the values' magnitudes. */
+/* Returns the factor that turns values into whole numbers. total: the sum of the values' magnitudes. */
 __host__ __device__ inline float fixed_scale(const list_block &block, double total)
 {
     const double most = total * (double)block.frame.most[block.chunk.has_tof];
     return most > 0 ? (float)fmin(largest_fixed / most, 8e37) : 0.0f;
 }
 
-/* The range of values that whole numbers of one unit can hold. mean_log2: the mean logarithm of the events' sizes.
- * An event with a tiny estimate has a huge ratio. A unit chosen for this ratio would round the other values to 0. */
+/* Returns the range of values that whole numbers of one unit can hold. mean_log2: the mean of log2 of the events'
+ * sizes. An event with a tiny estimate has a huge ratio. A unit chosen for this ratio would round the other values to
+ * 0. */
 __host__ __device__ inline list_taking take_usual(double mean_log2)
 {
     constexpr double spread_log2 = 4;
     return {(float)exp2(mean_log2 - spread_log2), (float)exp2(mean_log2 + spread_log2), 1.0f};
 }
 
-/* Takes all values as they are. */
+/* Returns a range that has all values, with a factor of 1. */
 __host__ __device__ inline list_taking take_all()
 {
     return {0.0f, INFINITY, 1.0f};
 }
 
-/* Largest number of events outside this range that a block adds to the image one by one. If there are more such events,
- * the block adds all its events as floats. */
+/* The largest number of events outside the range of take_usual that a block adds to the image one by one. If there are
+ * more of them, the block adds up all its events as floats. */
 constexpr int most_others = 160;
 
 /* --- images and frames --- */
 
-/* The voxel, in the grid's order, of a number of a frame; -1 if the number is in a margin. */
+/* Returns the voxel, in the grid's order, of a number of a frame; -1 if the number is in a margin. */
 __host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing, const lr_cuda_list_frame &frame,
                                             int64_t number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The division of a slice's factor among its voxels, for one thread. Tests also run this code on the processor. The
- * receiver of elements is a type with
+ * The division of a slice's factor among its voxels, as the work of one thread. Tests also run this code on the
+ * processor. The receiver of elements is a type with
  *   void take<U, V>(shares, scale, at, pitch)   the element of number at + u pitch + v is scale shares[u][v]
  *   void take_one(element, at)                  one element; line_reader, which reads numbers, has no take_one */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
@@ -13,9 +13,9 @@
 
 /* The voxels of a slice that a line may see. */
 struct share_window {
-    float off[2];  /* from the crossing to the first one, in voxels */
-    float span[2]; /* the first voxel's number */
-    int at;        /* the first one's number */
+    float off[2];  /* distance from the crossing to the first voxel, in voxels */
+    float span[2]; /* distance from the first voxel to the end of the shares, in voxels */
+    int at;        /* index of the first voxel in the receiver's numbers */
     int place[2];  /* the first voxel's row and column, margins included */
 };
 
@@ -28,13 +28,22 @@ struct gaussian_share {
     }
 };
 
-struct table_share {
+/* The table lies in a texture or in linear memory. A texture's own interpolation is not used, because it rounds the
+ * weights of the two entries to 8 bits. */
+template <bool InTexture> struct table_share {
+    __host__ __device__ static float entry(const lr_cuda_list_tube &tube, int k)
+    {
+#ifdef __CUDA_ARCH__
+        if (InTexture) return tex1Dfetch<float>(tube.texture, k);
+#endif
+        return tube.table[k];
+    }
     __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
     {
-        const float entry = fminf(sqrtf(fmaxf(square, 0.0f)) * tube.entries, (float)tube.last);
-        const int k = (int)entry;
-        const float low = tube.table[k], high = tube.table[k + 1];
-        return (low + (entry - (float)k) * (high - low)) * between_0_and_1(tube.rim - tube.fall * square);
+        const float at = fminf(sqrtf(fmaxf(square, 0.0f)) * tube.entries, (float)tube.last);
+        const int k = (int)at;
+        const float low = entry(tube, k), high = entry(tube, k + 1);
+        return (low + (at - (float)k) * (high - low)) * between_0_and_1(tube.rim - tube.fall * square);
     }
 };
 
@@ -57,7 +66,7 @@ template <class Share, class Taker> struct tube_sharer {
         return pass.as_paper ? factor : sum > 0.0f ? quotient_of(factor, sum) : 0.0f;
     }
 
-    /* Computes the shares of windows of up to U by V voxels at once. */
+    /* Computes the shares of a window of up to U by V voxels at once. */
     template <int U, int V> __host__ __device__ void share(const share_window &window, float factor, Taker &taker) const
     {
         float shares[U][V], v[V], of_v[V], sum = 0;
@@ -79,7 +88,7 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
-    /* Calls `each` with the shares of a row of a window and their places in the plane. */
+    /* Calls `each` with the shares of a row of a window, and with their index in the plane. */
     template <class Each> __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
         const int own[2] = {(int)window.span[0] + 1, (int)window.span[1] + 1};
@@ -95,8 +104,8 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* Computes the shares of windows of any size. A receiver that writes needs the sum of shares first, so each
-     * share is computed twice. */
+    /* Computes the shares of a window of any size. Each share is computed twice, because a receiver that writes needs
+     * the sum of the shares first. */
     __host__ __device__ void share_any(const share_window &window, float factor, Taker &taker) const
     {
         float sum = 0;
@@ -114,7 +123,7 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* All lanes of a warp use one window size: the smallest that holds the window of every lane. */
+    /* All lanes of a warp use the same window size: the smallest that has room for the window of every lane. */
     __host__ __device__ void operator()(const share_window &window, float factor, Taker &taker) const
     {
         const float span = fmaxf(window.span[0], window.span[1]);
@@ -133,7 +142,7 @@ template <class Share, class Taker> struct tube_sharer {
 
 /* --- thin lines --- */
 
-/* The four voxels around the crossing. */
+/* The four voxels around the crossing share the factor by bilinear interpolation. */
 template <class Taker> struct line_sharer {
     int pitch;
 
@@ -151,8 +160,8 @@ template <class Taker> struct line_sharer {
 
 /* --- slice by slice --- */
 
-/* Crossings of a line with one slice after the other, margins included. The unit is a voxel / 2^32. Steps are added
- * without rounding, so that positions are as accurate as floats between 0 and 1. */
+/* The crossings of a line with one slice after the other. Coordinates include the margins. The unit is a voxel / 2^32.
+ * Steps are added without rounding, so that positions are as accurate as floats between 0 and 1. */
 struct crossings {
     int64_t at[2], step[2];
 
@@ -178,7 +187,7 @@ struct crossings {
     }
 
     /* Finds the window of a slice; returns false if it has no voxel of the image. The first voxel is the lowest one
-     * not below crossing - half. If rounding selects a neighbour instead, the share of this neighbour is 0. */
+     * that is not below crossing - half. If rounding selects its neighbour instead, this neighbour has the share 0. */
     __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, share_window &window) const
     {
         unsigned place[2];
@@ -198,7 +207,7 @@ struct crossings {
     }
 };
 
-/* Visits a walk's slices. first: slice whose plane the taker's numbers begin with. */
+/* Visits the slices of a walk. first: the slice with whose plane the receiver's numbers begin. */
 template <class Sharer, class Factors, class Taker>
 __host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const line_walk &walk, const Sharer &sharer,
                                       const Factors &factor_of, crossings &crossing, int first, Taker &taker)
@@ -216,7 +225,7 @@ __host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const lin
     }
 }
 
-/* Shares the slices of a walk. */
+/* Divides the factors of a walk's slices among their voxels. */
 template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk, int first, Taker &taker)
@@ -231,8 +240,8 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- lines that are stored on the device --- */
 
-/* Finds the line of arranged event k for storing. A stored line can be used if slices are short compared with a
- * standard deviation, but not for the values of the paper. */
+/* Computes the line of arranged event k that will be stored. Stored lines can be used if slices are short compared with
+ * a standard deviation, but not for elements as in the paper. */
 __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
                                           int64_t k, lr_cuda_list_line &line)
 {
@@ -258,8 +267,8 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const l
     line.peak = has_tof ? walk.half_bin : (float)walk.chord;
 }
 
-/* The factor of a stored line's slice. number: the slice, counted from the line's first slice. The result is the same
- * as that of slice_factors, but one formula is used for both whole slices and cut slices. */
+/* The factor of a stored line's slice. number: the slice, counted from the line's first slice. The result is that of
+ * slice_factors, but whole slices and cut slices have the same formula here. */
 template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
 {
     const float middle = line.place + (float)number * line.step_along;
@@ -272,10 +281,10 @@ template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_li
     if (InBins && line.peak > 0.0f) return held_of_bin(off, 0.5f * width, line.peak);
     const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
     const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-    return (float)(list_density / list_held) * width * power_of_two(y * -0.72134752f) * even;
+    return (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) * width * gaussian_of(y) * even;
 }
 
-/* Shares the slices limits[0] .. limits[1] - 1 of a stored line. */
+/* Does the same as share_walk for slices limits[0] .. limits[1] - 1 of a stored line. */
 template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const lr_cuda_list_line &line, bool has_tof, const int32_t limits[2], Taker &taker)
@@ -299,7 +308,8 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- receivers of elements --- */
 
-/* The type Tile has load(at), or add(at, number), which also receives zeros. */
+/* Reads or adds numbers. The type Tile has load(at) to read, or add(at, number) to add, which is also called with
+ * zeros. */
 template <class Tile> struct line_reader {
     static constexpr bool reads = true;
     Tile tile;

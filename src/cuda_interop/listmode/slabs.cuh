@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The shared memory of a block: a slab of the image, the sums that events add to it, and the number of events that
- * warps have taken. Sums are whole numbers, because shared memory adds these about six times as fast as
- * floats. Each file that includes this one has its own variables in shared memory. */
+ * warps have taken. Sums are whole numbers, because shared memory adds whole numbers about six times as fast as floats.
+ * Each file that includes this one has its own variables in shared memory. */
 #ifndef LR_CUDA_LISTMODE_SLABS_CUH
 #define LR_CUDA_LISTMODE_SLABS_CUH
 
@@ -18,7 +18,7 @@ extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
-/* The address of a block's numbers in shared memory, kept in a register. Compilers tend to compute it again for each
+/* Keeps the address of a block's numbers in shared memory in a register. Compilers tend to compute it again for each
  * use, which takes longer than the use. Call it after the barrier that completes the numbers. */
 __device__ unsigned shared_begin()
 {
@@ -27,9 +27,9 @@ __device__ unsigned shared_begin()
     return begin;
 }
 
-/* Sums in whole numbers. Zeros are added too, because branching around them takes longer. */
+/* Sums as whole numbers. Zeros are also added, because a branch around them takes longer. */
 struct shared_sums {
-    unsigned base; /* address in shared memory */
+    unsigned base; /* address of the sums in shared memory */
 
     __device__ void add(int at, float number) const
     {
@@ -40,7 +40,8 @@ struct shared_sums {
     }
 };
 
-/* Sums in floats, which are six times slower. They are for values that differ too much to be integers of one unit. */
+/* Sums as floats, which are six times slower. They are used if values differ too much to be whole numbers of one
+ * unit. */
 struct shared_floats {
     unsigned base;
 
@@ -60,12 +61,12 @@ struct global_sums {
     }
 };
 
-/* --- which events are next --- */
+/* --- the choice of the next events --- */
 
-/* Number of events that the block's warps have taken. */
+/* The number of events that the block's warps have taken so far. */
 __shared__ int num_taken;
 
-/* Returns the number of the first of a warp's next 32 events. Warps whose lines are short take more events. */
+/* Returns the number of the first of the warp's next 32 events. Warps with short lines take more events. */
 __device__ int next_events()
 {
     constexpr unsigned all = 0xffffffffu;
@@ -82,7 +83,7 @@ __device__ void begin_events()
 
 /* --- sums --- */
 
-/* The sum over the block's threads; each thread gets it. */
+/* Returns the sum over the block's threads, to each thread. */
 __device__ double sum_of_block(double mine)
 {
     __shared__ double sums[most_threads / 32];
@@ -95,10 +96,10 @@ __device__ double sum_of_block(double mine)
     return sum;
 }
 
-/* Events whose values are added separately. */
+/* Events whose values are too small or too large for whole numbers, and which are added one by one. */
 __shared__ int num_others, others[most_others];
 
-/* The mean logarithm of the sizes of some of the events. */
+/* Returns the mean of log2 of the sizes of some of the events. */
 template <class Sizes> __device__ double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const int samples = min((int)blockDim.x, block.chunk.count);
@@ -111,25 +112,26 @@ template <class Sizes> __device__ double mean_log2_of(const lr_cuda_list_pass &p
     return count > 0 ? logs / count : 0.0;
 }
 
-/* The sums of a block: whole numbers, or floats. */
+/* The kind of a block's sums: whole numbers, or floats. */
 struct slab_sums {
     list_taking taking;
     bool are_floats;
 };
 
-/* Clears a slab; it is clear after the next barrier. */
+/* Clears a slab, which is clear after the next barrier. */
 __device__ void clear_slab(const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = make_float4(0, 0, 0, 0);
 }
 
-/* Clears the slab, lists events to be added separately, and finds the factor of values. */
+/* Clears the slab, lists the events that must be added one by one, and finds the factor for the values of the
+ * others. */
 __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     clear_slab(block);
     if (threadIdx.x == 0) num_others = 0;
-    /* The slab and the lists are clear after the barriers of mean_log2_of. */
+    /* mean_log2_of contains the barriers after which the slab and the list are clear. */
     list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
     double total = 0;
     for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {

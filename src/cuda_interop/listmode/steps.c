@@ -11,8 +11,8 @@
 
 enum { EVENT_BYTES = 16 };
 
-/* Copies the events to the device, as records or as arrays. order: [count] indices of the arranged events, in the
- * order that the step requires. */
+/* Copies the events to the device, as records or as arrays. order: [count] indices of the arranged events in the order
+ * that the step needs. */
 static lr_status upload_events(struct lr_cuda_list_steps *steps, const int64_t *order,
                                struct lr_cuda_list_memory *memory)
 {
@@ -70,7 +70,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
         longest = in_range > longest ? in_range : longest;
     }
     int64_t *order = lr_alloc(count, sizeof(*order), "events in another order", params->log);
-    /* The arranged event of each number of a range. */
+    /* Finds the arranged event for each number of a range. */
     int64_t *numbers = lr_alloc(longest, sizeof(*numbers), "events in another order", params->log);
     lr_status status = order != NULL && numbers != NULL ? LR_OK : LR_FAILED;
     for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
@@ -79,7 +79,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
             for (int64_t k = begin; k < end; k++) order[k] = k;
             continue;
         }
-        /* Restores the caller's order, of the range or within each group. */
+        /* Restores the caller's order in the whole range, or within each group. */
         int64_t next[LR_LISTMODE_GROUPS + 1];
         memcpy(next, events->groups[r], sizeof(next));
         for (int64_t k = begin; k < end; k++) numbers[events->number[k]] = k;
@@ -103,7 +103,8 @@ lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, con
                                      float *image, bool is_back)
 {
     const lr_listmode_variant variant = steps->params->variant;
-    const bool by_groups = variant >= LR_LISTMODE_PARTITIONED; /* one launch for each group; false: a single launch */
+    const bool by_groups = variant >= LR_LISTMODE_PARTITIONED; /* true = one launch for each group; false = a single
+                                                                  launch */
     const int64_t *groups = steps->params->events->groups[r];
     for (int g = 0; g < (by_groups ? LR_LISTMODE_GROUPS : 1); g++) {
         const int64_t begin = groups[g], end = groups[by_groups ? g + 1 : LR_LISTMODE_GROUPS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The paper's steps: each thread has a line. Either the threads of a block go together through slices in shared
- * memory, or each thread reads the image in global memory by itself. */
+ * The paper's steps. Each thread has a line. Either all threads of a block go through the slices together, with the
+ * slices in shared memory, or each thread reads the image from global memory by itself. */
 #include "cuda_interop/listmode/steps.cuh"
 
 #include <cuda_runtime.h>
@@ -49,8 +49,8 @@ struct shared_tile {
 
 /* --- kernels --- */
 
-/* All lines of a block go together through slices in shared memory. In back projection, a slice is added to the
- * frame's numbers after all lines have passed it. */
+/* All lines of a block go through the slices together, with the slices in shared memory. In a back-projection, a slice
+ * is added to the frame's numbers after all lines have passed it. */
 template <class Footprint, class Math>
 __global__ void __launch_bounds__(step_threads)
     project_cached(const __grid_constant__ lr_cuda_list_step step, bool is_back)
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(step_threads)
         if (!((step.axis < 0 && frame.has_events) || step.axis == axis)) continue;
         const int rows = frame.size[0] + frame.window[0] - 1, each = tile_rows(step, frame);
         int slices[2] = {0, frame.slices};
-        if (step.skips) { /* skips slices that no line of the block crosses; all lines then have one axis */
+        if (step.skips) { /* skips slices that no line of the block crosses; here all lines have one axis */
             __shared__ int met[2];
             if (threadIdx.x == 0) {
                 met[0] = frame.slices;
@@ -128,7 +128,7 @@ template <class Plain, class Fast> kernel kernel_of(const lr_cuda_list_step &ste
 
 int lr_cuda_launch_list_step(const lr_cuda_list_step *step, bool is_back)
 {
-    using table = tube_footprint<table_share>;
+    using table = tube_footprint<table_share<true>>;
     const unsigned blocks = (unsigned)(((int64_t)step->count + step_threads - 1) / step_threads);
     const kernel of =
         step->pass.is_line ? kernel_of<line_footprint, line_footprint>(*step)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The paper's steps (II.B) for one thread, which has one line. The code also compiles for the processor. Rows and
- * columns are those of a slice, margins included. A tile is a type with
+ * The paper's steps (II.B): the work of one thread, which has one line. The code also compiles for the processor. Rows
+ * and columns of a slice include the margins. A tile is a type with
  *   float load(row, column)         a number; 0 outside the tile
  *   void add(row, column, number)   adds to a number; does nothing outside the tile */
 #ifndef LR_CUDA_LISTMODE_STEPS_CUH
@@ -10,12 +10,12 @@
 
 #include "cuda_interop/listmode/project.cuh"
 
-/* Threads of a block: lines that cross slices together. */
+/* The threads of a block, whose lines cross slices together. */
 constexpr int step_threads = 512;
 
 /* --- lines --- */
 
-/* A thread's line. slices[0] == slices[1] if the thread has none. */
+/* A thread's line. If the thread has no line, slices[0] == slices[1]. */
 struct step_line {
     int axis;
     int64_t place;
@@ -42,7 +42,7 @@ struct step_line {
             event = {events.crystals[0][k], events.crystals[1][k], events.tof_mm[k]};
         }
         const lr_cuda_list_hit &a = events.hits[event.a], &b = events.hits[event.b];
-        if (step.axis < 0) { /* lr_listmode_axis */
+        if (step.axis < 0) { /* the same choice as lr_listmode_axis */
             const double run[3] = {fabs(b.mm[0] - a.mm[0]), fabs(b.mm[1] - a.mm[1]), fabs(b.mm[2] - a.mm[2])};
             axis = run[1] > run[0] ? 1 : 0;
             axis = run[2] > run[axis] ? 2 : axis;
@@ -57,10 +57,10 @@ struct step_line {
     __host__ __device__ bool meets(int slice) const { return slice >= walk.slices[0] && slice < walk.slices[1]; }
 };
 
-/* Values of a line that are the same for all slices. */
+/* The values of a line that all its slices share. */
 struct step_way {
     slice_factors<true> factors;
-    crossings first; /* crossings in the walk's first slice */
+    crossings first; /* crossings, beginning with the walk's first slice */
 
     __host__ __device__ step_way(const lr_cuda_list_step &step, const step_line &line)
         : factors(step.pass, line.walk), first(step.pass.frames[line.axis < 0 ? 0 : line.axis], line.walk)
@@ -77,7 +77,7 @@ template <class Math> struct step_gaussian {
     }
 };
 
-/* Calls `each` with the shares of a slice's voxels, and their rows and columns. */
+/* Calls `each` with the shares of a slice's voxels, and with their rows and columns. */
 template <class Share> struct tube_footprint {
     static constexpr bool is_tube = true;
 
@@ -115,7 +115,7 @@ struct line_footprint {
     }
 };
 
-/* Projects a line in one slice, or in the part of the slice that a tile holds. */
+/* Projects a line in one slice, or in the part of the slice that is in a tile. */
 template <class Footprint, class Math, class Tile>
 __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &line, const step_way &way, int slice,
                                     bool is_back, const Tile &tile)
@@ -144,7 +144,7 @@ __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &li
 
 /* --- the image in global memory --- */
 
-/* Index in the grid's order of voxel (row, column) of a frame's slice; -1 if the voxel is in a margin. */
+/* Returns the index, in the grid's order, of voxel (row, column) of a frame's slice; -1 if the voxel is in a margin. */
 __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int slice,
                                             int row, int column)
 {
@@ -157,7 +157,7 @@ __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const
 
 /* --- slices in tiles --- */
 
-/* Number of rows of a slice that a tile holds. */
+/* Returns the number of rows of a slice that a tile can hold. */
 __host__ __device__ inline int tile_rows(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame)
 {
     const int rows = step.tile_bytes / (int)sizeof(float) / frame.pitch;
@@ -165,7 +165,7 @@ __host__ __device__ inline int tile_rows(const lr_cuda_list_step &step, const lr
     return rows < 1 ? 1 : rows < all ? rows : all;
 }
 
-/* The numbers of a slice from row `first` on, of which a tile has `count`. */
+/* The part of a slice that is in a tile: `count` numbers from row `first` on. */
 struct tile_span {
     int begin, count;
 
@@ -176,7 +176,7 @@ struct tile_span {
         count = (all - first < rows ? all - first : rows) * frame.pitch;
     }
 
-    /* The index in the tile of a number of the slice; -1 if it is outside. */
+    /* Returns the index in the tile of a number of the slice; -1 if the number is not in the tile. */
     __host__ __device__ int find(const lr_cuda_list_frame &frame, int row, int column) const
     {
         const int at = row * frame.pitch + column - begin;

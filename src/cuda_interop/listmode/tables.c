@@ -39,11 +39,12 @@ void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const char *what
 
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
 {
+    if (memory->texture != 0) cudaDestroyTextureObject(memory->texture);
     for (int k = 0; k < memory->count; k++) cudaFree(memory->blocks[k]);
     *memory = (struct lr_cuda_list_memory){.stream = memory->stream, .log = memory->log};
 }
 
-/* --- tables of the host, in the layout that passes read --- */
+/* --- tables on the host, in the layout that passes read --- */
 
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log)
 {
@@ -89,6 +90,16 @@ lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_list
         if (table != NULL) {
             const int64_t bytes = (tube->table_count + 1) * (int64_t)sizeof(*table);
             pass->tube.table = lr_cuda_list_allocate(memory, what, table, bytes);
+            if (params->variant != LR_LISTMODE_FASTEST && !memory->failed) {
+                const struct cudaTextureDesc texels = {.readMode = cudaReadModeElementType};
+                struct cudaResourceDesc resource = {.resType = cudaResourceTypeLinear};
+                resource.res.linear.devPtr = (void *)(uintptr_t)pass->tube.table;
+                resource.res.linear.desc = (struct cudaChannelFormatDesc){32, 0, 0, 0, cudaChannelFormatKindFloat};
+                resource.res.linear.sizeInBytes = (size_t)bytes;
+                const cudaError_t error = cudaCreateTextureObject(&memory->texture, &resource, &texels, NULL);
+                memory->failed = lr_cuda_check((int)error, "the function of a tube", params->log) != LR_OK;
+                pass->tube.texture = memory->texture;
+            }
         }
     }
 
@@ -118,7 +129,7 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
     return all > points ? all - points : 0;
 }
 
-/* The sums of a launch take an eighth of the memory, but at most MOST_SUMS sums. */
+/* The sums of a launch take an eighth of the memory, but there are at most MOST_SUMS of them. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
@@ -130,7 +141,8 @@ struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_ba
     return (struct lr_cuda_list_shares){most_sums, bytes - most_sums * size};
 }
 
-/* Most events of a piece. With larger pieces, page-locking takes longer than the transfer gains. */
+/* The largest number of events of a piece. For larger pieces, page-locking takes longer than the faster transfer
+ * saves. */
 enum { MOST_ROOM = 1 << 20 };
 
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most)
@@ -191,7 +203,7 @@ lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const str
 
 /* --- the order of events --- */
 
-/* Temporary memory per event in bytes: two keys, two numbers, and the gathered arrays. */
+/* Temporary memory for ordering, bytes per event: two keys, two numbers, and the gathered arrays. */
 enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {
@@ -200,21 +212,18 @@ struct ordering {
     struct lr_cuda_list_memory memory; /* temporary memory */
     lr_cuda_list_sort sort;
     int32_t *gathered[NUM_ARRAYS];
-    struct lr_listmode_extent *pieces; /* on the device */
+    struct lr_listmode_extent *pieces; /* the pieces of all groups, in device memory */
 };
-
-static int64_t pieces_of(int64_t count)
-{
-    return (count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-}
 
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
 {
     const int64_t longest = lr_listmode_longest_group(events);
+    const int64_t most_pieces =
+        events->layout.count / LR_CUDA_LIST_PIECE + events->layout.num_pairs * LR_LISTMODE_GROUPS;
     int64_t room = 0;
     (void)lr_cuda_list_sort_room(longest, &room);
     return events->layout.count * (int64_t)sizeof(lr_cuda_list_record) + longest * EVENT_BYTES + room +
-           pieces_of(longest) * (int64_t)sizeof(struct lr_listmode_extent);
+           most_pieces * (int64_t)sizeof(struct lr_listmode_extent);
 }
 
 static lr_status check_order(const struct ordering *ordering, int error)
@@ -227,7 +236,7 @@ static void *allocate(struct ordering *ordering, int64_t bytes)
     return lr_cuda_list_allocate(&ordering->memory, "ordering events", NULL, bytes);
 }
 
-/* Orders a group's events, and finds their pieces and lines. */
+/* Queues the ordering of a group's events, and the search for their pieces and lines. */
 static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 {
     const struct lr_cuda_list_order_params *params = ordering->params;
@@ -241,19 +250,15 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                    .count = (int32_t)(ends[1] - ends[0]),
                                    .keys = ordering->sort.keys[0],
                                    .numbers = ordering->sort.numbers[0],
-                                   .pieces = ordering->pieces};
-    struct lr_listmode_extent *to = ordering->order->list + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
+                                   .pieces = ordering->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g]};
     if (group.count == 0) return LR_OK;
     ordering->sort.count = group.count;
     LR_TRY(check_order(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_KEYS)));
     LR_TRY(check_order(ordering, lr_cuda_launch_list_sort(&ordering->sort)));
     group.keys = ordering->sort.keys[1];
     LR_TRY(check_order(ordering, lr_cuda_launch_list_order(&group, LR_CUDA_LIST_BOUNDS)));
-    LR_TRY(check_order(ordering, (int)cudaMemcpyAsync(to, ordering->pieces,
-                                                      (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
-                                                      cudaMemcpyDefault, params->pass->stream)));
 
-    /* Gathers the events in the order of the sorted numbers, and copies them back to their arrays. */
+    /* Gathers the events in the order of the sorted numbers, then copies them back to their arrays. */
     lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
                                   .from = {events->crystals[0], events->crystals[1],
                                            (const int32_t *)(const void *)events->tof_mm, events->number},
@@ -283,7 +288,7 @@ lr_status lr_cuda_list_order_init(struct lr_listmode_pieces *order, const struct
     *order = (struct lr_listmode_pieces){.each = LR_CUDA_LIST_PIECE};
     lr_status status = lr_listmode_pieces_init(order, events, log);
 
-    /* Temporary memory for the longest group. */
+    /* Temporary memory for the longest group, and for the pieces of all groups. */
     const int64_t longest = lr_listmode_longest_group(events);
     lr_cuda_list_sort *sort = &ordering.sort;
     if (status == LR_OK) status = check_order(&ordering, lr_cuda_list_sort_room(longest, &sort->room_bytes));
@@ -294,13 +299,18 @@ lr_status lr_cuda_list_order_init(struct lr_listmode_pieces *order, const struct
         }
         for (int k = 0; k < NUM_ARRAYS; k++) ordering.gathered[k] = allocate(&ordering, longest * 4);
         sort->room = allocate(&ordering, sort->room_bytes);
-        ordering.pieces = allocate(&ordering, pieces_of(longest) * (int64_t)sizeof(*ordering.pieces));
+        ordering.pieces = allocate(&ordering, order->first[groups] * (int64_t)sizeof(*ordering.pieces));
         sort->bits = 32;
         sort->stream = params->pass->stream;
         status = ordering.memory.failed ? LR_FAILED : LR_OK;
     }
     for (int64_t k = 0; status == LR_OK && k < groups; k++)
         status = order_group(&ordering, k / LR_LISTMODE_GROUPS, (int)(k % LR_LISTMODE_GROUPS));
+    if (status == LR_OK) {
+        status = check_order(&ordering, (int)cudaMemcpyAsync(order->list, ordering.pieces,
+                                                             (size_t)order->first[groups] * sizeof(*order->list),
+                                                             cudaMemcpyDefault, params->pass->stream));
+    }
     const lr_status waited = check_order(&ordering, (int)cudaStreamSynchronize(params->pass->stream));
     lr_cuda_list_free(&ordering.memory);
     return status == LR_OK ? waited : status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tables that list-mode passes read, in the memory of the current device. Images and values are not among them. */
+ * The tables that list-mode passes read, in the memory of the current device. They do not include images and values. */
 #ifndef LR_CUDA_INTEROP_LISTMODE_TABLES_H
 #define LR_CUDA_INTEROP_LISTMODE_TABLES_H
 
@@ -12,104 +12,113 @@
 
 enum { LR_CUDA_LIST_BLOCKS = 24 };
 
-/* Blocks of memory, all freed at once. Set stream and log, zero the rest. */
+/* Blocks of memory that are freed together. The caller sets stream and log, and zeroes the rest. */
 struct lr_cuda_list_memory {
-    cudaStream_t stream; /* stream of copies */
+    cudaStream_t stream; /* stream on which blocks are filled */
     const lr_log *log;
     void *blocks[LR_CUDA_LIST_BLOCKS]; /* owned */
     int count;
-    int64_t bytes; /* bytes of all blocks */
-    bool failed;   /* a block could not be allocated, so that no further blocks are allocated */
+    cudaTextureObject_t texture; /* owned: of one of the blocks; 0 = none */
+    int64_t bytes;               /* bytes of all blocks */
+    bool failed;                 /* a block could not be allocated, so that no further blocks are allocated */
 };
 
-/* The address of a new block; NULL if device memory runs out or CUDA reports an error, logged, here or for an earlier
- * block. from: initial content, which must live until the stream is done; NULL = none. */
+/* Allocates a block and returns its address. from: initial content, which must exist until the stream's work is done;
+ * NULL = none. errors: NULL, logged, if device memory runs out or CUDA reports an error, for this block or an earlier
+ * one. */
 void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const char *what, const void *from, int64_t bytes);
 
-/* Frees all blocks. The memory is then empty, keeps its stream and log, and can be used again. */
+/* Frees all blocks. The struct keeps its stream and log, and can be used again. */
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory);
 
-/* Sets the pass's events and the table of its tube: copies them to the device, and waits. Events are copied only if
- * they are neither streamed nor already on the device. errors: LR_FAILED if memory runs out. */
+/* Sets the pass's events and the table of its tube. Copies both to the device, and waits. Events are not copied if they
+ * are streamed or already on the device. errors: LR_FAILED if memory runs out. */
 lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory);
 
-/* The events from event `begin` on. */
+/* Returns the events from event `begin` on. */
 lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, int64_t begin);
 
-/* Bytes of the device that the family may take: the requested budget, or half of the device's memory. If lines are
- * given by their ends, the bytes of the ends are subtracted; a scanner's crystals are too few to count. */
+/* Returns how many bytes of device memory the family may use: the requested budget, or half of the device's memory. The
+ * ends of lines are subtracted if lines are given by their ends. A scanner's crystals are too few to matter. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
-/* Divides the part of the budget that remains beside an image with this many numbers in slices: bytes for the sums of a
- * launch, and bytes for events. */
+/* Divides the memory of the budget that is left beside the image: some bytes for the sums of a launch, and the rest for
+ * events. num_numbers: count of numbers of the image in slices. */
 struct lr_cuda_list_shares {
     int64_t most_sums, for_events;
 };
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
-/* Makes the table of crystals in host memory; the caller frees it. */
+/* Makes the table of crystals in the host's memory. The caller frees the table. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
 
-/* Transfer of events from the host to the device through two pieces of page-locked memory. Processors fill one piece
- * while the other is copied. */
+/* Transfers events from the host to the device through two pieces of page-locked memory. The host fills one piece while
+ * the other one is copied. */
 
-enum { LR_CUDA_LIST_PIECES = 2, LR_CUDA_LIST_SENT = 3 }; /* arrays: crystals a and b, tof_mm */
+enum {
+    LR_CUDA_LIST_PIECES = 2,
+    LR_CUDA_LIST_SENT = 3
+}; /* LR_CUDA_LIST_SENT: number of arrays, which are crystal a,
+                                                            crystal b and tof_mm */
 
-/* Zero is valid: no pieces yet. */
+/* A struct of zeros has no pieces. */
 struct lr_cuda_list_pieces {
-    int64_t room; /* events of a piece */
+    int64_t room; /* number of events of a piece */
     struct {
-        int32_t *arrays[LR_CUDA_LIST_SENT]; /* [room] each; all in one allocation, owned */
+        int32_t *arrays[LR_CUDA_LIST_SENT]; /* [room] each, in one allocation, owned */
         cudaEvent_t sent;
     } list[LR_CUDA_LIST_PIECES];
     int next;
 };
 
-/* Enlarges the pieces for `most` events in all, up to the largest allowed piece. Returns false if memory runs out. */
+/* Makes the pieces large enough for `most` events in all, or as large as a piece may be. Returns false if memory runs
+ * out. */
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most);
 void lr_cuda_list_pieces_finish(struct lr_cuda_list_pieces *pieces);
 
-/* Target of events begin .. end - 1, in the caller's order. */
+/* The destination of events begin .. end - 1, which are in the caller's order. */
 struct lr_cuda_list_sending {
     const struct lr_listmode_events *events;
     int64_t begin, end;
-    int32_t *to[LR_CUDA_LIST_SENT]; /* device arrays, from `begin` on */
+    int32_t *to[LR_CUDA_LIST_SENT]; /* device arrays; element 0 is event `begin` */
     cudaStream_t stream;
     int threads;
     const lr_log *log;
 };
 
-/* Checks the events while sending them. The last transfers may still be in progress when it returns. errors:
- * LR_BAD_INPUT for an event, LR_FAILED. */
+/* Checks the events and sends them. On return, the last transfers may still be in progress. errors: LR_BAD_INPUT for an
+ * event, LR_FAILED. */
 lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending);
 
-/* The pieces that `backend` keeps for the events of its sensitivity; NULL if it is a backend of another kind. */
+/* Returns the pieces that `backend` keeps, so that its sensitivity can use them for its events; NULL if the backend is
+ * of another kind. */
 struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *backend);
 
 struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
-    const lr_cuda_list_pass *pass; /* frames, tube, stream and all events */
-    lr_cuda_list_line *lines;      /* [count] on the device: the lines to make; NULL = none */
-    lr_cuda_list_path *paths;      /* the same for exact elements */
+    const lr_cuda_list_pass *pass; /* its frames, tube, stream and events are used */
+    lr_cuda_list_line *lines;      /* [count] on the device: receives the lines; NULL = no lines are made */
+    lr_cuda_list_path *paths;      /* like `lines`, for exact elements */
 };
 
-/* Bytes of the events, and of the temporary memory for ordering them. */
+/* Returns the bytes of the events plus the bytes of temporary memory for ordering them. */
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events);
 
-/* Orders the events that the pass names, in place, and waits. Finish the pieces in any case. errors: LR_FAILED
- * if memory runs out; the events are then in some order within their groups. */
+/* Orders the events of the pass in place, and waits. Call the pieces' finish function even after an error. errors:
+ * LR_FAILED if memory runs out; the events are then in any order within their groups. */
 lr_status lr_cuda_list_order_init(struct lr_listmode_pieces *order, const struct lr_cuda_list_order_params *params);
 
 /* --- events and launches of the paper's steps (lr_listmode_variant) --- */
 
-/* Zero is valid: no steps. */
+/* A struct of zeros has no steps. */
 struct lr_cuda_list_steps {
     const struct lr_listmode_backend_params *params;
-    const lr_cuda_list_pass *pass;      /* frames, hits and resolutions */
-    lr_cuda_list_events events;         /* events of all ranges; owned by the memory */
-    const lr_cuda_list_record *records; /* the events, if the step has records; NULL = they are in arrays */
+    const lr_cuda_list_pass *pass;      /* its frames, hits and resolutions are used */
+    lr_cuda_list_events events;         /* events of all ranges, in the memory that was given to
+                                           lr_cuda_list_steps_init */
+    const lr_cuda_list_record *records; /* the events, if this step reads records; NULL = they are in arrays */
     int32_t tile_bytes;
 };
 
@@ -122,7 +131,8 @@ static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)
     return variant >= LR_LISTMODE_CACHED;
 }
 
-/* Projects the events of range r. image: in the grid's order, for steps that are not cached. */
+/* Projects the events of range r. image: in the grid's order; used by steps that do not have slices in shared
+ * memory. */
 lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t r,
                                      float *image, bool is_back);
 

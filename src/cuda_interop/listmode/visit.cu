@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The elements of an event, found one by one on the host by the functions that kernels use. */
+ * Finds the elements of an event one by one on the host, by the functions that kernels use. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/passes.h"
 #include "cuda_interop/listmode/project.cuh"
@@ -65,7 +65,7 @@ void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], co
     else if (pass->is_line)
         share_walk<line_sharer<visiting>, true>(*pass, frame, walk, 0, taker);
     else if (pass->tube.table != nullptr)
-        share_walk<tube_sharer<table_share, visiting>, true>(*pass, frame, walk, 0, taker);
+        share_walk<tube_sharer<table_share<false>, visiting>, true>(*pass, frame, walk, 0, taker);
     else
         share_walk<tube_sharer<gaussian_share, visiting>, true>(*pass, frame, walk, 0, taker);
 }

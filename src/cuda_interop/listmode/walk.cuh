@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * An event's line on its path through the slices of a frame: listmode/line.h for one thread of a device. The code
- * also compiles for the processor. Axes are those of the frame: one along its axis, and two across it. Positions are
- * in double. */
+ * The line of an event on its path through the slices of a frame. This is the version of listmode/line.h for a device's
+ * threads, which also compiles for the processor. Axes are those of the frame: one along its axis, and two across it.
+ * Positions are in double. */
 #ifndef LR_CUDA_LISTMODE_WALK_CUH
 #define LR_CUDA_LISTMODE_WALK_CUH
 
@@ -12,14 +12,14 @@
 #include "kernels/times.glsl"
 
 struct line_walk {
-    double place, chord;         /* along the line: position of slice 0, and step per slice */
-    double position[2], step[2]; /* crossing in voxels, and step per slice */
-    double begin, end;           /* positions between which the line counts */
-    double tof, per_sigma;       /* per_sigma 0: without time of flight */
-    float half_bin;              /* half of the bin around tof, in standard deviations; 0 = none */
+    double place, chord;         /* along the line: position of slice 0, and its increase per slice */
+    double position[2], step[2]; /* crossing of slice 0 in voxels, and its increase per slice */
+    double begin, end;           /* positions between which the line has elements */
+    double tof, per_sigma;       /* per_sigma: 0 = without time of flight */
+    float half_bin;              /* half of the bin around tof, in standard deviations; 0 = no bin */
     float uu, uv, vv;            /* equation 3: the squared distance, in the tube's unit, of a voxel u and v voxels from
                                   * the crossing is uu u^2 + uv u v + vv v^2 */
-    float half[2];               /* extent of the shares from the crossing, in voxels */
+    float half[2];               /* largest distance between the crossing and a share, in voxels */
     int slices[2];
 };
 
@@ -35,13 +35,13 @@ __host__ __device__ inline double bin_of(const lr_cuda_list_events &events, cons
     return events.bin_mm != nullptr ? events.bin_mm[(int)a.kind * events.num_kinds + (int)b.kind] : 0.0;
 }
 
-/* An event as walks need it. */
+/* An event in the form that walks need. */
 struct list_event {
     int a, b; /* crystals */
     float tof_mm;
 };
 
-/* The walk of an event through slices limits[0] .. limits[1] - 1. */
+/* Returns the walk of an event through slices limits[0] .. limits[1] - 1. */
 __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                 bool has_tof, const list_event &event, const int32_t limits[2])
 {
@@ -63,7 +63,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
     walk.chord = frame.voxel_mm[0] * along;
     walk.place = -middle[0] * along;
 
-    /* The line's ends and the reach of time of flight limit the walk. */
+    /* The walk ends at the line's ends, or where the time of flight is cut off. */
     const double sigma = has_tof ? sigma_of(events, a, b) : 0.0, bin = has_tof ? bin_of(events, a, b) : 0.0;
     walk.begin = -0.5 * length;
     walk.end = 0.5 * length;
@@ -78,7 +78,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
         walk.half_bin = (float)(0.5 * bin * walk.per_sigma);
     }
 
-    /* Slices that the line may cross. */
+    /* Finds the slices that the line may cross. */
     const double per_chord = direction[0] * frame.per_voxel[0], low = (double)limits[0], high = (double)limits[1];
     const double first = floor((walk.begin - walk.place) * per_chord + 0.5);
     const double last = floor((walk.end - walk.place) * per_chord + 0.5);
@@ -101,8 +101,8 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
         walk.step[c] = walk.chord * lean;
         walk.position[c] = middle[1 + c] * frame.per_voxel[1 + c] + walk.place * lean;
 
-        /* Drops slices that the line crosses outside the image. One slice is kept as a margin for roundoff, or one
-         * voxel if the line is nearly parallel to the axis. */
+        /* Drops slices that the line crosses outside the image. A margin for rounding is kept: one slice, or one voxel
+         * if the line is nearly parallel to the axis. */
         const float position = (float)walk.position[c], step = (float)walk.step[c];
         const float least = -walk.half[c], most = (float)(frame.size[c] - 1) + walk.half[c];
         if (fabsf(step) < 1e-5f) {
@@ -120,7 +120,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
     return walk;
 }
 
-/* The walk of arranged event k. */
+/* Returns the walk of arranged event k. */
 __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                bool has_tof, int64_t k, const int32_t limits[2])
 {
@@ -131,7 +131,7 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, co
 
 /* --- factors of slices --- */
 
-/* Kinds of kernels. The kinds without bins have no cost for bins. */
+/* The kinds of kernels. There are kinds without bins, because bins take time. */
 enum list_times { NO_TIMES, TIMES, TIMES_IN_BINS };
 
 __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &events, bool has_tof)
@@ -139,16 +139,13 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
     return !has_tof ? NO_TIMES : events.bin_mm == nullptr ? TIMES : TIMES_IN_BINS;
 }
 
-/* The probability within three standard deviations, and the normal distribution's density at 0. */
-constexpr double list_held = LR_TIMES_HELD;
-constexpr double list_density = LR_TIMES_DENSITY;
-
-/* Factors of a walk's slices: T of lr/listmode.h. A whole slice that is short compared with a standard deviation uses
- * derivatives of the Gaussian's integral at its middle, to 1e-6. Without time of flight this gives the chord. If events
- * have bins, no slice counts as whole. */
+/* The factors of a walk's slices: T of lr/listmode.h. For a whole slice that is short compared with a standard
+ * deviation, derivatives of the Gaussian's integral at the slice's middle are used, to 1e-6. Without time of flight,
+ * the factor is the chord. If events have bins, no slice counts as whole. */
 template <bool InBins> struct slice_factors {
-    int first, number;   /* the slices that count as whole: first, and their number */
-    float z, step;       /* z of the middle of the walk's first slice, and its step per slice */
+    int first, number;   /* the slices that count as whole: the first one, and their number */
+    float z, step;       /* position of the middle of the walk's first slice in standard deviations, and its increase
+                            per slice */
     float peak, even[3]; /* the integral around z is peak 2^(-z^2 log2(e) / 2) times a polynomial */
 
     __host__ __device__ slice_factors(const lr_cuda_list_pass &pass, const line_walk &walk)
@@ -163,7 +160,7 @@ template <bool InBins> struct slice_factors {
         step = (float)(walk.chord * walk.per_sigma);
         if (pass.as_paper || !(step < 0.5f) || number < 0 || (InBins && walk.half_bin > 0.0f)) number = 0;
         const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
-        peak = has_tof ? step * (float)(list_density / list_held) : (float)walk.chord;
+        peak = has_tof ? step * (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) : (float)walk.chord;
         even[0] = 1.0f - second + 3.0f * fourth;
         even[1] = second - 6.0f * fourth;
         even[2] = fourth;
@@ -177,19 +174,19 @@ template <bool InBins> struct slice_factors {
         return peak * Math::power(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
     }
 
-    /* Factor of a slice that is only partly within the walk. */
+    /* Returns the factor of a slice that is only partly within the walk. */
     template <class Math>
     __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk, int slice) const
     {
         if (pass.as_paper) return of_paper(walk, slice);
         if (walk.per_sigma > 0 && (step < 0.5f || (InBins && walk.half_bin > 0.0f)))
             return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
-        const double held = walk.per_sigma > 0 ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
+        const double held = walk.per_sigma > 0 ? (normal(walk, slice + 1) - normal(walk, slice)) / LR_TIMES_HELD
                                                : bound(walk, slice + 1) - bound(walk, slice);
         return fmaxf((float)held, 0.0f);
     }
 
-    /* Factor of the part of the slice with this middle that lies within the walk. */
+    /* Returns the factor of the part within the walk. middle: position of the slice's middle. */
     template <class Math> __host__ __device__ float of_part(const line_walk &walk, float middle) const
     {
         const float begin = (float)((walk.begin - walk.tof) * walk.per_sigma);
@@ -200,7 +197,8 @@ template <bool InBins> struct slice_factors {
         if (InBins && walk.half_bin > 0.0f) return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-        return width > 0.0f ? (float)(list_density / list_held) * width * Math::power(y * -0.72134752f) * even : 0.0f;
+        return width > 0.0f ? (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) * width * Math::power(y * -0.72134752f) * even
+                            : 0.0f;
     }
 
     __host__ __device__ static double bound(const line_walk &walk, int slice)
@@ -221,7 +219,7 @@ template <bool InBins> struct slice_factors {
         if (InBins && is_there && walk.half_bin > 0.0f) {
             const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
                                normal_from_0(within_cut((float)off - walk.half_bin));
-            return (float)(0.5 / list_density) * held / walk.half_bin;
+            return (float)(0.5 / LR_TIMES_DENSITY) * held / walk.half_bin;
         }
         return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }

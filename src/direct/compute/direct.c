@@ -67,12 +67,6 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
     return image->texture != NULL || image->buffer != NULL;
 }
 
-/* If the functions have the image, gives it back to OpenGL. */
-static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
-{
-    return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
-}
-
 /* --- passes --- */
 
 /* Bind an image to a pass. A source is read. A target is read and written. */
@@ -265,7 +259,8 @@ static lr_status exchange(struct lr_direct_compute *compute, const struct copy *
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .barriers = image_barriers};
-    LR_TRY(pass.program != NULL ? reclaim(compute, copy->image) : LR_FAILED);
+    LR_TRY(pass.program != NULL ? LR_OK : LR_FAILED);
+    if (compute->functions != NULL) LR_TRY(compute->functions->give_back(compute->self, copy->image));
     const int *grid = uniforms.grid;
     set_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
@@ -353,36 +348,31 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* Projects between arrays on the host. Vectors at the place are copied to the host and back. in: NULL = a
- * back-projection of ones. */
-static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
-                                 const lr_vector *in, lr_vector *out)
+/* A projection of values of single voxels, between vectors on the host. */
+struct listed {
+    struct lr_direct_compute *compute;
+    bool is_forward;
+    const lr_selection *part;
+};
+
+static lr_status project_listed(void *self, const lr_vector *in, lr_vector *out)
 {
-    const lr_vector_params here = {.count = out->count, .name = "values of single voxels", .log = compute->params.log};
-    const bool is_there = !lr_vector_is_on_host(out);
-    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
-    LR_TRY(is_there ? lr_vector_create(&here, &to) : LR_OK);
-    lr_status status = in != NULL ? lr_vector_bring(in, &here, &from) : LR_OK;
-    if (status == LR_OK)
-        status = lr_direct_views_project(&compute->views, is_forward, part, in != NULL ? &from : NULL, &to);
-    if (status == LR_OK && is_there) status = lr_vector_copy(&to, out);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
-    return status;
+    const struct listed *listed = self;
+    return lr_direct_views_project(&listed->compute->views, listed->is_forward, listed->part, in, out);
 }
 
-/* Values of single voxels are copied through the host. */
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct lr_direct_compute *compute = self;
-    const bool is_listed = part != NULL && part->lors != NULL;
-    const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
+    struct listed listed = {compute, is_forward, part};
+    const struct lr_vector_work on_host = {
+        {.name = "values of single voxels", .log = compute->params.log}, project_listed, &listed};
     LR_TRY(gl_context_make_current(compute->ctx));
     (void)read_laps(compute); /* discards the time of earlier projections */
     compute->device_seconds = 0;
-    const lr_status status = is_listed || is_on_host ? project_on_host(compute, is_forward, part, in, out)
-                             : is_forward            ? forward_views(compute, part, in, out)
-                                                     : back_views(compute, part, in, out);
+    const lr_status status = part != NULL && part->lors != NULL ? lr_vector_work_at(&on_host, in, out)
+                             : is_forward                       ? forward_views(compute, part, in, out)
+                                                                : back_views(compute, part, in, out);
     return gl_context_leave(compute->ctx, status);
 }
 

@@ -165,7 +165,7 @@ void lr_key_compare(const char *const keys[2], struct lr_key_difference *differe
     while (k > 0 && keys[0][k - 1] != ';') k--;
     for (int side = 0; side < 2; side++) {
         difference->part[side] = keys[side] + k + strspn(keys[side] + k, " ");
-        /* The length excludes the digest. */
+        /* Messages print the part without its digest. */
         const char *part = difference->part[side];
         const int length = (int)strcspn(part, ";");
         const char *digest = strstr(part, LR_KEY_CONTENTS);

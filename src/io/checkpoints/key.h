@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Keys of resumable files (matrices and reconstructions). A key is one line that names everything on which the
- * result depends. A run can resume a file only if their keys are equal. "; " separates the parts of a key. A part
- * whose values are too long for a line has LR_KEY_CONTENTS and a digest of the values. */
+ * Keys of resumable files (matrices and reconstructions). A key is one line that names everything on which the result
+ * depends. A run can resume a file only if the file's key equals the run's key. "; " separates the parts of a key. If
+ * the values of a part are too long for a line, LR_KEY_CONTENTS and a digest stand for the values. */
 #ifndef LR_IO_CHECKPOINTS_KEY_H
 #define LR_IO_CHECKPOINTS_KEY_H
 

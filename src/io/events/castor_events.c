@@ -5,7 +5,8 @@
  * [attenuation factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight in
  * ps], two crystal numbers. An event in a histogram: time, [attenuation], [randoms], [normalization], counts and
  * [scatter] for each time-of-flight bin, two crystal numbers. The time of flight is the arrival time at the first
- * crystal minus the arrival time at the second. It is positive if the annihilation is nearer to the second crystal. */
+ * crystal minus the arrival time at the second. The time of flight is positive if the annihilation is nearer to the
+ * second crystal. */
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -350,8 +351,8 @@ static lr_status read_all(struct reader *reader)
             info->tof_edges_mm[k] = (float)(LR_MM_PER_PS * header->tof_bin_ps * (k - 0.5 * bins));
     }
 
-    /* If a scanner file of CASToR is given, or is next to the header, it defines the numbers of crystals. Otherwise
-     * lr_castor_order defines them. */
+    /* A scanner file of CASToR defines the numbers of the crystals. This file is given by the caller, or is next to the
+     * header. Without such a file, lr_castor_order defines the numbers. */
     const lr_scanner *scanner = reader->source->scanner;
     const char *given = reader->source->companion;
     char *found = scanner != NULL && given == NULL ? find_scanner_file(reader, ".lut") : NULL;

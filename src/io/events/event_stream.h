@@ -21,7 +21,7 @@ struct lr_event_stream {
     lr_events_info *info;      /* never NULL; the reader updates its counts */
     int64_t num_added;         /* number of events so far */
     bool is_refused;           /* true if the sink has ended the reading */
-    double reported, total;    /* the last report of progress */
+    double reported, total;    /* `done` and `total` of the last report of progress */
     int waiting;
     lr_event events[LR_EVENTS_AT_ONCE];
 };
@@ -36,7 +36,7 @@ static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
     return source->skips != NULL && !source->until_damage && source->skips(source->user);
 }
 
-/* Gives the waiting events to the sink, then `count` events of weight 1 in one call. */
+/* Gives the waiting events to the sink. Then gives `events`, all of weight 1, to the sink in one call. */
 lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_event *events, int64_t count);
 
 /* Gives the waiting events to the sink. */
@@ -77,7 +77,7 @@ struct lr_event_writing {
 /* A format of list mode. A new format needs a file that defines it, a number in lr/events.h, and a row below. */
 struct lr_event_format {
     const char *name;                                    /* name for messages: "SAFIR" */
-    const char *ending;                                  /* ending of names, if bytes show no format */
+    const char *ending;                                  /* ending of names, used if no format fits the bytes */
     bool (*recognises)(const struct lr_file_head *head); /* recognises the format by the first bytes; NULL = only the
                                                             ending counts */
     /* Fills in the stream's info, then gives events to the stream and counts them. Flushes the stream before it checks
@@ -98,7 +98,7 @@ struct lr_event_format {
 LR_EACH_EVENT_FORMAT(LR_DECLARE_EVENT_FORMAT)
 extern const struct lr_event_writing lr_petsird_writing, lr_castor_writing;
 
-/* Recognises a format by the first bytes, or else by the name. */
+/* Recognises a format by the first bytes or, if no format fits the bytes, by the name. */
 lr_events_format lr_events_head_format(const struct lr_file_head *head);
 
 extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_siemens_words, lr_safir_fields, lr_ge_keys;

@@ -153,19 +153,19 @@ lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given
 
 /* --- coincidence --- */
 
-/* Tables of the modules in coincidence. They do not change while threads read them. */
+/* Tables of the modules in coincidence. The tables do not change while threads read them. */
 struct joining {
     const lr_lors *lors;
     int32_t *module_of; /* owned [num_crystals] */
     int32_t *pairs;     /* owned [num_modules][num_modules]; NULL = no tables, so that each LOR is looked up */
 };
 
-/* Entries of the table of module pairs: no LORs, a LOR for every two crystals, or FIRST_PAIR + n for the LORs that the
- * mask of pair n allows. */
+/* Entries of the table of module pairs. NONE_JOINED: no LORs. ALL_JOINED: a LOR for every two crystals. FIRST_PAIR + n:
+ * the LORs that the mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Makes the tables. There are none if memory is short or if there are more than MOST_MODULES modules. The caller frees
- * the tables. */
+/* Makes the tables, which the caller frees. Makes no tables if memory is short or if the scanner has more than
+ * MOST_MODULES modules. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -220,8 +220,8 @@ enum { AT_ONCE = 1 << 13 };
  * a LOR. */
 struct work {
     const lr_event *events;
-    float *weights;         /* not NULL = the result is the weights */
-    int64_t *numbers;       /* not NULL = the result is the LORs */
+    float *weights;         /* if not NULL, receives the weight of each event */
+    int64_t *numbers;       /* if not NULL, receives the LOR of each event */
     struct joining joining; /* has tables only if the result is the number of events */
     atomic_llong joined;    /* number of events that have a LOR */
 };
@@ -346,7 +346,7 @@ lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_even
     atomic_init(&growing.joined, 0);
     if (lr_events_read(source, &sink, &list->info) == LR_OK) {
         const int64_t looked_at = atomic_load(&growing.looked_at);
-        list->are_joined = !source->until_damage && /* only a part of a damaged file is read */
+        list->are_joined = !source->until_damage && /* a damaged file is read only in part */
                            looked_at == list->count && atomic_load(&growing.joined) == looked_at;
     } else {
         lr_event_list_destroy(list);
@@ -425,8 +425,8 @@ struct binning {
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
-    bool are_columns; /* events come from columns; the reader has checked their crystals, and `counts` counts the
-                         events */
+    bool are_columns; /* true: the events come from columns, and `counts` counts them here; false: a reader of files has
+                         counted the events and checked their crystals */
     lr_event_counts counts;
 };
 

@@ -26,7 +26,7 @@ static const double step_mm = 13.02 * LR_MM_PER_PS;
 /* Crystals of a scanner in GE's numbering. */
 struct ge_crystals {
     struct lr_sinogram_rings rings; /* numbering without virtual places */
-    int per_module;                 /* places of a module around the axis */
+    int per_module;                 /* number of a module's crystals around the axis */
 };
 
 /* Numbers the crystals, beginning with the top module, whose middle is nearest to +y. If two modules are equally near,

@@ -70,7 +70,7 @@ struct lr_petsird {
     struct lr_petsird_pair *pairs;   /* owned [num_types][num_types] */
     int64_t num_crystals;
     struct lr_petsird_range bin_efficiencies, pair_efficiencies;
-    struct lr_keyed_line notes[LR_PETSIRD_MAX_NOTES]; /* fields that the model lacks */
+    struct lr_keyed_line notes[LR_PETSIRD_MAX_NOTES]; /* the fields that lr_petsird_note has noted */
     char noted[LR_PETSIRD_MAX_NOTES][16];             /* values of these fields */
     int num_notes;
     bool odd_resolutions;               /* the table of resolutions has too many entries, so none is known */
@@ -92,17 +92,19 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 /* Type of a crystal. *module: number of its module within the type. */
 int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module);
 
-/* Time-of-flight bins of events of two types. Gives the bins of [a][b] with the sign 1. If they are missing, gives the
- * bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of flight. */
+/* Time-of-flight bins of events of two types. Gives the bins of [a][b] with the sign 1. If these bins are missing,
+ * gives the bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of
+ * flight. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
-/* Comparison of the pairs of module types of a file. */
+/* Properties on which the module types of a file agree or differ. */
 struct lr_petsird_agreement {
     bool any_tof;         /* some pair has time of flight */
-    bool tof, energies;   /* all pairs have the same bins of time of flight; all types the same energy window */
+    bool tof, energies;   /* tof: all pairs have the same time-of-flight bins; energies: all types have one energy
+                             window */
     double resolution_ps; /* resolution of all pairs with time of flight; 0 = none, or resolutions differ */
     double differ_ps[2];  /* smallest and largest resolution (a missing one counts as 0); both 0 if all are equal */
-    bool has_kinds;       /* bins, resolutions or energies differ */
+    bool has_kinds;       /* some module types have different bins, resolutions or energies */
 };
 struct lr_petsird_agreement lr_petsird_compare(const struct lr_petsird *petsird);
 

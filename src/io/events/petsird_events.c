@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The events of a PETSIRD file. Time blocks contain lists of coincidences for each pair of module types. detectionBin =
- * energy + energies * (element + elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in mm. The
+ * energy + num_energies * (element + num_elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in mm. The
  * position is negative if the first crystal was hit first (model/DetectorInformation.yml, model/ScannerInformation.yml,
  * helpers/petsird_helpers.h). */
 #include "base/hash.h"
@@ -20,14 +20,14 @@
 
 /* --- batches of events --- */
 
-/* One thread reads the file's structure. It finds the ends of event lists by counting the bytes that end numbers.
- * Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice MOST_BYTES of
- * the file. Short files take less memory, so that the memory of a rank becomes smaller if more ranks share a file. */
+/* One thread reads the file's structure. This thread finds the end of an event list by counting the last bytes of
+ * numbers. Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice
+ * MOST_BYTES of the file. Short files take less memory. If more ranks share a file, each rank therefore needs less. */
 
 enum {
     EVENTS_PER_BATCH = 1 << 20,
     MOST_BYTES = 1 << 23,
-    PIECES = 64, /* least number of pieces of a file, if each is larger than LEAST_BYTES */
+    PIECES = 64, /* a file is read in at least so many pieces, unless a piece would be smaller than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
     EVENTS_PER_SHARE = 1 << 13, /* approximate number of events that a thread decodes at once */
     MAX_VALUES = 16
@@ -86,10 +86,10 @@ struct share {
     int64_t num_unknown;   /* number of events with an unknown crystal */
     int64_t num_excluded;  /* number of events out of coincidence */
     int64_t unknown_span;  /* span of the first event with an unknown crystal */
-    int unknown_end;       /* index of this crystal in the event */
-    int64_t unknown_bin;   /* detection bin of this crystal */
+    int unknown_end;       /* index of the unknown crystal in this event, 0 or 1 */
+    int64_t unknown_bin;   /* detection bin of the unknown crystal */
     int64_t excluded_span; /* span of the first event out of coincidence */
-    int64_t excluded[2];   /* modules of this event */
+    int64_t excluded[2];   /* modules of the first event out of coincidence */
 };
 
 struct batch {
@@ -193,7 +193,7 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
     int64_t left = count * plan->num_values, at = 0;
     uint64_t word;
     while (left >= BLOCK_BYTES && buffered - at >= BLOCK_BYTES) {
-        /* Each byte of `sums` counts one column of bytes, so that compilers vectorise the loop. */
+        /* Byte k of `sums` counts the numbers that end in byte k of a word. Compilers can vectorise such a loop. */
         uint64_t sums = 0;
         for (int k = 0; k < BLOCK_WORDS; k++) {
             memcpy(&word, bytes + at + 8 * k, sizeof(word));
@@ -322,7 +322,7 @@ struct reader {
     int64_t other_blocks, moves, singles;
     struct event_list list;
     int64_t bytes_at_once;
-    int64_t longest_span; /* number of events that fit into bytes_at_once in any case */
+    int64_t longest_span; /* number of events that fit into bytes_at_once even if all numbers are as long as possible */
     bool is_planned;      /* the layout of the list's events is known */
     bool may_repeat;      /* the file may hold rows of lists twice */
     bool is_repeat;       /* the current row repeats the row before */
@@ -839,7 +839,8 @@ static lr_status read_file(const lr_events_source *source, struct lr_event_strea
     if (status == LR_OK && stream->sink != NULL) status = read_events(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
-    if (reader.decoding != NULL) lr_parallel_end(&reader.decoding->decoding); /* a batch is left only after a failure */
+    if (reader.decoding != NULL)
+        lr_parallel_end(&reader.decoding->decoding); /* a batch is still being decoded only after a failure */
     for (int k = 0; k < 2; k++) {
         struct batch *batch = &reader.batches[k];
         free(batch->spans);

@@ -205,7 +205,8 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* Finds the range of all efficiencies of crystal pairs. These are all floats within a value, at any depth. */
+/* Finds the range of all efficiencies of crystal pairs. The efficiencies are all floats within a value, at any depth of
+ * nesting. */
 static lr_status survey(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird_range *range = &((struct lr_petsird *)user)->pair_efficiencies;
@@ -549,7 +550,7 @@ const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, c
     return pair->num_edges > 0 ? pair : &petsird->pairs[types[1] * n + types[0]];
 }
 
-/* FWHM of two types in mm; 0 = not given. */
+/* Time-of-flight resolution of two module types, FWHM in mm; 0 = not given. */
 static double petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2])
 {
     const int n = petsird->num_types;

@@ -119,8 +119,9 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
 
 /* --- crystals --- */
 
-/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module, or nearest
- * to z if the module is on the axis. v is the one of the two remaining directions that is nearer to z. */
+/* The depth of a crystal is along the direction nearest to the line from the scanner's axis to the module. If the
+ * module is on the axis, the depth is along the direction nearest to z. v is the one of the two remaining directions
+ * that is nearer to z. */
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
@@ -174,7 +175,7 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-/* The mask of two types is stored with either type first. */
+/* The mask of two types may be stored as [a][b] or as [b][a]. */
 bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     for (int first = 0; first < 2; first++) {
@@ -224,7 +225,8 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
     }
 
     int64_t excluded = 0;                           /* number of excluded pairs */
-    int farthest = -1, nearest_allowed = INT32_MAX; /* distances of pairs, in positions */
+    int farthest = -1, nearest_allowed = INT32_MAX; /* largest distance of an excluded pair and smallest distance of an
+                                                       allowed pair, in positions */
     const int around = scanner->num_positions;
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++) {
@@ -315,8 +317,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance in mm between a crystal of the file and its match in the scanner. Two causes of distance are the
- * tolerance with which lists of crystals become modules, and the rounding of the file's numbers. */
+/* Largest distance in mm between a crystal of the file and its match in the scanner. The two differ because crystals
+ * become modules only within a tolerance, and because the numbers of the file are rounded. */
 static const double reach_mm = 0.1;
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The writer of PETSIRD files. It sorts modules of the scanner into types of equal modules and writes the header. It
- * then writes a time block for each millisecond that has events, while events arrive. */
+ * The writer of PETSIRD files. The writer sorts modules of the scanner into types of equal modules, and writes the
+ * header. While events arrive, it writes a time block for each millisecond that has events. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -23,7 +23,7 @@ struct tof_bins {
     float *edges_mm; /* owned [num_edges]; two edges = no time of flight */
     int num_edges;
     double resolution_mm; /* FWHM; 0 = none */
-    bool is_given;        /* given by the source; each event is in the middle of a bin */
+    bool is_given;        /* the source gives these bins, and tof_mm of each event is the middle of a bin */
     bool is_mirrored;     /* the bins of (b, a) mirror the bins of (a, b), to 1e-3 mm */
 };
 
@@ -54,7 +54,7 @@ enum { BINS_PER_RESOLUTION = 5, MAX_BINS = 1 << 16 };
 /* --- types --- */
 
 /* Sorts modules into types. Modules of one type need to be equal only in single precision, because fitted modules
- * differ in the last digits. Their crystals are of one kind. Crystals without a kind count as kind 0. */
+ * differ in the last digits. All crystals of a type are of one kind. Crystals without a kind count as kind 0. */
 static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
@@ -153,7 +153,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     return set_edges(bins, NULL, count, bin_mm, log);
 }
 
-/* Bins of two module types of the file. */
+/* Time-of-flight bins for events of two module types of the file. */
 static const struct tof_bins *bins_of_types(const struct layout *layout, int a, int b)
 {
     return &layout->bins[layout->kind_of[a] * layout->num_kinds + layout->kind_of[b]];
@@ -302,7 +302,7 @@ static void put_pair(const struct layout *layout, struct lr_output *output, enum
             if (!is_old) lr_yardl_put_unsigned(output, (uint64_t)columns);
             for (int64_t j = 0; j < columns; j++) lr_yardl_put_float(output, 1);
         }
-        lr_yardl_put_unsigned(output, 0); /* the number of the group, 0 with and without zig-zag */
+        lr_yardl_put_unsigned(output, 0); /* number of the group; a signed and an unsigned 0 are the same byte */
         break;
     }
 }
@@ -375,7 +375,7 @@ enum { MOST_WAITING = 1 << 18 };
 
 /* An event of the block, in the file's numbers. */
 struct waiting {
-    uint32_t key; /* list of the event, by (delayed, type a, type b) */
+    uint32_t key; /* list to which the event belongs: (delayed, type a, type b) */
     uint32_t bins[2], tof;
     uint32_t number; /* order of events within a list */
 };

@@ -55,7 +55,7 @@ struct reader {
     uint64_t reserved; /* bits without a meaning that some record has set */
     int64_t num_records;
     uint64_t first_unknown;       /* first event that names an unknown crystal */
-    int64_t first_unknown_record; /* number of its record */
+    int64_t first_unknown_record; /* number of this event's record */
 };
 
 /* Finds the only crystal map in the folder of the events. Returns its path, to be freed, or NULL, logged. */

@@ -201,7 +201,7 @@ enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFE
 static const int64_t words_per_note = INT64_C(1) << 28; /* one message per GiB */
 static const char header_text[] = "!INTERFILE";
 
-/* Layout of the sinogram in which words address bins. */
+/* Layout of the sinogram whose bins are addressed by the words of the list. */
 struct layout {
     struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;

@@ -36,7 +36,7 @@ static const struct companion {
 
 enum { NUM_COMPANIONS = sizeof(companions) / sizeof(companions[0]), MOST_LINE = 4096 };
 
-/* Lines of a header that are searched. */
+/* Number of lines of a header that are searched. */
 enum { MOST_LINES = 10000 };
 
 static bool stat_file(const char *path, struct stat *found)

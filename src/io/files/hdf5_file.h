@@ -15,12 +15,12 @@
 /* A file, a group or a dataset of HDF5; negative = none. */
 typedef int64_t lr_hdf5_id;
 
-/* Bytes that are in the file before HDF5 writes. HDF5 writes its own bytes before `begin` and after `end`. While
- * `places` is set, datasets get storage for their chunks within the range, and HDF5 writes nothing there. */
+/* A range of bytes that the file has before HDF5 writes to it. HDF5 writes only before `begin` and after `end`. A
+ * dataset that is made while `places` is set uses bytes of the range as its chunks, and HDF5 does not write these. */
 struct lr_hdf5_layout {
     uint64_t begin, end; /* range of the bytes; HDF5 needs 96 bytes below `begin` */
-    bool places; /* the next storage of exactly chunk_bytes bytes is at the offset `next`; each further one is `stride`
-                    later */
+    bool places; /* true: the next chunk of exactly chunk_bytes bytes is at the offset `next`, and each further chunk is
+                    `stride` bytes later */
     uint64_t next, stride, chunk_bytes;
 };
 
@@ -34,7 +34,7 @@ struct lr_hdf5_quiet {
  * failure, and returns success to HDF5 for every write. The struct must not move while the file is open. */
 struct lr_hdf5_output {
     struct lr_output output;
-    lr_status (*fail)(struct lr_output *output, int error); /* lr_output_fail() */
+    lr_status (*fail)(struct lr_output *output, int error); /* lr_output_fail(), which the plugin does not contain */
     struct lr_hdf5_layout *layout;                          /* NULL = none */
     const struct lr_hdf5_fns *h5;
     struct lr_hdf5_quiet quiet;
@@ -55,7 +55,7 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
 /* Logs once per file that HDF5 refused a step. Returns LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
-/* Both functions close every HDF5 object of the file. Then they do the same as lr_output_finish or
+/* Each function closes every HDF5 object of the file, and then does the same as lr_output_finish or
  * lr_output_abandon. */
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out);
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out);

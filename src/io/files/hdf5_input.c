@@ -31,8 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The process that reads an HDF5 file. It runs another program (hdf5_reader/), which base/path.h finds. A fork of
- * this process would inherit locks of other threads, the driver of a GPU and gigabytes of images. */
+/* The process that reads an HDF5 file. This process runs another program (hdf5_reader/), which base/path.h finds. A
+ * fork of this process would inherit locks of other threads, the driver of a GPU and gigabytes of images. */
 struct lr_hdf5_process {
     lr_log log; /* lr_hdf5_input.log points to this log */
     const lr_log *callers_log;
@@ -127,7 +127,7 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process)
         close(process->socket);
         process->socket = -1;
     }
-    /* A silent reader may never end, for example if its drive is gone, so it is waited for only one second. */
+    /* A silent reader may never end, for example if its drive is gone, so the wait ends after one second. */
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int end = 0;
     for (int k = 0; process->id > 0 && is_ours && (!process->was_silent || k < 100); k++) {
@@ -220,7 +220,8 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
     const bool lives = bytes == (ssize_t)sizeof(*answer);
     if (lives && answer->error == 0) return answer->found;
     if (lives) {
-        /* The reader is ended here. A later failure of the reader would wrongly be blamed on the file. */
+        /* The drive has failed. The reader is ended here, because later failures would wrongly be blamed on the
+         * file. */
         char text[128];
         process->status = lr_error(process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
                                    in->path, lr_error_text(answer->error, text));
@@ -369,7 +370,8 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
                           name, in->path, numbers);
 }
 
-/* The shared memory takes some whole entries, or a part of one, at a time. */
+/* Each request fills the shared memory with several whole entries or, if an entry is larger, with a part of the
+ * entry. */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], int64_t width, void *numbers)
 {

@@ -3,8 +3,8 @@
  *
  * HDF5 files, read so that each failure is logged. With a damaged file, HDF5 1.10 may crash, never end, or ask for
  * terabytes of memory. Another process therefore reads the files, by the program of hdf5_reader/. If this process
- * crashes, nothing else is harmed. It may take 512 MiB of memory plus four times the file's size, and ten seconds of
- * processor time per request. It is killed if no answer comes for a minute. */
+ * crashes, nothing else is harmed. The process may take 512 MiB of memory plus four times the file's size, and ten
+ * seconds of processor time per request. The process is killed if no answer comes for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
 
@@ -32,8 +32,8 @@ struct lr_hdf5_input {
  * called waitpid() for the process. */
 int lr_hdf5_process_end(struct lr_hdf5_process *process);
 
-/* errors: LR_BAD_INPUT, logged, for a file that is missing, not a regular file, not HDF5, truncated, or that crashes
- * HDF5; LR_FAILED if no process can be started. After an error there is nothing to close. */
+/* Opens an HDF5 file. errors: LR_BAD_INPUT, logged, for a file that is missing, not a regular file, not HDF5,
+ * truncated, or that crashes HDF5; LR_FAILED if no process can be started. After an error there is nothing to close. */
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
 void lr_hdf5_input_close(struct lr_hdf5_input *in);
 
@@ -59,7 +59,7 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                       const int64_t shape[2], void *numbers);
 
-/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset. width: numbers of an entry, which are the second
+/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset. width: how many numbers an entry has: the second
  * extent of a dataset of two dimensions, or else 1. */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], int64_t width, void *numbers);

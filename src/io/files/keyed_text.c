@@ -396,7 +396,7 @@ lr_status lr_interfile_number_type(const struct lr_keyed_text *file, struct lr_n
     const char *format = lr_interfile_text(file, "number format", 0);
     const char *order = lr_interfile_text(file, "imagedata byte order", 0);
     int64_t bytes = -1;
-    if (order == NULL) order = lr_interfile_text(file, "image data byte order", 0); /* the spelling of Siemens */
+    if (order == NULL) order = lr_interfile_text(file, "image data byte order", 0); /* Siemens' name of the key */
     LR_TRY(lr_interfile_integer(file, "number of bytes per pixel", 0, &bytes));
     if (bytes < 0 && format != NULL && strcasecmp(format, "short float") == 0)
         bytes = 4;

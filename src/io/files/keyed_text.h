@@ -15,7 +15,7 @@
 
 struct lr_keyed_line {
     const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
-    const char *value; /* trimmed */
+    const char *value; /* without blanks at its ends */
     int number;        /* line number from 1; 0 = no line */
     int index;         /* index of an Interfile "key [i]"; 0 = none */
 };
@@ -84,11 +84,11 @@ struct lr_known_key {
 
 /* All keys that a reader knows; docs/formats/keys.md is printed from these tables. */
 struct lr_known_keys {
-    const char *format; /* "CASToR's .geom files" */
+    const char *format; /* name of the format in messages: "CASToR's .geom files" */
     const struct lr_known_key *rows;
     int count;
     bool finds_parts;                   /* a line matches a key that its text contains, as in CASToR */
-    const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
+    const struct lr_known_keys *beside; /* keys that another reader of the same file checks */
 };
 
 /* Judges, by the table, all lines that have values. Unusual values are logged, and unknown keys in one warning. errors:

@@ -23,8 +23,8 @@ bool lr_number_type_is_valid(const struct lr_number_type *type);
 /* Converts `count` numbers of a file to double. raw: [count * type->bytes]. */
 void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers);
 
-/* Counts the floats that fit only the other byte order. No measurement has the value of such a float, but its bytes in
- * the other order are a usual number. Both counts begin at zero. */
+/* Counts floats that fit only the other byte order. The value of such a float is too odd for a measurement, but its
+ * bytes in reverse order are a usual number. Both counts begin at zero. */
 struct lr_byte_order {
     int64_t values, swapped; /* floats other than 0; floats that fit only the other byte order */
 };

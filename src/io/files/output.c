@@ -53,8 +53,8 @@ static bool is_at(int file, const char *path)
            own.st_ino == there.st_ino;
 }
 
-/* The file's previous owner may move the file to its target after it was opened here and before it is locked. The name
- * then belongs to another file or to none. In this case the name is opened again. */
+/* Another program may move the file to its target after this function has opened the file, but before the lock. The
+ * name then belongs to another file or to none, and is opened once more. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode != 0 ? O_CREAT : 0);
@@ -315,7 +315,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
     for (int k = 0; k < count && failed == NULL; k++)
         if (outputs[k]->temporary == NULL && !name_hidden(outputs[k])) failed = outputs[k];
     for (int k = 0; k < count && failed == NULL; k++) {
-        /* Gives the file at the target a hidden name, too. */
+        /* Gives the old file at the target a second, hidden name. */
         const char *target = outputs[k]->target;
         struct move *move = &moves[k];
         struct stat old, taken;
@@ -325,7 +325,8 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         if (exists && S_ISDIR(old.st_mode)) errno = EISDIR;
         if (!exists || S_ISDIR(old.st_mode)) break;
         move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* against removal by other programs */
+        /* Other processes remove only unlocked files. */
+        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB);
         for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
             char *name = make_name(outputs[k], attempt);
             errno = name != NULL ? EEXIST : ENOMEM;

@@ -34,9 +34,9 @@ struct lr_output {
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
 /* Opens a file for writing. The temporary file is PATH.ENDING. After a failure the temporary file stays, so that
- * another run can continue it. If there is one already, it is opened with its contents. Only one program at a time may
- * have it open. errors: as lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is
- * open in another program, is a link, or is no regular file. */
+ * another run can continue. If the temporary file exists already, it is opened with its contents. Only one program at a
+ * time may have this file open. errors: as lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if
+ * PATH.ENDING is open in another program, is a link, or is no regular file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
 
 /* Closes the temporary file, which stays if it has a name. */
@@ -55,12 +55,12 @@ lr_status lr_output_fail(struct lr_output *output, int error);
 lr_status lr_output_finish(struct lr_output *output);
 
 /* Finishes files that belong together, at most lr_output_most_together, as lr_output_finish does for one file. No file
- * is put in place before all are on the disk. If one cannot be put in place, all targets stay as they were. The last
+ * is put in place before all are on the disk. If a file cannot be put in place, all targets stay as they were. The last
  * file must be the header, if there is one. The header's target is removed before the data files are replaced, so that
  * a killed program leaves no header with wrong data. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
 
-/* Closes the file. Removes it, unless output->stays. An output that could not be opened is allowed. */
+/* Closes the file, and removes the file unless output->stays. An output that could not be opened is allowed. */
 void lr_output_abandon(struct lr_output *output);
 
 /* --- files that one run leaves for the next --- */

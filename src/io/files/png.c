@@ -11,7 +11,8 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-/* Data of libpng's callbacks. It is outside the function that calls setjmp. */
+/* Data of libpng's callbacks. This struct is outside the function that calls setjmp, because longjmp may spoil local
+ * variables of that function. */
 struct png_job {
     struct lr_output output;
     char message[128]; /* the message from libpng */

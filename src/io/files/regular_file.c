@@ -142,7 +142,7 @@ const char *lr_error_text(int error, char text[128])
     return text;
 }
 
-/* The kind of the file is checked before opening, since opening some devices has effects. It is checked again
+/* The kind of the file is checked before opening, since opening some devices has effects. The kind is checked again
  * afterwards, since another file may have got the name in between. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log)
 {

@@ -31,7 +31,7 @@ const char *lr_error_text(int error, char text[128]);
 
 enum { LR_OPEN_FAILURE = 800 };
 
-/* Words before the name of another file in the text of lr_open_failure. */
+/* Beginning of the hint in a text of lr_open_failure. The path of a similar file follows. */
 #define LR_OPEN_HINT "; did you mean"
 
 /* Writes into `text` why `path` cannot be opened, and returns `text`. error: errno. If there is no such file, the text

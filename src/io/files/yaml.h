@@ -43,7 +43,7 @@ struct lr_yaml_entry {
 /* Logs "file:line:column: message", then the line and a caret below the node. Returns LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
-/* Logs a message of any level with its place. The line is shown only for errors. */
+/* Logs a message of any level with its place in the file. The line is shown only for errors. */
 void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,
                  const char *sentence);
 

@@ -673,7 +673,7 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
             struct fy_node *dims = child(inner, "dimensions");
             const bool are_listed = dims != NULL && fy_node_is_sequence(dims);
             int64_t rank = dims == NULL ? -1 : count_of(dims);
-            int known = 0; /* dimensions of fixed length */
+            int known = 0; /* number of dimensions of fixed length */
             bool understood =
                 dims == NULL || ((are_listed || whole(dims, &rank)) && rank >= 1 && rank <= LR_YARDL_MAX_RANK);
             for (int k = 0; understood && are_listed && k < rank; k++)

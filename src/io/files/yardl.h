@@ -28,7 +28,7 @@ enum lr_yardl_kind {
     LR_YARDL_COMPLEX, /* 8 or 16 bytes, only skipped */
     LR_YARDL_STRING,
     LR_YARDL_RECORD, /* parts = fields */
-    LR_YARDL_UNION,  /* parts = cases; a part without a type is null. An optional value is a union */
+    LR_YARDL_UNION,  /* parts = cases; the case null has no type; an optional value is a union with the case null */
     LR_YARDL_LIST,   /* vector, array or stream of `item` */
     LR_YARDL_MAP     /* parts = key and value */
 };
@@ -75,7 +75,7 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 
 /* --- values --- */
 
-/* Some bytes of a file. */
+/* A buffer with bytes of a file, and the current position in the buffer. */
 struct lr_yardl_stretch {
     unsigned char *buffer; /* owned [room of the input] */
     size_t filled, used;
@@ -109,16 +109,16 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
-/* Enlarges the buffer from 64 KiB to `bytes`, or to the length of the file if that is less, makes the second buffer of
- * lr_yardl_swap, and sets callbacks. The call must be made once, before any function below except for lr_yardl_buffered
- * and lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged, so that the caller
- * can first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were buffered at that time
- * stay until the next call of `on_fetch`. If a callback fails, the function that called it logs nothing and returns the
- * callback's status. errors: LR_FAILED if memory runs out. */
+/* Enlarges the buffer from 64 KiB to `bytes`, but not beyond the length of the file. Also makes the second buffer of
+ * lr_yardl_swap, and sets two callbacks. This function must be called once, before any function below except for
+ * lr_yardl_buffered and lr_yardl_move. settle: called before buffered bytes are dropped and before an error is logged,
+ * so that the caller can first finish work on these bytes. on_fetch: called by lr_yardl_more; the bytes that were
+ * buffered at that time stay until the next call of `on_fetch`. If a callback fails, the function that called it logs
+ * nothing and returns the callback's status. errors: LR_FAILED if memory runs out. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes, lr_status (*settle)(void *user),
                          lr_status (*on_fetch)(void *user), void *user);
 
-/* Returns the buffered bytes from the current position in the file. They stay until `settle` or `on_fetch` is
+/* Returns the buffered bytes from the current position in the file. The bytes stay until `settle` or `on_fetch` is
  * called. */
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
@@ -166,9 +166,10 @@ struct lr_yardl_field {
     const struct lr_yardl_field *fields; /* used if take is NULL: the wanted fields of a record */
 };
 
-/* Reads a record in the file's order. Calls `take` for each field listed in `fields`, and skips other fields. The last
- * entry of `fields` has no name; if it has a `take`, this is called for all other fields. An optional record that is
- * null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
+/* Reads a record in the file's order. Calls `take` for each field listed in `fields`. The last entry of `fields` has no
+ * name; its `take` is called for all other fields. If this `take` is NULL, other fields are skipped. An optional record
+ * that is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed
+ * on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The image formats of lr_image_read, lr_grid_read and lr_image_write. They share the layout, reading and writing of
- * voxels. */
+ * The image formats of lr_image_read, lr_grid_read and lr_image_write. All formats share the layout, reading and
+ * writing of voxels. */
 #ifndef LR_IO_IMAGE_FORMATS_H
 #define LR_IO_IMAGE_FORMATS_H
 

@@ -174,13 +174,15 @@ lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *
 
 lr_status lr_image_write_frames(const char *path, const lr_image_frames *frames, const lr_log *log)
 {
-    if (path == NULL || frames->count < 1 || !(lr_path_ends(path, ".nii") || lr_path_ends(path, ".nii.gz"))) {
+    if (frames->count < 1)
+        return lr_error(log, LR_USAGE, "no images for %s: give at least one", path ? path : "(none)");
+    if (path == NULL || !(lr_path_ends(path, ".nii") || lr_path_ends(path, ".nii.gz"))) {
         return lr_error(log, LR_USAGE, "several images go into one NIfTI file: %s must end in .nii or .nii.gz",
                         path ? path : "(none)");
     }
     for (int k = 0; k < frames->count; k++) {
         LR_TRY(check_values(path, frames->images[k], log));
-        if (memcmp(frames->images[k]->grid.size, frames->images[0]->grid.size, sizeof(frames->images[0]->grid.size)))
+        if (!lr_grid_same(&frames->images[0]->grid, &frames->images[k]->grid))
             return lr_error(log, LR_USAGE, "image %d for %s has another grid than the first", k + 1, path);
     }
     return lr_nifti_write(path, frames, log);

@@ -115,9 +115,9 @@ static lr_status read_axis(const struct lr_keyed_text *file, int f, int *size, d
         }
     }
     LR_TRY(lr_interfile_integer(file, "matrix size", f + 1, &number));
-    LR_TRY(lr_interfile_number(file, "scale factor (mm/pixel)", f + 1, voxel_mm)); /* Siemens */
+    LR_TRY(lr_interfile_number(file, "scale factor (mm/pixel)", f + 1, voxel_mm)); /* key of Siemens */
     LR_TRY(lr_interfile_number(file, "scaling factor (mm/pixel)", f + 1, voxel_mm));
-    LR_TRY(lr_interfile_number(file, "offset", f + 1, offset_mm)); /* CASToR */
+    LR_TRY(lr_interfile_number(file, "offset", f + 1, offset_mm)); /* key of CASToR */
     LR_TRY(lr_interfile_number(file, "origin (mm)", f + 1, offset_mm));
     LR_TRY(lr_interfile_number(file, "first pixel offset (mm)", f + 1, offset_mm));
     if (number < 1 || number > INT32_MAX) {

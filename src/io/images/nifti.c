@@ -493,9 +493,10 @@ lr_status lr_nifti_write(const char *path, const lr_image_frames *frames, const 
     const lr_grid *grid = &frames->images[0]->grid;
     const int sizes[4] = {grid->size[0], grid->size[1], grid->size[2], frames->count};
     for (int k = 0; k < 4; k++) {
+        static const char *const what[] = {"voxels along x", "voxels along y", "voxels along z", "frames"};
         if (sizes[k] > max_nifti_size) {
-            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path, sizes[k],
-                            "xyzt"[k], max_nifti_size);
+            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d %s: NIfTI-1 allows %d", path, sizes[k], what[k],
+                            max_nifti_size);
         }
     }
     struct nifti_header header = {.sizeof_hdr = header_bytes, .regular = 'r'};

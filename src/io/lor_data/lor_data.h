@@ -8,7 +8,7 @@
 #include <lr/io.h>
 #include <lr/lors.h>
 
-/* Words for reports of readers. */
+/* Name of the work in the progress reports of all readers of LOR data. */
 #define LR_READING_LOR_DATA "reading LOR data"
 
 /* STIR's projection data. The reader returns checked data; the writer gets checked data. */
@@ -26,9 +26,8 @@ struct lr_lor_weight {
  * runs out. */
 lr_lor_data *lr_lor_weights_add_up(struct lr_lor_weight *list, int64_t count, const lr_log *log);
 
-/* Weights summed per LOR in the order of arrival. Memory: for all LORs that occurred, and for LORs that wait to be
- * merged (the same number or 2^22, whichever is larger). A struct of zeros is an empty sum. Only one thread may use
- * it. */
+/* Weights summed per LOR in the order of arrival. Memory: one entry for each LOR that occurred, and as many entries,
+ * but at least 2^22, that wait to be merged. A struct of zeros is an empty sum. Only one thread may use a sum. */
 struct lr_lor_sums {
     int64_t waiting, room;
     int64_t *lors;     /* owned [room] */

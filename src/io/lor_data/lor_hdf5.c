@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks of LOR data, and the choice of their format; LOR data and histo-images in HDF5. Layouts:
+ * LOR data and histo-images in HDF5; also the checks of LOR data, and the choice of their format. Layouts:
  * docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,8 +19,8 @@
 
 /* --- checks --- */
 
-/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). what: name
- * of the data, for messages. */
+/* Position of a piece of the data: the number of values before the piece, and the last LOR before the piece (-1 =
+ * none). what: name of the data, for messages. */
 struct place {
     const char *what;
     int64_t first, before;
@@ -180,7 +180,7 @@ static lr_status scan_hdf5(const char *path, const lr_lors *lors, const lr_lor_d
 
 /* --- the choice of a format --- */
 
-/* Only the ending of the name decides. */
+/* The ending of the name alone decides the format. */
 static bool is_projdata(const char *path)
 {
     return path != NULL && lr_path_ends(path, ".hs");

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The scanner's crystal ring for a ring of the numbering; -1 = virtual. */
+/* Returns the scanner's crystal ring for a ring of the sinogram numbering, or -1 for a virtual ring. */
 static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *scanner, int ring)
 {
     for (int place = 0; place < rings->around; place++) {
@@ -119,8 +119,8 @@ int64_t lr_projdata_num_bins(const struct lr_projdata *projdata)
     return planes * projdata->views * projdata->num_t;
 }
 
-/* STIR's ProjDataInfoCylindrical: axial positions are symmetric about the scanner's middle. They are half a ring apart
- * if ring differences are combined, else a whole ring. */
+/* STIR's ProjDataInfoCylindrical: axial positions are symmetric about the scanner's middle. Neighbouring positions are
+ * half a ring apart if ring differences are combined, else a whole ring. */
 int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
                            int (*pairs)[2])
 {
@@ -208,8 +208,8 @@ static double begin_deg(const struct draft *draft, bool blocks)
     return rings->first_angle_deg;
 }
 
-/* Turns the numbering in steps of `unit` places until its first place is det 0 of the header. If crystals are in
- * blocks, the position of det 0 in its bucket follows from the header's distances. */
+/* Turns the numbering in steps of `unit` places, so that its first place is the nearest one to the header's det 0. If
+ * crystals are in blocks, the position of det 0 in its bucket follows from the header's distances. */
 static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
     double first_deg = 0;
@@ -267,7 +267,7 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
 
-    /* The key in STIR's headers includes the possible words; headers of other programs may lack them. */
+    /* The key in STIR's headers includes the possible words; headers of other programs may lack these words. */
     const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
     value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
     int geometry = CYLINDRICAL;
@@ -294,7 +294,8 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
     if (geometry == GENERIC) {
-        /* STIR's map gives the crystals' places, as for SAFIR list mode. Its coordinates are taken as LORaster's. */
+        /* STIR's map gives the crystals' places, as for SAFIR list mode. The map's coordinates are taken as LORaster's
+         * coordinates. */
         const char *name = lr_interfile_text(file, "name of crystal map", 0);
         if (name == NULL || *name == '\0')
             return lr_keyed_text_error(draft->file, NULL, "places its crystals by a map that it does not name");
@@ -316,7 +317,7 @@ static lr_status find_rings(struct draft *draft)
         return LR_OK;
     }
     const bool blocks = geometry == BLOCKS;
-    /* If there are neither virtual crystals nor blocks, any crystal of a module may be the first. */
+    /* Without virtual crystals and blocks, the ring may begin with any crystal of a module. */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
 }
 

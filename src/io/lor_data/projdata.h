@@ -51,7 +51,7 @@ void lr_projdata_finish(struct lr_projdata *projdata);
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log);
 
-/* reach: the largest abs(t) and the largest ring difference of LORs in coincidence. */
+/* Finds the bins that LORs in coincidence need. reach: largest abs(t), and largest ring difference, of these LORs. */
 void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2]);
 
 int64_t lr_projdata_num_bins(const struct lr_projdata *projdata);

@@ -169,7 +169,7 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     rings->first_angle_deg = first_deg - centre * 360.0 / (double)around;
     rings->ring_pitch_mm = find_pitch(order, rings->rings);
 
-    /* Crystal numbers, module by module. */
+    /* Fills in the crystal numbers, module by module. */
     int along = 0; /* number of crystals in the row before this module */
     for (int n = 0; n < scanner->num_modules; n++) {
         const int m = order->parts[n].module;

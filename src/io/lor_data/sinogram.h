@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * The numbering of crystals and of crystal pairs (bins) in sinograms without arc correction, for a scanner of full
- * rings. It is STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens also uses.
+ * rings. This is STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens also uses.
  *
- * A ring has an even number of places, which include virtual ones between the modules. Places count in the direction
- * of increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against
- * LORaster's z. STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi),
- * z = ring * pitch with psi = 360 place / places + offset. */
+ * A ring has an even number of places, which include virtual ones between the modules. Places count in the direction of
+ * increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against LORaster's z.
+ * STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi), z = ring * pitch with psi = 360
+ * place / places + offset. */
 #ifndef LR_IO_SINOGRAM_H
 #define LR_IO_SINOGRAM_H
 
@@ -30,7 +30,7 @@ struct lr_sinogram_rings {
     double ring_pitch_mm;
 };
 
-/* Finds the gaps whose places fit the crystals best. There are no gaps if the crystals form no rings. errors:
+/* Finds the gaps whose places fit the crystals best. A scanner whose crystals form no rings has no gaps. errors:
  * LR_FAILED, logged, if memory runs out. */
 lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log);
 

@@ -4,8 +4,8 @@
  * Matrix rows as a CSR matrix in HDF5 (docs/formats/matrix.md). The layout is that of scipy and anndata. Links give the
  * arrays a second name, after the GraphBLAS binsparse draft (graphblas.org/binsparse-specification).
  *
- * The elements of a large matrix are not copied. They stay where the store has written them, and HDF5 records their
- * offsets as the chunks of two datasets. All other data come before or after them. */
+ * The elements of a large matrix are not copied. These elements stay where the store has written them, and HDF5 records
+ * their offsets as the chunks of two datasets. All other data come before or after them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"
@@ -98,8 +98,8 @@ static bool put_head(struct csr *csr)
            h5->put_numbers(group, "dropped_sum", LR_HDF5_DOUBLE, 0, &totals->dropped_sum);
 }
 
-/* Returns false if the store could not read, which the store has logged. Nothing more is then written, and no message
- * blames HDF5 for the failure. */
+/* Returns false if reading from the store has failed. The store has logged this failure. Nothing more is then written,
+ * and no message blames HDF5. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK && csr->out.output.error == 0) csr->out.output.error = ECANCELED;

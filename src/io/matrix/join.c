@@ -293,7 +293,7 @@ static lr_status run(struct join *join)
     }
     if (status == LR_OK) status = lr_matrix_store_checkpoint(&join->store);
     if (status == LR_OK) {
-        /* The list of rows is now complete. It describes the rows of the joined matrix. */
+        /* The list of rows is now complete, and describes the rows of the joined matrix. */
         lr_matrix_writer_params *out = &join->out;
         if (join->points_mm != NULL) {
             out->points_mm = (const double(*)[3])join->points_mm;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Bytes of arrays that a plain zip archive can hold. 64 KiB are left for the heads. */
+/* Largest number of bytes of the arrays in a plain zip archive. 64 KiB are left for the heads. */
 #define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
 
 enum { BLOCK = lr_store_block_elements, LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22 };

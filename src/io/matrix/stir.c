@@ -90,7 +90,7 @@ static lr_status prepare(struct stir *stir)
     free(text);
     LR_TRY(status);
 
-    /* An image of ones. A reconstruction can also start from it. */
+    /* An image of ones. A reconstruction can also start from this image. */
     struct lr_text header = {.what = "a header", .log = log};
     lr_interfile_print_stir(&header, lr_path_name(stir->names[IMAGE_DATA]), params->grid);
     lr_image *ones = !header.failed ? lr_image_create(params->grid, log) : NULL;

@@ -38,7 +38,7 @@ enum { COMMON_MAGIC = 6, PART_MAGIC = HEAD - MAGIC_BYTES, COMMON_PART_MAGIC = 14
 struct head {
     char magic[8];
     int64_t wide;
-    int64_t key_bytes; /* length of the key, which follows without a zero */
+    int64_t key_bytes; /* length of the key, which follows the head without a zero byte */
 };
 
 /* TARGET.part-rows holds a head, the key, then segments. Each checkpoint adds a segment: totals, the number of elements
@@ -267,7 +267,7 @@ static void check_pieces(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Copies pieces of one block of the file into its memory. */
+/* Copies pieces into the memory of the current block of the file. */
 static void copy_pieces(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct appending *appending = user;

@@ -3,8 +3,8 @@
  *
  * The store keeps matrix rows until the target can be written: the elements in TARGET.part, and the number of elements
  * of each row in TARGET.part-rows. Once all rows are there, the program makes the target from these two files. If the
- * program is killed before, another run can continue them. Only tab-separated text and STIR's files are written row by
- * row.
+ * program is killed earlier, another run can continue the two files. Only tab-separated text and STIR's files are
+ * written row by row, without a store.
  *
  * The target's own format could not serve as the checkpoint. npz and Matrix Market state sizes before the rows, when
  * the sizes are not yet known. HDF5 rewrites its index and superblock in place, so a kill at that moment would leave an
@@ -55,9 +55,9 @@ struct lr_matrix_store {
     int64_t next_segment; /* offset of the next segment */
 };
 
-/* errors: as lr_output_open for a NULL path, the disk and memory; LR_USAGE if params->resumes and there is nothing to
- * continue, or the files have another key; LR_FAILED if one of the two files was not made by this program, or is open
- * in another run. On failure nothing is open, and existing files stay. */
+/* Opens a store. errors: as lr_output_open for a NULL path, the disk and memory; LR_USAGE if params->resumes and there
+ * is nothing to continue, or the files have another key; LR_FAILED if one of the two files was not made by this
+ * program, or is open in another run. On failure nothing is open, and existing files stay. */
 lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params);
 
 /* Appends the elements of the next row that are at least `least`. Smaller elements are dropped and counted. */

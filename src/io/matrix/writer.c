@@ -135,7 +135,7 @@ static int64_t matrix_num_rows(const lr_matrix_writer_params *params)
  * 0.48. */
 #define DEFLATED 0.5
 
-/* Bytes of an element and of a LOR in STIR's files, and of a row's number of elements in the store. */
+/* Sizes in bytes: an element and a LOR in STIR's files, and the number of elements of a row in the store. */
 enum { STIR_ELEMENT_BYTES = 10, STIR_LOR_BYTES = 20, COUNT_BYTES = 8 };
 
 /* Returns the number of digits that most whole numbers below `end` have. */

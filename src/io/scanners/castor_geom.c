@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's generated geometry (.geom). Its frame is left-handed; x is reversed here. source for keys, positions and the
- * order of crystals: iScannerPET.cc of CASToR 3.1.1 */
+ * CASToR's generated geometry (.geom). The file's frame is left-handed, so x is reversed here. source for keys,
+ * positions and the order of crystals: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -112,7 +112,7 @@ static lr_status read_layer(const struct draft *draft, int index, struct layer *
     return lr_keyed_text_number(&draft->text, &rsectors, index, &layer->number[RSECTOR][0]);
 }
 
-/* Returns the length of a unit of a level: its parts and the gaps between them. */
+/* Returns the length of a unit of a level, which is the length of its parts and of the gaps between these parts. */
 static double unit_length(const struct layer *layer, int level, int axis)
 {
     double length = layer->size_mm[axis];
@@ -121,7 +121,7 @@ static double unit_length(const struct layer *layer, int level, int axis)
     return length;
 }
 
-/* Returns the centre of crystal n along an axis, from the beginning of a unit that has `levels` levels. */
+/* Returns the distance of crystal n's centre along an axis from the beginning of a unit that has `levels` levels. */
 static double crystal_offset(const struct layer *layer, int64_t n, int axis, int levels)
 {
     double offset = 0.5 * layer->size_mm[axis];
@@ -175,7 +175,8 @@ static lr_status list_crystals(struct draft *draft)
             const double s = direction * sin(angle), c = cos(angle);
             const double along = direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
             const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
-            const lr_crystal crystal = {/* CASToR turns (along, out) by [c s; -s c]; then x is reversed. */
+            const lr_crystal crystal = {/* CASToR turns (along, out) by the matrix [c s; -s c]. LORaster's x is the
+                                           negative. */
                                         .centre_mm = {-(c * along + s * out), -s * along + c * out,
                                                       crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
                                                           0.5 * length + draft->shifts[sector % draft->num_shifts]},
@@ -251,7 +252,7 @@ done:
 
 /* --- writing --- */
 
-/* The rings of all layers. They have the same panels, each with the crystals of one layer. */
+/* The rings of all layers. All rings have the same panels, each with the crystals of one layer. */
 struct layer_rings {
     lr_ring rings[LR_MAX_LAYERS];
     int count;
@@ -287,8 +288,8 @@ static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_
             own->block_crystals[k] = from->block_crystals[k];
             own->pitch_mm[k] = from->pitch_mm[k];
             own->face_mm[k] = from->face_mm[k];
-            /* Blocks are at the same distance in all layers. The crystals of a layer fill a part of this distance, and
-             * the block gap is the rest. */
+            /* `step` is the distance between the centres of neighbouring blocks. All layers have the same step, so a
+             * layer with smaller crystals has a larger gap. */
             const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
             own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
             if (from->offset_mm[k] != 0 || own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k] < 0) {

@@ -3,8 +3,8 @@
  *
  * CASToR's look-up tables, and the search for the crystals of a table or a .geom in a scanner. A text header (.hscan,
  * or .ghscan if CASToR wrote it) has its table (.lut, .glut) in the same folder. The table has 6 float32 per crystal:
- * centre and orientation. CASToR needs the depth of crystals, but not their other sizes. Its frame is left-handed; x is
- * reversed here. source: iScannerPET.cc of CASToR 3.1.1 */
+ * centre and orientation. CASToR needs the depth of crystals, but not their other sizes. The frame of the table is
+ * left-handed, so x is reversed here. source: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -24,11 +24,11 @@
 
 enum { NUM_SAMPLES = 128 };
 
-/* Interpretations of an orientation. */
+/* Possible meanings of an orientation in a table. */
 enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* Another interpretation replaces the interpretation of the table if the table's mean cosine is larger than
- * good_cosine, and at least `better` times as large as the mean cosine of the other interpretation. */
+/* The mean cosine of a meaning is 0 if all orientations fit the positions. Another meaning replaces AS_WRITTEN if the
+ * mean cosine of AS_WRITTEN exceeds good_cosine, and is more than `better` times the other mean cosine. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum reading reading, const double written[3], double axis[3])
@@ -40,9 +40,9 @@ static void read_as(enum reading reading, const double written[3], double axis[3
     axis[2] = written[2];
 }
 
-/* Sets the crystals' axes[2] by the interpretation that agrees best with the positions of their neighbours. Groups of
- * crystals are layers. If the chosen interpretation differs from the table, a warning names `path`. Returns the mean
- * cosine, over a sample, of the angle between the axis and the direction to the neighbour. A perfect agreement gives 0.
+/* Sets the crystals' axes[2] from their orientations, by the meaning that fits best the positions of neighbours. A
+ * crystal's `group` is its layer. Warns with `path` if that meaning is not AS_WRITTEN. Returns the mean cosine of the
+ * angle between the axis and the direction to the nearest neighbour, over a sample of crystals; 0 = a perfect fit.
  * Linear time. */
 static double orient_crystals(lr_crystal *crystals, int count, const char *path, const lr_log *log)
 {
@@ -89,7 +89,7 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
     return cosine[best];
 }
 
-/* Keys from the sources of castor_geom.c. Positions and radii are those of the table. */
+/* Keys from the sources that castor_geom.c names. The table gives positions and radii. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,

@@ -10,11 +10,11 @@
 
 #include <lr/scanner.h>
 
-/* CASToR's numbering of a scanner's crystals. A scanner that was read from a file with such an order has that order
- * (lr_scanner.castor_order). All other scanners have the order of the files that this program writes: layer by layer,
- * ring by ring, azimuth by azimuth. These rings are those of lr_module.first_crystal_ring and ascend with z. Around a
- * ring, places ascend in LORaster's frame from +x towards +y, beginning with place 0. The crystals of a place ascend
- * along u. Scanners without places keep their own numbers within each layer. order: [num_crystals], order[k] =
+/* CASToR's numbering of a scanner's crystals. A scanner that was read from a file with such an order keeps the file's
+ * order (lr_scanner.castor_order). All other scanners have the order of the files that this program writes: layer by
+ * layer, ring by ring, azimuth by azimuth. These rings are those of lr_module.first_crystal_ring and ascend with z.
+ * Around a ring, places ascend in LORaster's frame from +x towards +y, beginning with place 0. The crystals of a place
+ * ascend along u. Scanners without places keep their own numbers within each layer. order: [num_crystals], order[k] =
  * LORaster's number of CASToR's crystal k. errors: LR_FAILED if memory runs out, logged. */
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
 

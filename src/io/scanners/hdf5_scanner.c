@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dataset of /scanner. It has one field of all modules. */
+/* A dataset of /scanner, which has one field of all modules. */
 struct column {
     const char *name;
     size_t offset;
@@ -259,7 +259,7 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
     return status;
 }
 
-/* Reads a number of a coincidence rule. Returns `fallback` if it is missing, not finite, or 1e9 or larger. */
+/* Reads a number of a coincidence rule. Returns `fallback` if the number is missing, not finite, or 1e9 or larger. */
 static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
 {
     double number;

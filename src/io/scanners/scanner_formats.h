@@ -46,7 +46,6 @@ lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
  * of the map override the sizes; the crystals of `given` are ignored. */
 lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 
-/* The scanner block of STIR's projection-data headers. Memory: for the crystals that the block describes. */
 /* Keys of CASToR's .geom and .hscan files that only concern the display of images. */
 #define LR_CASTOR_IDLE_KEYS                                                                                            \
     "description|voxels number transaxial|voxels number axial|field of view transaxial|"                               \
@@ -55,6 +54,7 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 /* Keys of scanner files. Other keys of a projection-data header are checked by the reader of projection data. */
 extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_keys, lr_stir_data_keys;
 
+/* The scanner block of STIR's projection-data headers. Memory: for the crystals that the block describes. */
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
@@ -63,7 +63,7 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
  * if STIR knows no such scanner. */
 bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
 
-/* A bucket of STIR's "BlocksOnCylindrical". It is flat, and its normal passes through its middle. */
+/* A bucket of STIR's "BlocksOnCylindrical". A bucket is flat, and its normal passes through its middle. */
 struct lr_stir_bucket {
     double count;                /* number of buckets around the ring */
     double blocks, crystals;     /* transaxially: blocks in a bucket, and crystals in a block */

@@ -224,7 +224,7 @@ static double angle_between(const double a[3], const double b[3])
     return atan2(vec_length(cross), vec_dot(a, b));
 }
 
-/* Normalises the axis. It is first divided by its largest component to avoid overflow. */
+/* Normalises the axis, after dividing the axis by its largest component to avoid overflow. */
 static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key, double axis[3])
 {
     const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));

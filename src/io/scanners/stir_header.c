@@ -157,8 +157,8 @@ struct draft {
     const char *type, *geometry, *map;
     double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
     double layers, depth_mm;            /* depth_mm: length of crystals, which STIR headers do not give */
-    double per_block[2], per_bucket[2]; /* number of crystals, and of blocks; transaxial, axial */
-    double crystal_mm[2], block_mm[2];  /* distances; 0 = not given */
+    double per_block[2], per_bucket[2]; /* crystals of a block, blocks of a bucket; transaxial, axial */
+    double crystal_mm[2], block_mm[2];  /* distances between crystals, and between blocks; 0 = not given */
     int missing[2];                     /* number of virtual crystals in a block */
     struct lr_listed_crystals list;
 };

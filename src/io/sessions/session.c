@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first key of the file. Its value is the version. */
+/* The first key of the file, whose value is the version. */
 #define SESSION_KEY "view_session"
 enum { SESSION_VERSION = 1 };
 

@@ -23,7 +23,7 @@ enum lr_session_mode {
 /* Names in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
 
-/* What the middle of the window shows, and how two images are combined; NULL at the end. */
+/* Names of the panes in the middle of the window, and names of the ways to combine two images; NULL at the end. */
 extern const char *const lr_session_panes[], *const lr_session_mixes[];
 
 /* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, then the kernels of list mode. */
@@ -53,7 +53,7 @@ struct lr_view_session {
     bool without_mu;
     int backend; /* index in lr_session_backends */
     bool has_lor;
-    int lor[6];     /* module, p, q, module, r, s */
+    int lor[6];     /* module, p, q of one crystal; module, r, s of the other */
     int lor_kernel; /* index in lr_session_kernels, for a LOR or a list-mode event */
     bool has_tof;   /* the event has time of flight */
     double tof_mm;
@@ -68,7 +68,7 @@ struct lr_view_session {
     bool has_volume, hides_crystals, hides_lors;
     int panes;      /* index in lr_session_panes */
     int mix;        /* index in lr_session_mixes: how the second image is combined */
-    double opacity; /* of the second image, 0 .. 1 */
+    double opacity; /* opacity of the second image, 0 .. 1 */
     int window[2];  /* width and height in pixels */
 };
 

@@ -18,7 +18,7 @@
 /* The number of events that one upload copies. */
 enum { PIECE = 1 << 16 };
 
-/* The layout in shaders/listmode/prepare.comp. */
+/* An event in the layout of shaders/listmode/prepare.comp. */
 struct device_event {
     int32_t a, b;
     float tof_mm;
@@ -91,8 +91,8 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     const lr_log *log = compute->params.log;
     const bool is_exact = lr_listmode_is_exact(compute);
 
-    /* Data of the crystals: positions (the ends of lines), modules and kinds. If lines are given by their ends, the
-     * segments have these data instead, for each event. */
+    /* Data of the crystals: positions (the ends of lines), modules and kinds. If lines are given by their ends, each
+     * segment has such data for its own events instead. */
     const int64_t num_crystals = events->are_lines ? 1 : events->num_crystals;
     double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
     for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
@@ -110,7 +110,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         device->kinds = lr_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
     free(kinds);
 
-    /* The table has the resolutions of all pairs of kinds, then the widths of their bins. */
+    /* The table has first the resolutions of all pairs of kinds, and then the widths of their bins. */
     const int64_t num_pairs = (int64_t)events->num_kinds * events->num_kinds;
     double *both = lr_alloc(2 * num_pairs, sizeof(*both), "resolutions", log);
     for (int64_t k = 0; both != NULL && k < num_pairs; k++) {
@@ -131,7 +131,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
     }
 
-    /* The events are divided into segments that fit into a buffer. If memory is short, there is one segment for the
+    /* Divides the events into segments that fit into a buffer. If memory is short, there is one segment, for the
      * current events. */
     const int64_t total = events->layout.count;
     const bool are_lines = events->are_lines;
@@ -140,7 +140,8 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     device->is_streamed = total > bytes / lr_listmode_event_bytes(events);
     device->segment_events = device->is_streamed ? compute->most_lines : most;
     device->num_segments = device->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* A sensitivity uses its events only once. Ordering them would therefore take longer than it saves. */
+    /* The events are not ordered for a sensitivity, which uses them only once: ordering would take longer than it
+     * saves. */
     if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX) {
         device->pieces.each = LR_LISTMODE_PIECE;
         device->order = lr_alloc(total, sizeof(*device->order), "ordering events", log);
@@ -221,7 +222,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
         uniforms.kept[2] = 1;
     }
 
-    /* If events are streamed, the chunk's events replace those of the previous chunk. */
+    /* If events are streamed, the events of this chunk replace those of the previous chunk on the device. */
     const struct lr_listmode_segment *segment = &events->segments[0];
     if (!events->is_streamed) {
         segment = &events->segments[chunk->begin / events->segment_events];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections over lines that the device keeps. Groups take jobs, which have about the same work. The longest jobs
- * come first, so that no group works alone at the end. */
+ * Projections over lines that the device keeps. The work is divided into jobs of about the same size, which workgroups
+ * take. The longest jobs come first, so that no workgroup works alone at the end. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
@@ -13,9 +13,10 @@
 #include <string.h>
 
 enum {
-    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because adding its sums takes time
-                           * too */
-    MOST_JOBS = 2048,     /* a side of a range is divided into about this many jobs */
+    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross; in smaller jobs, adding the sums to
+                             memory would take most of the time */
+    MOST_JOBS = 2048,     /* about this many jobs for the events of a range without time of flight, and as many for
+                             those with it */
     LINE_WORK = 1         /* work of beginning a line in a slab, in slices */
 };
 
@@ -36,13 +37,13 @@ static lr_status add_job(struct job_builder *builder, const struct lr_listmode_j
 static int compare_jobs(const void *a, const void *b)
 {
     const struct lr_listmode_job *left = a, *right = b;
-    for (int k = 3; k >= 0; k -= 3) /* compares work, then the first line */
+    for (int k = 3; k >= 0; k -= 3) /* compares the work of two jobs, then their first lines */
         if (left->lines[k] != right->lines[k]) return (left->lines[k] < right->lines[k] ? -1 : 1) * (k == 3 ? -1 : 1);
     return left->slices[0] - right->slices[0];
 }
 
-/* Adds the back-projection's jobs of one side of a range, for the groups of all axes. A job is one slab of a portion
- * of lines; jobs have about the same work. */
+/* Adds the back-projection's jobs of one side of a range, for the groups of all axes. side: 0 = events without time of
+ * flight, 1 = events with it. A job is one slab of a portion of lines. All jobs have about the same work. */
 static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
 {
     const struct lr_listmode_pieces *pieces = &builder->compute->events.pieces;
@@ -59,7 +60,7 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
     cut.job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
-        /* A job has at most as many slices and lines as the shader's sums can hold. */
+        /* A job has at most as many slices and lines as the shader has room for in its sums. */
         struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
         lr_listmode_cut_slabs(builder->compute, &uniforms);
         const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
@@ -76,7 +77,8 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
             for (int32_t k = 0; k < slabs; k++) {
                 struct lr_listmode_job job = {.lines = {(int32_t)next, (int32_t)(portion.events[1] - next), axis}};
                 lr_listmode_slab(&portion, slabs, k, job.slices);
-                job.lines[3] = (int32_t)lr_listmode_work(&cut, &portion, job.slices); /* shaders do not read it */
+                job.lines[3] = (int32_t)lr_listmode_work(&cut, &portion, job.slices); /* used only for sorting, not by
+                                                                                         shaders */
                 LR_TRY(add_job(builder, &job));
             }
             next = portion.events[1];
@@ -87,8 +89,8 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
     return LR_OK;
 }
 
-/* Adds the forward projection's jobs of one side of a range. Each job has `lines` lines. Its slices are the slices of
- * all pieces that contain some of these lines. */
+/* Adds the forward projection's jobs of one side of a range. Each job has `lines` lines, and all slices that the pieces
+ * with these lines cross. */
 static lr_status add_forward_jobs(struct job_builder *builder, int64_t r, int side, int lines)
 {
     const struct lr_listmode_pieces *pieces = &builder->compute->events.pieces;
@@ -138,17 +140,18 @@ static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines,
 
 enum {
     AXES = 3,
-    CACHED_BYTES = 8,        /* bytes of an event besides its line: its value and its number in lists */
-    CACHED_VOXEL_BYTES = 24, /* a voxel's bytes: slices and sums across the two other axes */
-    MOST_GROUPS = 1 << 15,   /* along an axis */
-    GROUPS_OF_LISTED = 256,  /* groups for listed lines */
-    JOBS_AT_ONCE = 32,       /* jobs of a small batch */
+    CACHED_BYTES = 8,        /* bytes of an event besides its line: its value, and its number in the list of unusual
+                                values */
+    CACHED_VOXEL_BYTES = 24, /* bytes of a voxel for the slices and sums across the two other axes */
+    MOST_GROUPS = 1 << 15,   /* largest number of workgroups along an axis */
+    GROUPS_OF_LISTED = 256,  /* workgroups for listed lines */
+    JOBS_AT_ONCE = 32,       /* jobs of a pass on devices with small batches */
     MOST_AT_ONCE = 1 << 30
 };
 
 static const GLbitfield usual_barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
 
-/* The uniform block of shaders/listmode/pass.glsl for cached lines; a frame is its part for one axis. */
+/* The uniform block of shaders/listmode/pass.glsl for cached lines. A frame is the part of the block for one axis. */
 struct frame {
     int32_t size[4], strides[4], slab[4];
     float voxel_mm[4], unit[4];
@@ -170,7 +173,7 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
     bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
     for (int axis = 0; may && axis < AXES; axis++) {
-        /* Slabs must have whole slices, and a thread must not take too long for a slab. */
+        /* The method needs slabs of whole slices, and a thread must not take too long for a slab. */
         const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
         may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
               uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&
@@ -193,7 +196,6 @@ lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
     struct lr_listmode_line_cache *cache = &compute->cache;
-    cache->are_sums_clear = true;
     for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
@@ -258,7 +260,7 @@ lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector 
         .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, is_one ? 1 : AXES, 1},
         .barriers = usual_barriers};
     int64_t first;
-    if (!compute->caches_lines) { /* slices and sums are those of the current axis */
+    if (!compute->caches_lines) { /* slices and sums are only for the current axis */
         uniforms.frames[0] = uniforms.frames[p->axis];
         uniforms.frames[0].slab[3] = 1;
     }
@@ -298,8 +300,8 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
     pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
 }
 
-/* Runs jobs ends[0] to ends[1] - 1 of a table. With software renderers, each pass is short, so that the user can
- * cancel a projection. */
+/* Runs jobs ends[0] to ends[1] - 1 of a table. On software renderers, each pass is short, so that the user can cancel a
+ * projection. */
 static lr_status run_jobs(struct lr_listmode_projection *p, int number, const int64_t ends[2],
                           const struct gl_pass *what)
 {
@@ -338,7 +340,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
 
 /* --- back --- */
 
-/* Copies the values of a range to the order of its lines, and lists the lines whose values are not usual
+/* Copies the values of a range to the order of its lines, and lists the lines with unusually large or small values
  * (shaders/listmode/scale.glsl). */
 static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
 {
@@ -359,8 +361,8 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
                                    sizeof(uniforms), &pass);
 }
 
-/* Runs a pass over the listed lines, whose values are not usual. The pass adds the lines, or finds a bound of their
- * terms. */
+/* Runs a pass over the listed lines, whose values are unusually large or small. The pass either adds these lines to the
+ * sums, or finds a bound of their terms. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
     const int64_t untimed = p->compute->cache.num_untimed;
@@ -384,7 +386,7 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     const struct lr_listmode_events *events = compute->params.events;
     const int64_t ranges = events->layout.num_pairs;
 
-    /* The first projection finds the lines, so that creating a backend compiles no program. */
+    /* The lines are found here and not when the backend is created, so that creating a backend compiles no program. */
     for (int64_t k = 0; !cache->are_found && k < ranges * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
@@ -399,15 +401,13 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
         return lr_listmode_each_range(p, forward_range);
     }
 
-    if (!cache->are_sums_clear) gl_buffer_clear(compute->sums, 0);
     memset(cache->are_taken, 0, (size_t)ranges * sizeof(*cache->are_taken));
     LR_TRY(lr_listmode_find_usual(p, values));
     LR_TRY(lr_listmode_each_range(p, bring_values));
     LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
-    cache->are_sums_clear = false;
 
-    /* Back-projects lines with usual values. No barrier is needed between passes, because all of them add to the
-     * same sums by atomic operations. */
+    /* Back-projects lines with usual values. Passes need no barrier between them, because all add to the same sums by
+     * atomic operations. */
     const struct lr_listmode_jobs *jobs = &cache->back;
     struct gl_pass pass = {.barriers = 0};
     bind_lines(p, &pass);
@@ -418,7 +418,5 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
             LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_BACK, side), &jobs->first[2 * r + side], &pass));
 
     LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));
-    LR_TRY(lr_listmode_reorder(p, image, true, false));
-    cache->are_sums_clear = true;
-    return LR_OK;
+    return lr_listmode_reorder(p, image, true, false);
 }

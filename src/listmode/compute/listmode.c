@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- upper bounds of the elements of the exact kernel, and of their number --- */
+/* --- upper bounds for the exact kernel: of an element, and of the number of elements --- */
 
-/* A thread takes this many events at a time. */
+/* The number of events that a thread takes at a time. */
 enum { GRAIN = 1 << 16 };
 
 struct shortest {
@@ -43,8 +43,9 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
     shortest->squares[worker] = least;
 }
 
-/* Upper bound of the distance in mm, along axes[1], between a line whose predominant axis is axes[0] and the
- * positions that its two faces see. The distance that exact_prepare.comp finds is larger by a quarter at most. */
+/* Returns an upper bound of the distance in mm, along axes[1], from a line to the points between its two faces. The
+ * line's predominant axis is axes[0]. The bound includes a quarter more than the faces require, because the distance
+ * that exact_prepare.comp finds can be larger by a quarter. */
 static double reach_mm(const lr_scanner *scanner, const int axes[2])
 {
     double most = 0;
@@ -80,8 +81,8 @@ static void exact_init(struct lr_listmode_compute *compute)
         exact->plane_points = points > exact->plane_points ? points : exact->plane_points;
     }
 
-    /* Finds the length of the shortest line. If memory runs out, the length is taken as 0; the bounds below are
-     * valid for 0 too. */
+    /* Finds the length of the shortest line. If memory runs out, the length is taken as 0; the bounds below are then
+     * still valid. */
     struct shortest shortest = {events, lr_alloc(params->threads, sizeof(double), "lengths of lines", params->log)};
     double least = shortest.squares != NULL ? INFINITY : 0;
     for (int k = 0; shortest.squares != NULL && k < params->threads; k++) shortest.squares[k] = INFINITY;
@@ -91,8 +92,8 @@ static void exact_init(struct lr_listmode_compute *compute)
     free(shortest.squares);
     const double shortest_mm = sqrt(least);
 
-    /* Finds the largest face, and the number of pieces that exact_prepare.comp makes of a face for the shortest
-     * line. */
+    /* Finds the largest face. Also finds the largest number of pieces into which exact_prepare.comp divides a face,
+     * which is that for the shortest line. */
     double area = 0, edges = 0;
     exact->pieces = 1;
     for (int m = 0; m < model->scanner->num_modules; m++) {
@@ -107,12 +108,12 @@ static void exact_init(struct lr_listmode_compute *compute)
         edges = fmax(edges, face[0] + face[1]);
     }
 
-    /* Every point has a distance from one of the two faces of at least half of the line's length, less the width of the
-     * faces. The solid angle is at most that of a half-space. */
+    /* Every point is at least half of the line's length, minus the width of the faces, away from one of the two faces.
+     * The solid angle is at most that of a half-space. */
     const double distance = fmax(0.5 * shortest_mm - edges, 0.0);
     const double angle = fmin(area / (2.0 * LR_PI * fmax(distance * distance, 1e-30)), 1.0);
 
-    /* The largest density of time of flight, per mm; the factor is 1 for events without time of flight. */
+    /* The largest time-of-flight factor, per mm. Events without time of flight have the factor 1. */
     const double *edge = model->grid.voxel_mm;
     const double narrow = 1.0 / fmin(edge[0], fmin(edge[1], edge[2]));
     const double density = fmin(narrow / LR_LISTMODE_HELD, lr_listmode_largest_density(events));
@@ -124,21 +125,21 @@ static void exact_init(struct lr_listmode_compute *compute)
 
 /* --- the backend --- */
 
-/* Limits of the number of lines that passes work on at once. */
+/* Limits of the number of lines that one pass works on. */
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_NEXT_TO_CACHE = 1 << 16, /* limits if lines are cached: only rows then need these lines, and rows need few
-                                   * lines */
-    MOST_EXACT_LINES = 1 << 19,   /* exact elements: 120 MiB */
-    SMALL_LINES = 1 << 14         /* renderers in software */
+    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached: only rows of the matrix then need these lines, and rows need
+                                     few */
+    MOST_EXACT_LINES = 1 << 19,   /* exact elements; these lines take 120 MiB */
+    SMALL_LINES = 1 << 14         /* software renderers */
 };
 
-/* Most sample points of an axis, so that single precision can distinguish their numbers. */
+/* The largest number of sample points along an axis. Single precision can still distinguish their numbers. */
 enum { MOST_PLANES = 1 << 21 };
 
-/* VOXEL_BYTES: bytes of a voxel in slices, sums and the grid's order. SCALE_WORDS: words of
- * shaders/listmode/scale.glsl. */
+/* VOXEL_BYTES: bytes of a voxel in slices, sums and the grid's order together. SCALE_WORDS: number of words of the
+ * buffer in shaders/listmode/scale.glsl. */
 enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
 
 /* --- projections --- */
@@ -253,7 +254,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     compute->caches_lines = lr_listmode_may_cache(compute, budget);
     const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
 
-    /* Lines take up to a quarter of the memory, but there is always memory for LEAST_LINES lines. */
+    /* Lines take at most a quarter of the memory, but there is always memory for LEAST_LINES lines. */
     int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
     most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
     most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
@@ -324,7 +325,7 @@ static void destroy(void *self)
 
         gl_context_release(compute->ctx);
     }
-    /* Vectors may keep the place open after the backend's log has ended. */
+    /* Vectors can keep the place open after the backend's log is gone. */
     if (compute->owns_place) lr_place_silence(compute->place);
     lr_place_close(compute->place);
     free(compute);
@@ -343,8 +344,8 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
-    /* A sensitivity shares the programs of its backend if that backend has no bins of time of flight, because LORs
-     * of a sensitivity have no time of flight. */
+    /* A sensitivity shares the programs of the backend that it stands for, unless that backend has bins of time of
+     * flight: LORs of a sensitivity have no time of flight. */
     const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
                             ? other->programs

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs and passes of the events, the slices and slabs of an image, ranges of values as passes see them, and the
- * scale of their sums. */
+ * Programs and passes for the events. Also: the slices and slabs of an image, the ranges of values that passes bind,
+ * and the scale of their sums. */
 #include "listmode/compute/listmode.h"
 
 #include "base/log.h"
@@ -16,11 +16,12 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A group uses at most MOST_SHARED_BYTES of shared memory. OTHER_SHARED_BYTES of them are not for slices. */
+/* MOST_SHARED_BYTES: the largest shared memory of a workgroup. OTHER_SHARED_BYTES: the part of it that is not for
+ * slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
-    const char *shader, *exact, *label; /* exact: the shader for exact elements; NULL = `shader` is used */
+    const char *shader, *exact, *label; /* exact: name of the shader for exact elements; NULL = `shader` is used */
     bool slabs, to_grid, usual, cached, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
     [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "listmode/exact_prepare.comp", "lines of events", .slabs = false},
@@ -76,7 +77,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, int 
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
-    /* Groups of passes over jobs have a different number of threads. */
+    /* Workgroups of passes over jobs have another number of threads. */
     if (which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_BACK) {
         snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(which == LR_LISTMODE_CACHED_FORWARD));
         defines[next] = (struct gl_define){"GROUP", threads};
@@ -91,7 +92,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, int 
     return *program;
 }
 
-/* --- the block --- */
+/* --- the uniform block --- */
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)
 {
@@ -109,7 +110,8 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
     if (model->kernel == LR_LISTMODE_TUBE) {
         const lr_listmode_tube *tube = &compute->params.model->tube;
         const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
-        const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* the Gaussian is 2^-(of_gaussian d^2) */
+        const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* the Gaussian at distance d is
+                                                                             2^-(of_gaussian d^2) */
         const double last = tube->table_count - 1, of_table = last * last / (half * half);
         const double scale = tube->table != NULL ? of_table : of_gaussian;
         uniforms.tube[0] = (float)sqrt(rim);
@@ -174,16 +176,16 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
-    /* The rounds that loops take for a piece of a face. ROUNDS_OF_CUTS: for a polygon that is cut four times and
-     * gets one more corner by each cut. ROUNDS_OF_STRIP: for a strip. */
+    /* The number of loop rounds for a piece of a face. ROUNDS_OF_CUTS: the piece is a polygon that is cut four times,
+     * and each cut can add a corner. ROUNDS_OF_STRIP: the piece is a strip. */
     enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
     const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
 
     /* The loops of exact elements run over points, over rows of points, and over the pieces of a face. For other
-     * elements, loops run twice over shares and over rows of shares, which may take half of the rounds. Loops over
-     * slabs may take the other half. */
+     * elements, loops over shares and over rows of shares run twice, with half of the allowed rounds. Loops over slabs
+     * have the other half. */
     const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;
     const int64_t slices = lr_listmode_is_exact(compute)
                                ? GL_MOST_ROUNDS_SOFTWARE / (exact->plane_points * (1 + of_piece * exact->pieces) + 2)
@@ -208,11 +210,12 @@ void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_
     uniforms->slab[3] = lines * LR_EVENTS_GROUP;
 }
 
-/* A sum has 64 bits: one is its sign, and one is a reserve. The largest term has TERM_BITS. It has fewer bits if
- * there are so many terms that their sum would not fit. */
+/* A sum has 64 bits: a sign bit, a reserve bit and SUM_BITS. The largest term has TERM_BITS bits, or fewer if there are
+ * so many terms that their sum would not fit. */
 enum { SUM_BITS = 62, TERM_BITS = 44 };
 
-/* EXPONENT_OF_1: the exponent of 1 in a float. LARGE_SHARE: one of this many values may be larger than usual. */
+/* EXPONENT_OF_1: the exponent bits of the float 1. LARGE_SHARE: about one of this many values may be larger than the
+ * usual size. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 
 /* --- images and values --- */
@@ -278,8 +281,8 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 
 /* --- scale of sums --- */
 
-/* Finds the unit of sums. Every event may add a term to a sum. The element's exponent is such that 2^exponent
- * exceeds the largest element by a quarter or more. */
+/* Finds the unit of the sums. A sum must have room for a term of every event. 2^element_exponent exceeds the largest
+ * element by at least a quarter. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {
     int events_exponent, element_exponent = p->compute->exact.exponent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not copied: shaders
- * find an event's value by its index in the selected part. */
+ * Projections of list mode: axis by axis, range by range, and in chunks of events. Values are not copied: shaders find
+ * an event's value by its index in the selected part. */
 #include "listmode/compute/listmode.h"
 
 #include "base/log.h"
@@ -15,7 +15,8 @@
 /* A pass has at most this many slabs. */
 enum { MOST_SLABS = 32768 };
 
-/* Runs a pass over the lines of a chunk: a projection forward or back, or the bound of the terms of large values. */
+/* Runs a pass over the lines of a chunk. The pass projects forward or back, or finds a bound for the terms of large
+ * values. */
 static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
                            struct lr_listmode_pass *uniforms)
 {
@@ -42,7 +43,8 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
         if (!is_exact) {
             lr_listmode_cut_slabs(compute, uniforms);
-            /* Limit of the sum of a group's values: up to it, one word holds the sum of their terms. */
+            /* If the values of a workgroup add up to at most this limit, one 32-bit word can hold the sum of their
+             * terms. */
             const double most = compute->largest_elements[2 * chunk->axis + (chunk->has_tof ? 1 : 0)];
             uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
             const int slices = uniforms->window[1] - uniforms->window[0];
@@ -60,7 +62,7 @@ static lr_status take_range(struct lr_listmode_projection *p, int64_t r)
     struct lr_listmode_compute *compute = p->compute;
     const int slices = lr_listmode_all_slices(compute, p->axis);
     const double share = p->selected.window[1] > p->places.count - 1 ? p->places.share : 0.0;
-    int most = lr_listmode_slices_at_once(compute, p->axis); /* slices of a pass */
+    int most = lr_listmode_slices_at_once(compute, p->axis); /* number of slices of a pass */
     if (!p->forward && !p->only_large && !lr_listmode_is_exact(compute)) {
         struct lr_listmode_pass cut = p->uniforms;
         lr_listmode_cut_slabs(compute, &cut);
@@ -88,8 +90,8 @@ static lr_status take_range(struct lr_listmode_projection *p, int64_t r)
     return LR_OK;
 }
 
-/* Projects axis by axis, and computes the lines anew. If `image` is NULL, it only finds a bound of the terms of
- * large values. */
+/* Projects axis by axis, and computes the lines anew. image: NULL = only a bound for the terms of large values is
+ * found. */
 static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *image)
 {
     const struct lr_listmode_backend_params *params = &p->compute->params;
@@ -115,20 +117,34 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
     return LR_OK;
 }
 
-/* image, values: at the place; values NULL = all are 1. */
-static lr_status project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
+/* Back-projects the lines, which are computed anew. */
+static lr_status back_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
 {
-    struct lr_listmode_compute *compute = p->compute;
-    p->values = values;
-    if (compute->caches_lines) return lr_listmode_cached_project(p, image, values);
-    if (p->forward) return take_axes(p, image);
-    gl_buffer_clear(compute->sums, 0); /* a call that failed may have left sums */
-    /* The scale follows from the size of usual values and from the largest term of larger values. */
+    /* The scale of the sums depends on the size of usual values, and on the largest term of the other values. */
     LR_TRY(lr_listmode_find_usual(p, values));
     p->only_large = true;
     LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
     p->only_large = false;
     return take_axes(p, image);
+}
+
+/* Projects with vectors at the place of the backend. values: NULL = all values are 1. The sums of a back-projection are
+ * added to the image, and then cleared. */
+static lr_status project(void *self, const lr_vector *in, lr_vector *out)
+{
+    struct lr_listmode_projection *p = self;
+    struct lr_listmode_compute *compute = p->compute;
+    const lr_vector *image = p->forward ? in : out, *values = p->forward ? out : in;
+    p->values = values;
+    if (!p->forward) {
+        if (compute->has_sums) gl_buffer_clear(compute->sums, 0);
+        compute->has_sums = true;
+    }
+    const lr_status status = compute->caches_lines ? lr_listmode_cached_project(p, image, values)
+                             : p->forward          ? take_axes(p, image)
+                                                   : back_project(p, image, values);
+    if (!p->forward) compute->has_sums = status != LR_OK;
+    return status;
 }
 
 lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
@@ -139,18 +155,9 @@ lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forwa
                                        .what = is_forward ? "projecting" : "back-projecting",
                                        .forward = is_forward,
                                        .total = (double)lr_selection_count(&compute->params.events->layout, part)};
-    /* Vectors of the host are copied to the place, and back. */
-    const lr_vector_params there = {
-        .place = compute->place, .count = out->count, .name = "numbers of the host", .log = compute->params.log};
-    const bool is_host = out->values != NULL;
-    lr_vector from = {0}, to = lr_vector_part(out, 0, out->count);
-    LR_TRY(is_host ? lr_vector_create(&there, &to) : LR_OK);
-    lr_status status = in != NULL ? lr_vector_bring(in, &there, &from) : LR_OK;
-    const lr_vector *given = in != NULL ? &from : NULL;
-    if (status == LR_OK) status = is_forward ? project(&p, given, &to) : project(&p, &to, given);
-    if (status == LR_OK && is_host) status = lr_vector_copy(&to, out);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
+    const struct lr_vector_work work = {
+        {.place = compute->place, .name = "numbers of the host", .log = compute->params.log}, project, &p};
+    const lr_status status = lr_vector_work_at(&work, in, out);
     gl_buffer_destroy(p.map);
     lr_listmode_places_finish(&p.places);
     return status == LR_OK ? gl_context_check(compute->ctx, p.what) : status;

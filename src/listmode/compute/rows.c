@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the matrix: elements of events, which the device lists chunk by chunk. */
+ * Rows of the matrix. The device lists the elements of events chunk by chunk. */
 #include "listmode/rows.h"
 
 #include "base/log.h"
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* Limits of the elements that are listed at once: LIST_BYTES bytes, LIST_EVENTS events. */
+/* Limits for the elements that one pass lists: LIST_BYTES bytes, LIST_EVENTS events. */
 enum { LIST_BYTES = 1 << 26, LIST_EVENTS = 1 << 12 };
 
 struct element {
@@ -23,12 +23,12 @@ struct element {
 struct lister {
     struct lr_listmode_compute *compute;
     struct gl_buffer *buffer;
-    struct element *elements; /* [windows][lines][1 + room]: a list begins with its length */
-    int64_t room;             /* an event has at most this many elements in a window */
+    struct element *elements; /* [windows][lines][1 + room]: lists of elements, each after its length */
+    int64_t room;             /* largest number of elements of an event in a window of slices */
     int64_t most_lines;
-    int windows; /* number of windows of slices along the axis that has the most windows */
+    int windows; /* number of windows of slices along the axis with the most windows */
     struct lr_listmode_chunk chunk;
-    lr_status status; /* status of the device; no elements are found after a failure */
+    lr_status status; /* status of the device; after a failure, no elements are listed */
 };
 
 static int num_windows(const struct lister *lister, int axis)
@@ -71,7 +71,7 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
     struct lister *lister = (struct lister *)(uintptr_t)self;
     const struct lr_listmode_chunk *chunk = &lister->chunk;
     if (lister->status == LR_OK && (k < chunk->begin || k >= chunk->end)) {
-        /* Events are visited in ascending order, so the next chunk begins with event k. */
+        /* Events are visited in ascending order, so the next chunk begins with this event. */
         const struct lr_listmode_events *events = lister->compute->params.events;
         for (int64_t r = 0; r < events->layout.num_pairs; r++) {
             const int64_t *groups = events->groups[r];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sizes of groups and dispatches. They have a file of their own, so that test programs can link other values instead
+ * Sizes of workgroups and dispatches. They are in a separate file, so that test programs can link other values
  * (tests/listmode/settings.h). */
 #include "common/bindings.h"
 #include "listmode/compute/listmode.h"
@@ -16,7 +16,7 @@ int lr_listmode_most_jobs(int most)
     return most;
 }
 
-/* On processors, an addition takes longer than a branch. */
+/* If the device is the processor, an addition takes longer than a branch. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
 {
     return !gl_context_limits(compute->ctx)->software;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend of the family `listmode`, element by element, in double (docs/method/listmode.md): lines through
- * slices, and the exact kernel. */
+ * The cpu backend of the family `listmode`. It computes element by element, in double (docs/method/listmode.md): lines
+ * through slices, and the exact kernel. */
 #include "listmode/backend.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -29,8 +29,8 @@ static double standard_normal(double x)
     return 0.5 * erfc(-x * 0.70710678118654752);
 }
 
-/* Two functions of z: the integral of the cut Gaussian below z standard deviations, and the integral of the first
- * function below z. */
+/* part_below(z): the integral of the cut Gaussian below z standard deviations. sum_of_parts_below(z): the integral of
+ * part_below below z. */
 static double part_below(double z)
 {
     const double cut = LR_LISTMODE_CUT, out = standard_normal(-cut);
@@ -47,7 +47,7 @@ static double sum_of_parts_below(double z)
                      fmax(z - cut, 0.0);
 }
 
-/* The fraction of an event with time of flight between two points of its line. */
+/* Returns the fraction of an event with time of flight that lies between two points of its line. */
 static double held_between(const struct lr_listmode_line *line, double low, double high)
 {
     const double sigma = line->sigma_mm, half = 0.5 * line->bin_mm;
@@ -68,12 +68,12 @@ struct worker {
 
 struct listmode_cpu {
     struct lr_listmode_backend_params params;
-    struct lr_cpu_scene scene; /* for the exact kernel; empty for other kernels */
-    struct worker *workers;    /* [params.threads], for the exact kernel */
+    struct lr_cpu_scene scene; /* used by the exact kernel; empty for other kernels */
+    struct worker *workers;    /* [params.threads], used by the exact kernel */
 };
 
-/* An event to visit: its index among the arranged events, the axis of its group, the number of the worker that visits
- * it (0 .. threads - 1), and the planes along z whose elements are needed. */
+/* An event to visit, by its index among the arranged events. axis: the axis of its group. worker: number of the worker
+ * that visits the event, 0 .. threads - 1. planes: the planes along z whose elements are needed. */
 struct event {
     int64_t k;
     int axis, worker, planes[2];
@@ -128,7 +128,7 @@ static void visit_samples(const struct listmode_cpu *cpu, const struct event *ev
     }
     const int *num = cpu->params.model->samples, *size = cpu->params.model->grid.size, *planes = event->planes;
     for (int s = slices[0]; s < slices[1]; s++) {
-        /* Voxels of the slice that overlap the hull of the faces, in the event's planes. */
+        /* Finds the voxels of the slice that overlap the hull of the faces, in the event's planes. */
         int voxels[3][2];
         lr_listmode_hull_samples(&visit.hull, s, voxels);
         for (int k = 0; k < 3; k++) {
@@ -151,7 +151,7 @@ static void visit_samples(const struct listmode_cpu *cpu, const struct event *ev
 
 /* --- lines and tubes --- */
 
-/* A slice. Its factor is divided among its voxels. */
+/* A slice that a line crosses. Its factor is divided among its voxels. */
 struct slice {
     const struct lr_listmode_model *model;
     const struct lr_listmode_line *line;
@@ -161,7 +161,8 @@ struct slice {
     double factor;
 };
 
-/* The time-of-flight factor T of lr/listmode.h or, if the model is `as_paper`, the factor in the paper's equation. */
+/* Returns the time-of-flight factor T of lr/listmode.h, or the factor in the paper's equation if the model is
+ * `as_paper`. */
 static double slice_factor(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                            const struct lr_listmode_walk *walk, int index)
 {
@@ -197,7 +198,7 @@ static void take_voxel(const struct slice *slice, const int at[2], double elemen
         visitor->take(visitor->user, voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), element);
 }
 
-/* A voxel's share, by the squared distance of its centre from the line. */
+/* Returns a voxel's share, from the squared distance of its centre from the line. */
 static double tube_share(const struct slice *slice, const int at[2])
 {
     const lr_listmode_tube *tube = &slice->model->tube;
@@ -231,7 +232,7 @@ static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, co
                                     .factor = slice_factor(model, &line, &walk, s)};
         if (!(slice.factor > 0)) continue;
         if (model->kernel == LR_LISTMODE_LINE) {
-            /* The kernel of a line is bilinear between the four voxels around the point. */
+            /* A thin line has shares in the four voxels around the point, by bilinear interpolation. */
             const double low[2] = {floor(slice.at[0]), floor(slice.at[1])};
             for (int corner = 0; corner < 4; corner++) {
                 const int at[2] = {(int)low[0] + corner % 2, (int)low[1] + corner / 2};
@@ -241,7 +242,7 @@ static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, co
             continue;
         }
 
-        /* The voxels of a rectangle around the ellipse of the tube. */
+        /* Finds the voxels of a rectangle around the ellipse of the tube. */
         int low[2], high[2];
         double halves[2];
         lr_listmode_tube_halves(model, &line, &walk, halves);
@@ -273,7 +274,7 @@ static void visit_event(const struct listmode_cpu *cpu, const struct event *even
 
 /* --- projections --- */
 
-/* A projection, and the events that it computes now: arranged events begin .. end - 1 of one group. */
+/* A projection, and the events that it works on now: arranged events begin .. end - 1 of one group. */
 struct projection {
     const struct listmode_cpu *cpu;
     bool is_forward;
@@ -284,14 +285,14 @@ struct projection {
     int64_t begin, end;
 };
 
-/* The sum over the elements of an event, each multiplied by the image's voxel. */
+/* The sum of an event's elements, each multiplied by the value of its voxel. */
 struct event_sum {
     const double *image;
     double value;
 };
 
-/* The value of an event, and the image to which its elements are added. The worker adds only to voxels begin .. end -
- * 1. */
+/* The value of an event, and the image to which its elements are added. A worker adds only to its own voxels begin ..
+ * end - 1. */
 struct event_share {
     double *image;
     double value;
@@ -324,7 +325,7 @@ static void project_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Each worker has some planes of voxels, and visits all events in order. */
+/* Each worker adds to some planes of voxels, and visits all events in order. */
 static void project_back_to_planes(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct projection *projection = user;

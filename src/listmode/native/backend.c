@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). It projects axis by axis,
- * with the same bits for any number of threads. */
+ * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). It projects axis by axis.
+ * Results have the same bits for any number of threads. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- frames: images slice by slice across an axis --- */
+/* --- frames: images that are stored slice by slice across an axis --- */
 
-/* Largest distance of a share from its line's crossing, along an axis, in voxels. */
+/* Returns the largest distance, along an axis, between a line's crossing of a slice and a voxel with a share, in
+ * voxels. */
 static double share_reach(const struct lr_listmode_model *model, int axis)
 {
     return model->kernel != LR_LISTMODE_TUBE ? 1.0
@@ -33,7 +34,7 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
         frame->across[k] = across[k];
         frame->size[k] = model->grid.size[across[k]];
         frame->border[k] = (int)(2.0 * (reach + LR_NATIVE_LISTMODE_SLACK));
-        /* Voxels after the image, for the shares of tubes that begin at the image's last voxel. */
+        /* The border after the image. It holds shares of tubes whose first voxel is the image's last one. */
         const int width = model->kernel == LR_LISTMODE_TUBE ? (int)(2.0 * reach) + 1 : 0;
         length[k] = frame->border[k] + frame->size[k] + 2 + width;
     }
@@ -43,14 +44,14 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
     frame->plane = length[0] * length[1];
 }
 
-/* A copy in one of two directions: an image in the grid's order is copied to the numbers of a frame, or the sums of a
- * frame are added to an image. */
+/* A copy between an image in the grid's order and a frame. If `sums` is NULL, the image is copied to `numbers`;
+ * otherwise the sums are added to an image. */
 struct transfer {
     const struct lr_native_frame *frame;
     const lr_grid *grid;
     const float *image;
     float *numbers;
-    const double *sums; /* NULL = copy from `image` to `numbers` */
+    const double *sums; /* sums of the frame; NULL = copy from `image` to `numbers` */
     double *total;
 };
 
@@ -63,7 +64,7 @@ static void transfer_rows(void *user, int64_t begin, int64_t end, int worker)
     const int64_t steps[3] = {1, size[0], (int64_t)size[0] * size[1]};
     const int64_t step = steps[frame->across[0]];
     for (int64_t index = begin; index < end; index++) {
-        /* First voxel of a row along across[0], in the grid's order and in the frame. */
+        /* The first voxel of a row along across[0], in the grid's order and in the frame. */
         const int64_t slice = index / frame->size[1], v = index % frame->size[1];
         const int64_t voxel = slice * steps[frame->axis] + v * steps[frame->across[1]];
         const int64_t number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0];
@@ -81,8 +82,8 @@ static void transfer_all(const struct lr_native_listmode *native, struct transfe
     lr_parallel_for(native->params.threads, (int64_t)frame->slices * frame->size[1], 256, transfer_rows, transfer);
 }
 
-/* Number of table entries of a Gaussian tube. Linear interpolation between them has an error of at most 1e-6 of the
- * peak for widths of up to 9 FWHM. */
+/* The number of table entries of a Gaussian tube. Linear interpolation between them has an error of at most 1e-6 of the
+ * peak, for widths of up to 9 FWHM. */
 enum { GAUSSIAN_ENTRIES = 4096 };
 
 /* --- chunks of events --- */
@@ -92,7 +93,6 @@ enum { GAUSSIAN_ENTRIES = 4096 };
  * a thread takes at once in forward projection. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
-/* A chunk of the arranged events of one group. */
 struct chunk {
     const struct lr_native_listmode *native;
     const struct lr_native_listmode_job *job;
@@ -113,7 +113,7 @@ struct project {
     void (*take)(const struct chunk *chunk);
     struct lr_native_frame frame; /* frame of the current axis */
     struct lr_native_listmode_job job;
-    double done, total; /* numbers of selected events */
+    double done, total; /* numbers of events: projected so far, and selected */
 };
 
 static struct project begin(const struct lr_native_listmode *native, const lr_selection *part)
@@ -125,7 +125,7 @@ static struct project begin(const struct lr_native_listmode *native, const lr_se
         .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
 }
 
-/* Takes the selected events of the current axis, chunk by chunk. */
+/* Projects the selected events of the current axis, chunk by chunk. */
 static lr_status take_axis(struct project *project)
 {
     const struct lr_listmode_backend_params *params = &project->native->params;
@@ -199,7 +199,7 @@ static lr_status forward(const struct lr_native_listmode *native, const lr_selec
 
 /* --- back --- */
 
-/* There are more slabs than threads, so that no thread has to wait long for the others. */
+/* There are more slabs than threads, so that no thread waits long for the others. */
 enum { SLABS_PER_THREAD = 2 };
 
 struct slabs {
@@ -208,7 +208,7 @@ struct slabs {
     int num;
 };
 
-/* Finds the first event of the chunk whose centre is in a slice or above it. Centres ascend. */
+/* Finds the first event of the chunk whose centre is in this slice or above. Events are sorted by their centres. */
 static int64_t first_from(const struct chunk *chunk, double slice)
 {
     const struct lr_native_listmode_job *job = chunk->job;
@@ -242,8 +242,7 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds the elements of a chunk to job->sums, one slab of slices after the other. Each voxel adds the events in
- * order. */
+/* Adds the elements of a chunk to job->sums. Threads work on slabs of slices. Each voxel adds the events in order. */
 static void take_back(const struct chunk *chunk)
 {
     const struct lr_native_listmode_job *job = chunk->job;
@@ -317,7 +316,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     return lr_listmode_rows(&rows_of, wanted, sink);
 }
 
-/* --- life --- */
+/* --- creation --- */
 
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index)
 {
@@ -347,7 +346,7 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
         params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact : lr_native_listmode_kernels_at(0);
     bool has_memory = true;
     const struct lr_listmode_model *model = params->model;
-    if (model->kernel == LR_LISTMODE_TUBE) { /* the tube stays zero for other kernels */
+    if (model->kernel == LR_LISTMODE_TUBE) { /* for other kernels, the tube stays zero */
         struct lr_native_tube *tube = &native->tube;
         const double half = 0.5 * model->tube.width_mm;
         tube->last = (model->tube.table != NULL ? model->tube.table_count : GAUSSIAN_ENTRIES) - 1;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact kernel (docs/method/listmode.md, "Exact elements"): the solid angle in which a point sees one face
- * through the opposite face. It is computed in double, LOR by LOR and point by point. Polygons are clipped by the
- * algorithm of Sutherland and Hodgman (CACM 17:32, 1974). The solid angle of a triangle is by van Oosterom and
- * Strackee (IEEE Trans. Biomed. Eng. 30:125, 1983). */
+ * The exact kernel (docs/method/listmode.md, "Exact elements"): the solid angle in which a point sees one face through
+ * the opposite face. The angle is computed in double, LOR by LOR and point by point. Polygons are clipped by the
+ * algorithm of Sutherland and Hodgman (CACM 17:32, 1974). The formula for the solid angle of a triangle is from van
+ * Oosterom and Strackee (IEEE Trans. Biomed. Eng. 30:125, 1983). */
 #include "base/units.h"
 #include "listmode/hull.h"
 #include "listmode/native/kernels.h"
 
-/* An overlap below this fraction of the face counts as a rounding error. */
+/* Overlaps below this fraction of a face count as rounding errors. */
 #define NOTHING 1e-13
 
-/* Largest ratio (diagonal of a face / distance)^2 up to which the face is treated as a density to second order. The
- * error is below 1e-7. */
+/* A face is approximated by a density, to second order, if (diagonal of the face / distance)^2 is below this. The error
+ * is below 1e-7. */
 #define FLAT 1e-3
 
-/* Largest number of corners of a rectangle that is cut four times. */
+/* The largest number of corners of a rectangle after four cuts. */
 enum { MOST_CORNERS = 8 };
 
 /* --- a pair of faces --- */
@@ -24,19 +24,20 @@ enum { MOST_CORNERS = 8 };
 /* Axes of the two faces, and their relative position. */
 struct pair {
     struct lr_listmode_hull hull;
-    double cosine[3][3]; /* [axis of face 0][axis of face 1] cosines between them */
-    double apart[2][3]; /* vector from the centre of face f to the centre of the other face, along the axes of face f */
-    double diagonal[2]; /* diagonal of face f, squared */
+    double cosine[3][3]; /* [axis of face 0][axis of face 1]: cosine of the angle between these axes */
+    double apart[2][3]; /* [f]: vector from the centre of face f to the centre of the other face, along the axes of face
+                           f */
+    double diagonal[2]; /* [f]: squared diagonal of face f */
 };
 
-/* --- convex polygons in the plane of a face, counted from the foot of the point --- */
+/* --- convex polygons in the plane of a face, relative to the foot of the perpendicular from the point --- */
 
 struct polygon {
     int count;
     double x[MOST_CORNERS + 1], y[MOST_CORNERS + 1];
 };
 
-/* Cuts the polygon to the part with a + b x + c y >= 0. */
+/* Cuts off the part of the polygon in which a + b x + c y < 0. */
 static void cut(struct polygon *polygon, double a, double b, double c)
 {
     double signs[MOST_CORNERS + 1];
@@ -87,8 +88,8 @@ static struct moments find_moments(const struct polygon *polygon)
     return sum;
 }
 
-/* The solid angle of a small polygon: the integral of the density height / distance^3, to second order about the
- * centroid. */
+/* Returns the solid angle of a small polygon: the integral of the density height / distance^3, to second order around
+ * the centroid. */
 static double flat_angle(const struct polygon *polygon, const struct moments *moments, double height)
 {
     const double area = moments->area;
@@ -101,7 +102,7 @@ static double flat_angle(const struct polygon *polygon, const struct moments *mo
     return height * inverse * sqrt(inverse) * (area + bend);
 }
 
-/* The solid angle of a polygon in closed form: a sum over the triangles of corners 0, k and k + 1. */
+/* Returns the solid angle of a polygon in closed form: the sum over the triangles of corners 0, k and k + 1. */
 static double closed_angle(const struct polygon *polygon, double height)
 {
     const double square = height * height, a[2] = {polygon->x[0], polygon->y[0]};
@@ -122,11 +123,11 @@ static double closed_angle(const struct polygon *polygon, double height)
 
 /* --- an element --- */
 
-/* Finds the part of the face `far` that is seen through the face `near`, relative to the foot of the point on the
- * plane of `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, with t =
- * height / (normal . ray). It hits the face `near` if four conditions are true. Multiplied by the denominator, the
- * conditions are linear in the ray. place: position of the point relative to the centre of each face, along the
- * face's u, v and normal. */
+/* Finds the part of the face `far` that is seen through the face `near`, relative to the foot of the point on the plane
+ * of `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, with t = height /
+ * (normal . ray). The ray hits the face `near` if the crossing is within its four edges. Multiplied by the denominator,
+ * these four conditions are linear in the ray. place: position of the point relative to the centre of each face, along
+ * the face's u, v and normal. */
 static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;
@@ -134,7 +135,7 @@ static void find_overlap(const struct pair *pair, const double place[2][3], int 
     const double *foot = place[far], *eye = place[near];
     const double low[2] = {-half[0] - foot[0], -half[1] - foot[1]};
     const double high[2] = {half[0] - foot[0], half[1] - foot[1]};
-    double ray[3][3]; /* axis j of `near` times the ray is [j][0] + x [j][1] + y [j][2] */
+    double ray[3][3]; /* the component of the ray along axis j of `near` is [j][0] + x [j][1] + y [j][2] */
     for (int j = 0; j < 3; j++) {
         ray[j][1] = far == 0 ? pair->cosine[0][j] : pair->cosine[j][0];
         ray[j][2] = far == 0 ? pair->cosine[1][j] : pair->cosine[j][1];
@@ -155,7 +156,8 @@ static void find_overlap(const struct pair *pair, const double place[2][3], int 
     }
 }
 
-/* The element of a point: the solid angle of the overlap / 2 pi, seen from the farther face. */
+/* Returns the element of a point: the solid angle of the overlap, divided by 2 pi, on the face that is farther from the
+ * point. */
 static double element(const struct pair *pair, const double point[3])
 {
     double place[2][3]; /* position of the point relative to the centre of each face, along its u, v and normal */
@@ -181,7 +183,7 @@ static double element(const struct pair *pair, const double point[3])
 
 /* --- voxels --- */
 
-/* The mean of the time-of-flight factor over a voxel's extent; 1 without time of flight. */
+/* Returns the mean of the time-of-flight factor over a voxel's extent along the line; 1 without time of flight. */
 static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const struct lr_listmode_line *line = &hull->line;
@@ -197,11 +199,11 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
     return held > 0 ? held / (LR_LISTMODE_HELD * hull->extent_mm) : 0.0;
 }
 
-/* Largest number of planes of sample points in a slice for which each plane has its own bounds. If a slice has more
- * planes, all of them use the slice's bounds. */
+/* In a slice with at most this many planes of sample points, each plane has its own bounds. In a slice with more
+ * planes, all planes use the bounds of the slice. */
 enum { MOST_PLANES = 32 };
 
-/* Sum over the voxel's sample points that lie within `samples`. */
+/* Returns the sum over the voxel's sample points that are within `samples`. */
 static double sum_samples(const struct pair *pair, const int samples[3][2], const int voxel[3])
 {
     const struct lr_listmode_model *model = pair->hull.model;
@@ -224,7 +226,7 @@ static double sum_samples(const struct pair *pair, const int samples[3][2], cons
     return sum;
 }
 
-/* Receives the elements of an event. at: slice, and voxel across. */
+/* A receiver of an event's elements. at: number of the slice, and numbers of the voxel across the axis. */
 struct taker {
     void (*take)(struct taker *taker, const int at[3], double element);
     const struct lr_native_listmode_job *job;
@@ -232,7 +234,7 @@ struct taker {
     const struct lr_listmode_visitor *visitor;
 };
 
-/* Takes the elements of an event in slices slab[0] .. slab[1] - 1. */
+/* Passes on the elements of an event in slices slab[0] .. slab[1] - 1. */
 static void take_event(struct taker *taker, int64_t event, const int slab[2])
 {
     struct pair pair;
@@ -262,7 +264,7 @@ static void take_event(struct taker *taker, int64_t event, const int slab[2])
     const int u_axis = frame->across[0], v_axis = frame->across[1];
     const int num_planes = num[frame->axis] <= MOST_PLANES ? num[frame->axis] : 0;
     for (int s = begin; s < end; s++) {
-        /* Sample points that may have elements, in the whole slice and in each plane. */
+        /* The ranges of sample points that may have elements, in the whole slice and in each plane. */
         int samples[3][2], planes[MOST_PLANES][3][2], voxel[3];
         lr_listmode_hull_samples(&pair.hull, s, samples);
         for (int k = 0; k < num_planes; k++) lr_listmode_hull_plane(&pair.hull, s * num[frame->axis] + k, planes[k]);

@@ -11,16 +11,17 @@
 #include "listmode/line.h"
 #include "listmode/rows.h"
 
-/* The number of shares of a slice is a multiple of LR_NATIVE_LISTMODE_LANES. */
+/* The kernels work on so many shares at once. The number of shares of a slice is a multiple of this. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
-/* Distance in voxels: a crossing may be farther from the image by this much than its shares reach. */
+/* A tolerance in voxels: crossings count as inside if they are farther from the image by at most this than their shares
+ * reach. */
 #define LR_NATIVE_LISTMODE_SLACK 0.01
 
 /* --- time of flight --- */
 
-/* The integral of (the normal distribution's integral from 0) from 0 to z, divided by z^2, as a function of y = z^2,
- * 0 <= z <= 3. It is the polynomial of normal_over_z, integrated term by term. */
+/* Returns the integral from 0 to z of the integral of the normal distribution from 0, divided by z^2. Argument: y =
+ * z^2, with 0 <= z <= 3. The function is the polynomial of normal_over_z, integrated term by term. */
 static inline double lr_native_normal_over_square(double y)
 {
     double sum = 3.3023822445502444e-14;
@@ -36,7 +37,7 @@ static inline double lr_native_normal_over_square(double y)
     return sum * y + 0.19947113993816903;
 }
 
-/* The integral of the normal distribution from 0 to z, constant beyond the cut. */
+/* Returns the integral of the normal distribution from 0 to z. It is constant beyond the cut. */
 static inline double lr_native_normal(double z)
 {
     const double most = z < LR_LISTMODE_CUT ? z : LR_LISTMODE_CUT;
@@ -44,7 +45,7 @@ static inline double lr_native_normal(double z)
     return held * normal_over_z(held * held);
 }
 
-/* The integral of lr_native_normal from 0 to z. */
+/* Returns the integral of lr_native_normal from 0 to z. */
 static inline double lr_native_normal_sum(double z)
 {
     const double size = z < 0 ? -z : z, held = size < LR_LISTMODE_CUT ? size : LR_LISTMODE_CUT;
@@ -53,27 +54,28 @@ static inline double lr_native_normal_sum(double z)
 
 /* --- kernels --- */
 
-/* The layout of an image that is cut into slices across an axis. Each slice has a border of zeros in which kernels may
- * read and add. Voxel (u, v) of slice s is at s plane + (v + border[1]) row + u + border[0]. */
+/* The layout of an image that is cut into slices across an axis. Each slice has a border of zeros, where kernels can
+ * read and add without a test. Voxel (u, v) of slice s is at index s * plane + (v + border[1]) * row + u +
+ * border[0]. */
 struct lr_native_frame {
     int axis, across[2];
-    int size[2]; /* numbers of voxels along the two axes across */
+    int size[2]; /* numbers of voxels along the two axes across the slices' axis */
     int slices;
-    int border[2]; /* border before the first voxel; the border after the last voxel is wider */
+    int border[2]; /* width of the border before the first voxel; the border after the last voxel is wider */
     int64_t row, plane;
 };
 
-/* A tube as the kernels read it. */
+/* A tube in the form that the kernels read. */
 struct lr_native_tube {
-    float rim;        /* square of the largest distance */
-    float fall;       /* decrease of shares between half the width and the rim, per mm^2 */
+    float rim;        /* squared distance at which the shares are 0 */
+    float fall;       /* decrease of shares per mm^2 of squared distance, from half the width to the rim */
     float scale;      /* table entries per mm */
     int last;         /* entry at half the width; the next entry has the same value */
     float *table;     /* owned, [last + 2] */
     int64_t capacity; /* largest number of shares of a slice, rounded up to full lanes */
 };
 
-/* Arranged events of one group. */
+/* Arranged events of one group, and the images and values of their projection. */
 struct lr_native_listmode_job {
     const struct lr_listmode_model *model;
     const struct lr_listmode_events *events;
@@ -82,15 +84,15 @@ struct lr_native_listmode_job {
     const struct lr_native_tube *tube;
     const float *image; /* for forward: image in the frame */
     double *sums;       /* for back: sums in the frame */
-    float *to;          /* for forward */
-    const float *from;  /* for back; NULL = all values are 1 */
+    float *to;          /* for forward: receives the values */
+    const float *from;  /* values, for back; NULL = all values are 1 */
 };
 
 struct lr_native_listmode_kernels {
     const char *name;
     /* Projects events range[0] .. range[1] - 1. memory: [5][tube->capacity] working memory. */
     void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory);
-    /* Adds only elements in slices slab[0] .. slab[1] - 1. */
+    /* Adds the elements of events range[0] .. range[1] - 1 to the sums, but only in slices slab[0] .. slab[1] - 1. */
     void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory);
     /* Visits the elements of event k, slice by slice. */
     void (*list)(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
@@ -100,7 +102,7 @@ struct lr_native_listmode_kernels {
 extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;
 extern const struct lr_native_listmode_kernels lr_native_listmode_avx2; /* if LR_NATIVE_AVX2 is defined */
 
-/* The exact kernel, in double; it needs no memory. */
+/* The exact kernel in double. It needs no working memory. */
 extern const struct lr_native_listmode_kernels lr_native_listmode_exact;
 
 /* --- the backend --- */
@@ -112,7 +114,7 @@ struct lr_native_listmode {
     float *memory; /* [threads][5][tube.capacity] working memory */
 };
 
-/* The kernels that this processor can run, best first; NULL after the last one. */
+/* Returns one of the kernels that this processor can run, fastest first; NULL after the last one. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels. One file per instruction set includes this file and names the table KERNELS. */
+ * The kernels. The file of each instruction set defines KERNELS as the name of its table, and includes this file. */
 #include "listmode/line.h"
 #include "listmode/native/kernels.h"
 
-/* STEPS: number of slices that one pass handles. FETCHED: number of events whose lines and values are fetched
- * together. Lines and values are scattered in memory; fetching a group lets caches load all of them before the first
- * one is needed. */
+/* STEPS: number of slices that one pass over a line handles. FETCHED: number of events whose lines and values are
+ * fetched together. Lines and values are scattered in memory; if a group of them is fetched together, the caches load
+ * all of them before the first one is needed. */
 enum { STEPS = 32, FETCHED = 16 };
 
 /* The path of an event's line through the slices. */
@@ -15,7 +15,7 @@ struct path {
     struct lr_listmode_line line;
     struct lr_listmode_walk walk;
     int slices[2];
-    double halves[2]; /* largest distance of shares from the crossing, in voxels */
+    double halves[2]; /* largest distance between the crossing and a share, in voxels */
     int width[2];     /* size of the rectangle of shares */
 };
 
@@ -30,7 +30,8 @@ struct steps {
 
 /* --- slices in which a line may have shares --- */
 
-/* Finds the path of a line through slices limits[0] .. limits[1] - 1. False if it crosses none of them. */
+/* Finds the path of a line through slices limits[0] .. limits[1] - 1. Returns false if the line crosses none of
+ * them. */
 static bool find_path(const struct lr_native_listmode_job *job, const int limits[2], struct path *path)
 {
     const struct lr_listmode_model *model = job->model;
@@ -43,7 +44,7 @@ static bool find_path(const struct lr_native_listmode_job *job, const int limits
     if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &path->line, &path->walk, path->halves);
     int *slices = path->slices;
     for (int c = 0; c < 2; c++) {
-        /* Slices are excluded if their crossing is so far outside that no share lies in the image. */
+        /* Slices are left out if their crossing is so far outside that no share lies in the image. */
         const double position = path->walk.position[c], step = path->walk.step[c];
         const double low = -path->halves[c], high = job->frame->size[c] - 1 + path->halves[c];
         path->width[c] = (int)(2.0 * path->halves[c]) + 1;
@@ -110,9 +111,9 @@ static void find_factors_as_paper(const struct path *path, struct steps *steps)
 
 /* --- crossings --- */
 
-/* Finds for each slice, along one axis, the first voxel that has a share: the lowest whole number not below crossing
- * - half, counted from the start of the border. Also finds this voxel's distance from the crossing. A crossing that
- * is too far outside for any share in the image is moved onto the border. */
+/* Finds for each slice, along one axis, the first voxel that has a share: the lowest whole number that is not below
+ * crossing - half, counted from the start of the border. Also finds the distance of this voxel from the crossing. If a
+ * crossing is too far outside for any share in the image, it is first moved to the border. */
 static void find_corners(const struct lr_native_frame *frame, const struct path *path, int axis, struct steps *steps)
 {
     const double position = path->walk.position[axis], step = path->walk.step[axis];
@@ -128,14 +129,15 @@ static void find_corners(const struct lr_native_frame *frame, const struct path 
         const double most = at < high ? at : high;
         const double crossing = (most > low ? most : low) + border;
         const double edge = crossing - half;
-        const int below = (int)edge; /* edge > -1 */
+        const int below = (int)edge; /* edge > -1, so this line and the next one find the ceiling of edge */
         const int lowest = below + (edge > (double)below);
         off[j] = (float)((double)lowest - crossing);
         corner[j] = (axis == 0 ? 0 : corner[j]) + lowest * stride;
     }
 }
 
-/* Moves to the next slices of the path, and finds their factors and corners. Returns false if there are none. */
+/* Moves to the next slices of the path, and finds their factors and first voxels. Returns false if no slices are
+ * left. */
 static bool next_steps(const struct lr_native_listmode_job *job, const struct path *path, struct steps *steps)
 {
     const int end = path->slices[1];
@@ -150,7 +152,7 @@ static bool next_steps(const struct lr_native_listmode_job *job, const struct pa
 
 /* --- thin lines --- */
 
-/* Shares of the four voxels around the crossing, the corner first. */
+/* Finds the shares of the four voxels around the crossing. The first is the one with the lowest indices. */
 static inline void line_shares(const struct steps *steps, int j, float shares[4])
 {
     const float low[2] = {1.0f + steps->off[0][j], 1.0f + steps->off[1][j]};
@@ -199,10 +201,11 @@ enum { LANES = LR_NATIVE_LISTMODE_LANES };
 /* The voxels of the rectangle that contains an event's shares in a slice. */
 struct rectangle {
     int count;      /* number of voxels, rounded up to a multiple of LANES */
-    float *mm[2];   /* [count] positions relative to the corner; voxels added by rounding up are beyond any tube */
-    int32_t *place; /* [count] offset in the plane from the corner */
+    float *mm[2];   /* [count] positions relative to the rectangle's first voxel; voxels that were added by rounding up
+                       are outside any tube */
+    int32_t *place; /* [count] offset from the first voxel, within the plane */
     float *shares;  /* [count] shares of the current slice */
-    float *entries; /* [count] positions in the table */
+    float *entries; /* [count] positions in the tube's table, in entries */
 };
 
 static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct path *path, float *memory)
@@ -234,8 +237,8 @@ static inline float sum_lanes(const float lanes[LANES])
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* Finds the table entry of each voxel of a slice, and sets the shares to the factors by which the tube falls beyond
- * half its width. corner: position of the first voxel relative to the crossing, in mm. */
+/* Finds each voxel's position in the tube's table. Also sets the shares to the factors of the tube's rim
+ * (LR_LISTMODE_RIM). corner: position of the first voxel relative to the crossing, in mm. */
 static void find_entries(const struct lr_native_listmode_job *job, const struct path *path, const float corner[2],
                          const struct rectangle *box)
 {
@@ -259,7 +262,7 @@ static void find_entries(const struct lr_native_listmode_job *job, const struct 
     }
 }
 
-/* Multiplies the shares by the table's values at the entries. */
+/* Multiplies each share by the value of the tube's table. */
 static void look_up(const float *restrict table, const struct rectangle *box)
 {
     const float *restrict entries = box->entries;
@@ -271,7 +274,7 @@ static void look_up(const float *restrict table, const struct rectangle *box)
     }
 }
 
-/* Computes the shares of slice j. Returns the factor that turns them into elements. */
+/* Computes the shares of slice j. Returns the factor by which shares are multiplied to get elements. */
 static float tube_shares(const struct lr_native_listmode_job *job, const struct path *path, const struct steps *steps,
                          int j, const struct rectangle *box)
 {
@@ -317,7 +320,7 @@ static void tube_back(const struct lr_native_listmode_job *job, const struct pat
 
 /* --- events --- */
 
-/* The selected events: their indices among the values, their values and their lines. */
+/* The selected events: the indices of their values, the values, and the lines. */
 struct fetched {
     int count;
     int64_t place[FETCHED];
@@ -325,8 +328,8 @@ struct fetched {
     struct lr_listmode_line line[FETCHED];
 };
 
-/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and have a value other than 0. In a
- * forward projection, every selected event is fetched. */
+/* Fetches the selected events among begin .. end - 1 that have a value other than 0, at most FETCHED. In a forward
+ * projection, every selected event is fetched. */
 static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end, struct fetched *fetched)
 {
     int64_t event[FETCHED];
@@ -393,7 +396,7 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
 
 /* --- elements one by one --- */
 
-/* Visits one element if its voxel is in the grid. at: slice, and index within the frame's plane. */
+/* Visits one element if its voxel is in the grid. at: number of the slice, and index in the frame's plane. */
 static void list_voxel(const struct lr_native_listmode_job *job, const int at[2], float element,
                        const struct lr_listmode_visitor *visitor)
 {

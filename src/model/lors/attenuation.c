@@ -4,9 +4,9 @@
  * Attenuation: maps converted to 1/mm and checked, integrals along lines through their voxels, and factors per LOR
  * (docs/method/common.md, "As a factor per LOR").
  *
- * A line is cut into slabs at the voxel faces across its steepest axis. Within a slab, the line crosses at most one
- * face of each other axis, so that it has at most three pieces. Each slab is independent of the other slabs, and needs
- * neither a search nor a sum of steps. The chords are the same as in Siddon, Fast calculation of the exact radiological
+ * A line is cut into slabs by the voxel faces orthogonal to its steepest axis. Within a slab, the line crosses at most
+ * one face of each of the other two axes, so that it has at most three pieces. A slab is computed without a search, and
+ * without the results of other slabs. The chords are the same as in Siddon, Fast calculation of the exact radiological
  * path, Med. Phys. 12 (1985). */
 #include "model/lors/attenuation.h"
 

@@ -7,7 +7,7 @@
 
 #include <lr/grid.h>
 
-/* A map ready for integrals. A zeroed struct is valid, and finish then does nothing. */
+/* A map ready for integrals. A zeroed struct is valid, and lr_mu_lines_finish then does nothing. */
 struct lr_mu_lines {
     float *values; /* owned; the box around the voxels that are not zero, with a border of one voxel of zeros */
     int64_t stride[3];

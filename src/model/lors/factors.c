@@ -131,7 +131,7 @@ struct estimate {
     double *fans;      /* [num_crystals] */
     int32_t *group_of; /* [num_crystals] */
     int num_groups;
-    double *measured, *estimated; /* [num_groups] sums over crystals */
+    double *measured, *estimated; /* [num_groups] sums over the crystals of each group */
     double delayeds;
 };
 
@@ -193,8 +193,7 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
 
 /* --- rates --- */
 
-/* Finds the rates by iteration. All rates are equal at first, so that the first iteration depends on the sizes of the
- * fans. */
+/* Finds the rates by iteration. All rates are equal at first. */
 static lr_status find_rates(struct estimate *estimate)
 {
     for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->rates[c] = 1.0;

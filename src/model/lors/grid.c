@@ -47,6 +47,17 @@ lr_status lr_grid_check(const lr_grid *grid, const lr_log *log)
     return LR_OK;
 }
 
+bool lr_grid_same(const lr_grid *a, const lr_grid *b)
+{
+    bool same = true;
+    for (int k = 0; k < 3; k++) {
+        const double slack_mm = 1e-3 * a->voxel_mm[k];
+        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack_mm &&
+               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack_mm;
+    }
+    return same;
+}
+
 int64_t lr_grid_num_voxels(const lr_grid *grid)
 {
     return (int64_t)grid->size[0] * grid->size[1] * grid->size[2];

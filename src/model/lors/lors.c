@@ -442,8 +442,8 @@ static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], con
     return lr_mask_bit(set, is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0]);
 }
 
-/* Adds the values of one module's crystals to the fan sums of another module's crystals. sums: room for the sums of the
- * far module's columns. */
+/* Adds the values of the far module's crystals to the fan sums of the near module's crystals. sums: room for the sums
+ * of the far module's columns. */
 static void add_module(const struct fan_loop *loop, int near, int far, double *sums)
 {
     const lr_lors *lors = loop->lors;

@@ -31,7 +31,7 @@ static inline struct lr_pair_window lr_pair_window_begin(const lr_lors *lors, co
         .lors = lors, .pairs = pairs, .num_pairs = pairs != NULL ? num_pairs : lors->num_pairs};
 }
 
-/* All pairs in one window. */
+/* Returns a single window that has all pairs. */
 static inline struct lr_pair_window lr_pair_window_all(const lr_lors *lors)
 {
     return (struct lr_pair_window){

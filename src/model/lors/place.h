@@ -77,8 +77,8 @@ static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, i
     return places->rank + (places->is_v ? p : q);
 }
 
-/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: if a part has fewer angles, the kinds of row pairs have
- * different angles. */
+/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: number of angles of a part below which each kind of row
+ * pair gets other angles. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
 static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
@@ -86,7 +86,7 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* From one kind of row pairs to the next, the part of an angle shifts by this number. */
+/* The number that is added to the part of an angle from one kind of row pair to the next. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;

@@ -69,7 +69,7 @@ int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from, double scale,
                              const lr_log *log);
 
-/* Passes rows to a sink. Set sink and log, zero the rest. */
+/* Passes rows to a sink. The caller sets sink and log, and zeroes the rest. */
 struct lr_row_delivery {
     const lr_row_sink *sink;
     const lr_log *log;

@@ -163,7 +163,7 @@ void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, floa
         for (int a = 0; a < size_i[0] * size_i[1]; a++, values += size_j[0] * size_j[1]) {
             const int32_t at = lr_place_of_crystal(i, a % size_i[0], a / size_i[0]);
             const int32_t row = lr_row_of_crystal(i, a % size_i[0], a / size_i[0]);
-            for (int b = 0; b < size_j[j->is_v]; b++) { /* a place, with one crystal in each row */
+            for (int b = 0; b < size_j[j->is_v]; b++) { /* b is a place of module j, with one crystal in each row */
                 const int32_t sum = at + lr_place_of_crystal(j, b, b);
                 bool keeps[LR_ROW_KINDS];
                 for (int kind = 0; kind < LR_ROW_KINDS; kind++)

@@ -22,8 +22,8 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
 /* The LOR whose value is at this position among the selection's values. */
 int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int64_t position);
 
-/* An iteration over the LORs of a selection, span by span, in order. Set the first five fields, zero the rest, and call
- * lr_selection_next until it returns false. Each call sets `span` and `position` for the next span. */
+/* An iteration over the LORs of a selection, span by span, in order. The caller sets the first five fields, zeroes the
+ * rest, and calls lr_selection_next until it returns false. Each call sets `span` and `position` for the next span. */
 struct lr_selection_walk {
     const lr_lors *lors;
     const lr_selection *selection;
@@ -38,7 +38,7 @@ struct lr_selection_walk {
 
 bool lr_selection_next(struct lr_selection_walk *walk);
 
-/* Finds LORs in ascending order. Set lors and selection, zero the rest. */
+/* Finds LORs in ascending order. The caller sets lors and selection, and zeroes the rest. */
 struct lr_selection_finder {
     const lr_lors *lors;
     const lr_selection *selection;

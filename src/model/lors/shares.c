@@ -71,8 +71,8 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         num[longest] = (num[longest] + 1) / 2;
     }
 
-    /* Cosine of the angle between the axis and the steepest line, from the scanner's length and the least distance of a
-     * module from the axis. */
+    /* Cosine of the angle between the axis and the steepest line through two modules. The angle follows from the
+     * scanner's length and the least distance of a module from the axis. */
     double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
     for (int m = 0; m < lors->scanner->num_modules; m++) {
         const lr_module *module = &lors->scanner->modules[m];
@@ -94,10 +94,10 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         double at[3];
         for (int k = 0; k < 3; k++)
             at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
-        /* Number of LORs through the point, from lines in all directions that two modules may share. Seen from the
-         * point, the crystals at each end of a line divide the directions into a grid of cells, a and b cells per
-         * steradian. The two grids on top of each other have about (sqrt a + sqrt b)^2 cells per steradian, each with
-         * one LOR. */
+        /* Estimates the number of LORs through the point from LINES lines, spread over all directions in which two
+         * modules can be hit. Seen from the point, the crystals at each end of a line divide the directions into a grid
+         * of cells, a and b cells per steradian. The two grids on top of each other have about (sqrt a + sqrt b)^2
+         * cells per steradian, each with one LOR. */
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);

@@ -3,9 +3,9 @@
  *
  * Subsets of LORs: docs/method/common.md, "Subsets". Lines that differ by a rotation around the axis form a class. The
  * lines of a class are distributed to the subsets in the order of their directions, so that every subset has lines of
- * each class from all directions. If there are enough lines, all pairs of modules that look the same along the axis
- * count as one line, together with the pairs half a rotation further. Projections compute such pairs together, so that
- * the time for a subset is proportional to its number of LORs.
+ * each class from all directions. If there are enough lines, all pairs of modules with the same projection along the
+ * axis count as one line, together with the pairs half a rotation further. Projections compute such pairs together, so
+ * that the time for a subset is proportional to its number of LORs.
  *
  * The evenness of subsets is measured at points where LORs cross. From such a point, one line leads to each crystal
  * around the point. Subsets are even if each has the same number of these lines, with directions that are spread like
@@ -24,13 +24,12 @@
 
 /* Distance below which two places belong to one class, mm. Rotated modules differ by rounding only. */
 #define SAME_PLACE_MM 0.01
-/* Unit of angles, radian. */
+/* Angles are rounded to multiples of this unit, in radian. */
 #define SAME_ANGLE 1e-6
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. A smaller weight is
- * used for lines of several pairs. There are few such lines, and the Fourier components of one class must be cancelled
- * by other classes. */
+/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. The smaller weight is
+ * for lines of several pairs: a class has few such lines, so that other classes must cancel its Fourier components. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* A subset needs at least this many lines of several pairs. If there are fewer lines, pairs are distributed one by
@@ -49,7 +48,7 @@ struct pair_line {
     int64_t rank;     /* rank of the line within its class, which decides the line's subset */
     int64_t num_lors; /* number of LORs in coincidence */
     int32_t pair;
-    int64_t keys[4]; /* keys by which lines are sorted; the last is the pair */
+    int64_t keys[4]; /* keys by which lines are sorted; the last key is the pair's number */
 };
 
 static int by_keys(const void *a, const void *b)
@@ -133,9 +132,9 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
     return num_lines >= (int64_t)LEAST_LINES * subsets && num_classes * 4 <= num_lines;
 }
 
-/* The load of a subset: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Waves with even m
- * distinguish directions, and waves with odd m also sides of the axis. All these sums are 0 if directions are spread
- * evenly. */
+/* The load of a subset: its number of LORs, and the sum of exp(i m angle) over these LORs, m = 1 .. NUM_WAVES. Waves
+ * with even m distinguish directions, and waves with odd m also sides of the axis. All these sums are 0 if directions
+ * are spread evenly. */
 struct load {
     double lors, wave[NUM_WAVES][2];
 };
@@ -180,7 +179,7 @@ static void assign_class(const struct pair_line *lines, int64_t count, bool is_a
     const int before = to->subset_of[lines[0].pair];
     for (int n = 0; is_assigned && n < subsets; n++) add_load(&to->loads[(before + n) % subsets], -1.0, &to->shares[n]);
 
-    /* If several starts differ by rounding only, the first is taken. */
+    /* If several starting subsets are equally good except for rounding, the first one is taken. */
     double least = INFINITY;
     int best = 0;
     const int tries = subsets < MAX_TRIES ? subsets : MAX_TRIES;
@@ -269,12 +268,12 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
 /* --- unevenness of subsets --- */
 
 /* Unevenness above which subsets are interleaved more. The error of a reconstructed disc after 40 updates was compared
- * with its error for one subset: it was less than 1.5 times as large for an unevenness of at most 0.1, and 2 to 60
- * times as large for subsets of whole pairs with an unevenness of 0.2 to 1. */
+ * with its error for one subset. With an unevenness of at most 0.1, the error was less than 1.5 times as large. With
+ * subsets of whole pairs and an unevenness of 0.2 to 1, the error was 2 to 60 times as large. */
 #define EVEN_ENOUGH 0.1
 
-/* Number of points, and number of Fourier components of directions that are compared. Component 0 is the share of
- * lines. */
+/* POINTS: number of points. WAVES: number of Fourier components of the directions that are compared; component 0 is the
+ * share of lines. */
 enum { POINTS = 48, WAVES = 4 };
 
 /* The step, modulo one, that spreads points evenly along each LOR. */
@@ -307,7 +306,7 @@ static int meet(const struct partition *partition, int from, const double origin
         const double slope = vec_dot(module->normal, along);
         const double t = vec_dot(module->normal, away) / slope;
         if (m == from || !(slope < 0.0) || !(t > 0.0 && t < nearest)) continue;
-        vec_add_scaled(away, -t, along, hit); /* from the hit to the module's centre */
+        vec_add_scaled(away, -t, along, hit); /* hit: vector from the hit to the module's centre */
         const double p = floor(0.5 * module->crystals[0] - vec_dot(module->u, hit) / module->pitch_mm[0]);
         const double q = floor(0.5 * module->crystals[1] - vec_dot(module->v, hit) / module->pitch_mm[1]);
         if (p >= 0 && p < module->crystals[0] && q >= 0 && q < module->crystals[1]) {

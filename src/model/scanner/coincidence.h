@@ -18,7 +18,7 @@ enum {
                               nu_i + p, b = s * nu_j + r */
 };
 
-/* The mask of a pair of modules. It is three consecutive uint32, so that it can be copied to a storage buffer
+/* The mask of a pair of modules. The mask is three consecutive uint32, so that it can be copied to a storage buffer
  * directly. */
 struct lr_pair_mask {
     uint32_t kind;               /* LR_MASK_... */

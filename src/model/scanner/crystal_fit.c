@@ -85,7 +85,8 @@ static double room_for_line(const struct panel_fit *fit, int axis)
 
 /* --- axes --- */
 
-/* Subtracts from a its component along the unit vector b and normalises the rest. False if the rest is too short. */
+/* Subtracts from `a` its component along the unit vector `b`, and normalises the rest. False if the rest is too
+ * short. */
 static bool straighten(double a[3], const double b[3])
 {
     vec_add_scaled(a, -vec_dot(a, b), b, a);
@@ -249,7 +250,7 @@ static const double axis_sine = 0.02;
 /* Largest difference between the sizes of a panel's crystals, mm. */
 static const double size_tolerance_mm = 0.01;
 
-/* Two steps between lines count as different if their difference exceeds this length, mm, and this multiple of the
+/* Two steps between lines count as different if their difference exceeds both least_gap_mm and gap_scatter times the
  * scatter of a line's mean. */
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
@@ -320,7 +321,7 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     double *steps = lr_alloc(n, sizeof(*steps), "a panel", list->log);
     if (steps == NULL) return LR_FAILED;
     /* The usual step from line to line is the median of the steps that are about as short as the shortest step. If
-     * short steps are rare, it is the median of the most frequent longer steps. */
+     * short steps are rare, the usual step is the median of the most frequent longer steps. */
     int first_alike = 0;
     for (int k = 0; k < n - 1; k++) steps[k] = step_at(fit, axis, k);
     qsort(steps, (size_t)n - 1, sizeof(*steps), lr_compare_doubles);
@@ -373,8 +374,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     if (pitch > 0) {
         pitch = lr_shortest_decimal(pitch, 12, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
     } else {
-        /* No piece has two lines. The pitch is then the size of the crystals, or the usual step if it is smaller or the
-         * size is not known. */
+        /* No piece has two lines. The pitch is then the size of the crystals, or the usual step, if that is smaller or
+         * the size is not known. */
         double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
         if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
         pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;

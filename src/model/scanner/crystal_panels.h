@@ -70,14 +70,14 @@ struct lr_crystal_panel {
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit);
 
-/* Sorts the blocks. If they form rings, the places around the ring, the rings and the crystal rings are numbered, and
- * the blocks get the order of lr_scanner_create_ring, starting at the place of the list's first crystal. Otherwise they
- * get the order in which their first crystals are in the list. An axial gap of a pitch or more separates rings; a
- * smaller gap separates blocks of one ring. num_positions: places around the ring, 0 = no ring. */
+/* Sorts the blocks. If they form rings, the places around the ring, the rings and the crystal rings are numbered. The
+ * blocks then get the order of lr_scanner_create_ring, starting at the place of the list's first crystal. Otherwise the
+ * blocks get the order in which their first crystals are in the list. An axial gap of a pitch or more separates rings;
+ * a smaller gap separates blocks of one ring. num_positions: places around the ring, 0 = no ring. */
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log);
 
-/* The largest distance between a crystal and its place so far, and the limit of this distance. */
+/* The largest distance found so far between a crystal and its place, and the limit of this distance. */
 struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels
- * of a ring are equal except for rounding or noise of the list, they are made exactly equal. The blocks of a panel
+ * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels of
+ * a ring are equal except for rounding or noise of the list, the panels are made exactly equal. The blocks of a panel
  * then share its plane, and panels are at equal angles. */
 #include "base/order.h"
 #include "base/units.h"
@@ -27,7 +27,8 @@ enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
 struct site {
-    double angle_deg; /* sort key: angle of the outward normal, from the normal of the list's first crystal */
+    double angle_deg; /* sort key: angle from the outward normal of the list's first crystal to the outward normal of
+                         this block */
     const struct lr_crystal_block *block;
     double radius_mm; /* distance of the block's front plane from the axis */
     double across_mm; /* position of the block's centre along u */
@@ -226,7 +227,8 @@ static void shape(struct ideal *ideal)
         most = module->crystals[1] > most ? module->crystals[1] : most;
         ideal->modules[b] = *module;
     }
-    /* Blocks are sorted by ring, then by place. The slot of a block is its counterpart at the first place. */
+    /* Blocks are sorted by ring, then by place. The slot of a block is the slot of the corresponding block at the first
+     * place. */
     const struct lr_crystal_block *items = ideal->blocks->items;
     for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
         while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;

@@ -33,7 +33,7 @@ struct visit {
     double steps[2][3]; /* zero = no known step in that direction */
 };
 
-/* The nearest crystal that qualifies. */
+/* A search for the nearest crystal that can follow the crystal `from` in a panel. */
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
@@ -92,8 +92,8 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
 }
 
 /* True if too many crystals lie in one place. About a hundred crystals are in reach of a crystal of a panel, and a
- * thousand in reach of a single crystal, which is a module of its own. Crystals in one place all have each other in
- * reach. */
+ * thousand in reach of a module with a single crystal. If crystals lie in one place, each of them is in reach of all
+ * others. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
@@ -109,8 +109,8 @@ static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 
 /* --- growing panels --- */
 
-/* Gathers the crystals of panel -1 into new panels. A panel continues from a crystal if a step equal to the last step
- * leads to another crystal, within `share` of the step's length and within `reach_mm`. */
+/* Gathers the crystals that have no panel yet (-1) into new panels. A panel continues from a crystal if a step equal to
+ * the last step leads to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
@@ -276,10 +276,10 @@ struct draft {
 
 /* --- crystals longer than the room between panels --- */
 
-/* Least share of their length that crystals keep. */
+/* Least length of a shortened crystal, as a share of its full length. */
 static const double least_share = 0.5;
 
-/* New lengths are multiples of this, mm. */
+/* New lengths are multiples of this step. */
 static const double depth_step_mm = 0.01;
 
 /* Largest overlap that counts as rounding, mm. */
@@ -326,7 +326,7 @@ static double largest_overlap(const struct draft *draft, const struct pairs *pai
     return largest;
 }
 
-/* The extent of a module along the axis along which modules lie farthest apart. */
+/* The extent of a module along one axis, the axis along which modules lie farthest apart. */
 struct span {
     double low, high;
     int module;
@@ -410,7 +410,8 @@ static lr_status shorten(struct draft *draft)
 static const double default_tolerance_mm = 0.05;
 
 /* A panel continues if the next crystal is at the place to which the last step points, to within this share of the
- * step. The share allows for curved panels and noise. It is smaller than the gaps between flat panels around a ring. */
+ * step. The share allows for curved panels and noise. The share is smaller than the gaps between flat panels around a
+ * ring. */
 static const double step_share = 0.2;
 
 /* If the crystals of a panel do not lie in a plane, they are gathered again in pieces that are straight to within this

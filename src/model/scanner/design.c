@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Solid angle and volume of a scanner's crystals. */
-#include <lr/design.h>
+ * Figures of a scanner's crystals (solid angle, size, volume, stopped photons), and mean profiles of an image along the
+ * scanner's axis and away from it. */
+#include "model/scanner/scanner.h"
 
 #include "base/units.h"
 #include "base/vec.h"
 
+#include <lr/design.h>
+
 #include <math.h>
+#include <stdlib.h>
 
 /* The solid angle of the rectangle from the foot of the perpendicular to (x, y), seen from the height h above it. */
 static double corner_angle(double x, double y, double h)
@@ -42,15 +46,50 @@ double lr_scanner_coverage(const lr_scanner *scanner, const double point_mm[3])
     return sum / (4.0 * LR_PI);
 }
 
-double lr_scanner_crystal_volume(const lr_scanner *scanner)
+/* Distance of the z axis from the front face, which may lean. 0 if the axis goes through the face. */
+static double axis_distance_mm(const lr_module *module)
 {
-    double sum = 0.0;
+    static const int around[] = {0, 1, 3, 2, 0};
+    double nearest_mm = INFINITY;
+    int turns = 0; /* edges that go around the axis to the left, less those to the right */
+    for (int k = 0; k < 4; k++) {
+        double a[3], b[3];
+        lr_module_corner(module, module->centre_mm, around[k], a);
+        lr_module_corner(module, module->centre_mm, around[k + 1], b);
+        const double edge[2] = {b[0] - a[0], b[1] - a[1]}, square = edge[0] * edge[0] + edge[1] * edge[1];
+        const double along = square > 0.0 ? -(a[0] * edge[0] + a[1] * edge[1]) / square : 0.0;
+        const double t = fmin(fmax(along, 0.0), 1.0), side = a[0] * b[1] - a[1] * b[0];
+        nearest_mm = fmin(nearest_mm, hypot(a[0] + t * edge[0], a[1] + t * edge[1]));
+        turns += (side > 0.0) - (side < 0.0);
+    }
+    return abs(turns) == 4 ? 0.0 : nearest_mm;
+}
+
+lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner)
+{
+    lr_scanner_figures figures = {.num_layers = lr_scanner_num_layers(scanner), .inner_radius_mm = INFINITY};
+    double low_mm = INFINITY, high_mm = -INFINITY, met = 0.0, passed = 0.0;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        sum += (double)module->crystals[0] * module->crystals[1] * module->face_mm[0] * module->face_mm[1] *
-               module->depth_mm;
+        const double half_mm = lr_module_half_mm(module, 2);
+        const double area_mm2 =
+            (double)module->crystals[0] * module->crystals[1] * module->face_mm[0] * module->face_mm[1];
+        figures.inner_radius_mm = fmin(figures.inner_radius_mm, axis_distance_mm(module));
+        figures.crystal_volume_mm3 += area_mm2 * module->depth_mm;
+        low_mm = fmin(low_mm, module->centre_mm[2] - half_mm);
+        high_mm = fmax(high_mm, module->centre_mm[2] + half_mm);
+        if (module->layer > 0) continue;
+        double paths = 0.0; /* mu times depth, of all layers of the block */
+        const bool is_alone = module->block == 0;
+        for (int k = is_alone ? m : 0; k < (is_alone ? m + 1 : scanner->num_modules); k++)
+            if (scanner->modules[k].block == module->block)
+                paths += lr_module_mu_per_mm(scanner, k) * scanner->modules[k].depth_mm;
+        met += area_mm2;
+        passed += area_mm2 * exp(-paths);
     }
-    return sum;
+    figures.axial_mm = high_mm - low_mm;
+    figures.stopped = lr_scanner_knows_mu(scanner) ? 1.0 - passed / met : NAN;
+    return figures;
 }
 
 void lr_image_axial_profile(const lr_image *image, double *profile)
@@ -59,15 +98,16 @@ void lr_image_axial_profile(const lr_image *image, double *profile)
     const int64_t plane = (int64_t)grid->size[0] * grid->size[1];
     const double most = 1.5 * fmax(grid->voxel_mm[0], grid->voxel_mm[1]);
     for (int z = 0; z < grid->size[2]; z++) {
-        double sum = 0.0, count = 0.0;
+        double sum = 0.0;
+        int64_t count = 0;
         for (int64_t row = z * plane; row < (z + 1) * plane; row++) {
             double at[3];
             lr_grid_voxel_centre(grid, row, at);
-            const double is_near = hypot(at[0], at[1]) <= most ? 1.0 : 0.0;
-            sum += is_near * image->values[row];
-            count += is_near;
+            if (hypot(at[0], at[1]) > most) continue;
+            sum += image->values[row];
+            count++;
         }
-        profile[z] = count > 0.0 ? sum / count : NAN;
+        profile[z] = count > 0 ? sum / (double)count : NAN;
     }
 }
 
@@ -77,14 +117,15 @@ void lr_image_radial_profile(const lr_image *image, double *profile, int count)
     const int64_t plane = (int64_t)grid->size[0] * grid->size[1];
     const double z = fmin(fmax(round(-grid->origin_mm[2] / grid->voxel_mm[2]), 0.0), grid->size[2] - 1);
     for (int n = 0; n < count; n++) {
-        double sum = 0.0, seen = 0.0;
+        double sum = 0.0;
+        int64_t seen = 0;
         for (int64_t row = (int64_t)z * plane; row < ((int64_t)z + 1) * plane; row++) {
             double at[3];
             lr_grid_voxel_centre(grid, row, at);
-            const double is_near = (int)(hypot(at[0], at[1]) / grid->voxel_mm[0]) == n ? 1.0 : 0.0;
-            sum += is_near * image->values[row];
-            seen += is_near;
+            if ((int)(hypot(at[0], at[1]) / grid->voxel_mm[0]) != n) continue;
+            sum += image->values[row];
+            seen++;
         }
-        profile[n] = seen > 0.0 ? sum / seen : NAN;
+        profile[n] = seen > 0 ? sum / (double)seen : NAN;
     }
 }

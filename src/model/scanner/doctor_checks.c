@@ -62,12 +62,12 @@ static void examination_rest(struct lr_examination *examination, const struct lr
  * wide_gaps may be intended and gives a note. A fraction above too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* Least share of the circumference that a correct ring may fill. It is just more than half of too_full, so that a
- * correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
+/* Least share of the circumference that a correct ring may fill. This share is just more than half of too_full, so that
+ * a correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
 
-/* Filled fraction above which the cause is a radius of half the true value. Below it, too many modules are an equally
- * likely cause. */
+/* Filled fraction above which the cause is a radius of half the true value. Below this fraction, too many modules are
+ * an equally likely cause. */
 static const double surely_half = 1.3;
 
 /* Least fraction of 511 keV photons that crystals of known scanners stop, and the attenuation of LSO. */
@@ -669,8 +669,8 @@ static void examine_hiding(struct lr_examination *examination, const lr_scanner 
 {
     struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
-        /* The field of view is the grid, if there is one. Otherwise it has half the length of the bore, and the
-         * diameter that the rules allow or half the diameter of the bore. */
+        /* The field of view is the grid, if there is one. Otherwise the field of view has half the length of the bore,
+         * and the diameter that the rules allow or half the diameter of the bore. */
         const lr_grid *grid = examination->grid;
         const double rule = examination->draft->params.coincidence.field_of_view_mm;
         const double bore = examination->belt.radius_mm;

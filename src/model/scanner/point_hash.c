@@ -80,7 +80,8 @@ int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point
                     double offset[3];
                     vec_sub(at, point_mm, offset);
                     const double distance2 = vec_dot(offset, offset);
-                    /* A bucket may hold points of other cells. They are skipped, so that no point is visited twice. */
+                    /* A bucket may hold points of other cells. Such points are skipped, so that no point is visited
+                     * twice. */
                     if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == x && cell_of(hash, at[1]) == y &&
                         cell_of(hash, at[2]) == z)
                         visit->take(visit->user, hash->sorted[k].point, distance2);

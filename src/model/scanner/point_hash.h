@@ -19,7 +19,7 @@ struct lr_point_hash {
     struct lr_points points;
     double cell_mm;
     uint64_t num_heads; /* a power of 2 */
-    int *begins;        /* [num_heads + 1] where a bucket begins in sorted */
+    int *begins;        /* [num_heads + 1] index in `sorted` at which each bucket begins */
     struct lr_hashed {
         double at_mm[3];
         int point;

@@ -639,12 +639,17 @@ lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr
     return LR_OK;
 }
 
-void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log)
+bool lr_scanner_knows_mu(const lr_scanner *scanner)
 {
     bool is_known = true;
     for (int m = 0; m < scanner->num_modules; m++)
         is_known = is_known && (scanner->modules[m].mu_per_mm > 0 || scanner->crystal_mu_per_mm > 0);
-    if (!is_known) {
+    return is_known;
+}
+
+void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log)
+{
+    if (!lr_scanner_knows_mu(scanner)) {
         lr_warn(log,
                 "%s does not say how its crystals attenuate: %s is assumed, %.4g/mm; give crystal_material (%s) or "
                 "crystal_mu_per_mm in its file",

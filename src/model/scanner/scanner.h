@@ -22,8 +22,8 @@ const char *lr_scanner_title(const lr_scanner_params *params);
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
 /* The overlap of the boxes of two modules, mm: the shortest distance by which one box must be moved so that the boxes
- * only touch. The overlap is negative if they do not touch; its size is then not their distance. Oriented boxes overlap
- * if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
+ * only touch. The overlap is negative if the boxes do not touch; its size is then not the distance of the boxes.
+ * Oriented boxes overlap if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
 /* The number with the fewest decimals, fewer than `most`, that differs from `value` by at most `off`; `value` if there
@@ -54,7 +54,7 @@ static inline void lr_module_corner(const lr_module *module, const double middle
     vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
 }
 
-/* True if u x v points inwards. It points outwards in rings. */
+/* True if u x v points inwards. In rings, u x v points outwards. */
 bool lr_module_is_mirrored(const lr_module *module);
 
 /* --- modules near each other --- */
@@ -83,6 +83,9 @@ int lr_module_index_meet(struct lr_module_index *index, int module);
  * LYSO. */
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module);
 
+/* True if the scanner states the attenuation of all crystals. */
+bool lr_scanner_knows_mu(const lr_scanner *scanner);
+
 /* Checks that the mode is not exact, because exact mode has no crystal penetration. errors: LR_USAGE, logged. */
 lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr_log *log);
 
@@ -95,7 +98,7 @@ void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log);
  * NULL for numbers and lengths that make no ring, logged under `title`. */
 lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log);
 
-/* A ring that describes a scanner's modules. The caller calls its finish function. */
+/* A ring that describes a scanner's modules. The caller calls lr_ring_form_finish. */
 struct lr_ring_form {
     lr_ring ring;
     int *block_crystals[2]; /* owned; ring.block_crystals points to it */
@@ -142,8 +145,8 @@ bool lr_modules_may_hide(const lr_scanner *scanner);
 /* The axis of a module that is parallel to a grid axis: 0 = u, 1 = v, -1 = none. */
 int lr_module_axial(const lr_module *module, int axis);
 
-/* The last grid axis k to which, in every pair, both modules have their u parallel, or both have their v parallel; -1 =
- * none. */
+/* The last grid axis k that fits every pair of modules: both modules have u parallel to k, or both have v parallel to
+ * k; -1 = none. */
 int lr_lors_axial_axis(const lr_lors *lors);
 
 #endif

@@ -225,7 +225,8 @@ static double nearest_voxel(const lr_grid *grid, int axis, double coordinate_mm)
     return ceil((coordinate_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] - 0.5 - 1e-9);
 }
 
-/* Draws a voxel, or the voxels along z above and below it. at_mm: its position; NULL = the scanner's centre. */
+/* Draws a voxel, or the voxels along z above and below it. at_mm: position of the voxel; NULL = the scanner's
+ * centre. */
 static lr_status draw_point(const struct canvas *canvas, const double *at_mm, bool is_line)
 {
     const lr_grid *grid = &canvas->image->grid;

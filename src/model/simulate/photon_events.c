@@ -72,7 +72,7 @@ struct pair {
 /* A pair that may be detected, and its random numbers so far. */
 struct drawn {
     int64_t number;
-    double up, azimuth;    /* direction: axial component, and transaxial angle over 2 pi */
+    double up, azimuth;    /* direction; up: axial component, azimuth: transaxial angle / (2 pi) */
     double share, place;   /* share: random number that selects the voxel; place: random number for the position in
                               it */
     const int64_t *voxels; /* first voxels of the pair's share of the activity and of the next share */
@@ -107,7 +107,7 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     const lr_photon_blur *blur = &params->blur;
     if (blur->radial_mm != NULL || blur->axial_mm > 0) {
         /* The line is shifted perpendicular to itself. The radial and axial directions are defined like in a view along
-         * the line (lr/direct.h). They are arbitrary for a line along the axis. */
+         * the line (lr/direct.h). Both directions are arbitrary for a line along the axis. */
         const double *along = pair.direction;
         const double transaxial = hypot(along[0], along[1]);
         const double cosine = transaxial > 0 ? along[0] / transaxial : 1;
@@ -181,14 +181,14 @@ static int first_crystal(const struct simulation *simulation, const struct pair 
     return first;
 }
 
-/* Converts the pair to an event. False if it is not detected. */
+/* Converts the pair to an event. Returns false if the pair is not detected. */
 static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
 {
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
     int layers[2];
-    /* The layer in which each of the two photons may be detected. All layers are equally likely, because without
-     * crystal penetration each layer counts as if it were the only one. */
+    /* Chooses the layer in which each of the two photons may be detected. All layers are equally likely: without
+     * crystal penetration, each layer counts as if it were the only one. */
     double u[2] = {0, 0};
     if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
     layers[0] = (int)(u[0] * simulation->num_layers);
@@ -368,9 +368,9 @@ static lr_status prepare(struct simulation *simulation)
     if (simulation->detection_mm == NULL || simulation->batches[0].events == NULL ||
         simulation->batches[1].events == NULL)
         return LR_FAILED;
-    /* A line that hits modules on both sides of its point moves along the axis by at most the scanner's length while it
-     * crosses the bore. The distance between the line and the axis is limited by the position of this point and by the
-     * blur. square: the square of half the least transaxial distance between two modules that a line may hit. */
+    /* A detected line hits modules on both sides of the emission point. Its axial length is then at most the scanner's
+     * length, and its transaxial length has a least value, because the emission point and the blur limit the distance
+     * of the line from the axis. square: the square of half this least transaxial length. */
     const struct lr_sight *sight = &simulation->sight;
     const lr_grid *grid = &params->activity->grid;
     double farthest = 0;

@@ -58,8 +58,8 @@ static double log_probability(double k, double mean)
     }
 
     /* deviance = k ln(k / mean) - (k - mean). Near k = mean, this difference would lose digits. Instead, ln(k / mean) =
-     * 2 artanh v, with v = (k - mean) / (k + mean), is expanded in a series, whose first term is combined with k - mean
-     * exactly. */
+     * 2 artanh v, with v = (k - mean) / (k + mean), is expanded in a series. The first term of the series is combined
+     * with k - mean exactly. */
     const double v = (k - mean) / (k + mean), v2 = v * v;
     double deviance;
     if (fabs(v) > 0.1) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Random numbers that depend only on their position in a stream. They are therefore the same for any number of threads
- * and any order. Source: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011). Streams of
- * one seed differ by their purpose (lr_random_stream of lr/phantom.h). */
+ * Random numbers that depend only on their position in a stream. The numbers are therefore the same for any number of
+ * threads and any order. Source: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+ * Streams of one seed differ by their purpose (lr_random_stream of lr/phantom.h). */
 #ifndef LR_MODEL_RANDOM_H
 #define LR_MODEL_RANDOM_H
 

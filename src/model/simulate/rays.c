@@ -183,7 +183,8 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
             from_axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
         }
         const struct linear distance = linear_of(lines, from_axis, vec_dot(module->normal, centre_mm) / cosine);
-        /* The hit in cells along u and v from the module's corner, and half the sizes of a face. */
+        /* cell: position of the hit along u and v, in cells from the module's corner. half_face: half the size of a
+         * crystal face, in cells. */
         struct linear cell[2];
         double half_face[2];
         for (int n = 0; n < 2; n++) {

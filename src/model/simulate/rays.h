@@ -12,7 +12,7 @@
 
 enum { LR_SIGHT_SECTORS = 64 };
 
-/* Modules sorted into sectors. A zeroed struct is valid, and finish then does nothing. */
+/* Modules sorted into sectors. A zeroed struct is valid, and lr_sight_finish then does nothing. */
 struct lr_sight {
     const struct lr_scanner *scanner;
     double radius_mm[2], axial_mm[2]; /* ranges that contain all detection planes */
@@ -31,7 +31,7 @@ struct lr_sight_sectors {
     int first, last;
 };
 
-/* direction: unit vector. */
+/* Finds the sectors whose modules a ray may hit. direction: unit vector. */
 struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3],
                                       const double direction[3]);
 
@@ -45,8 +45,8 @@ struct lr_bundle_lines {
     int size[2];
 };
 
-/* A bundle of parallel lines. A zeroed struct is valid, and finish then does nothing. Each thread needs its own
- * bundle. */
+/* A bundle of parallel lines. A zeroed struct is valid, and lr_bundle_finish then does nothing. Each thread needs its
+ * own bundle. */
 struct lr_bundle {
     const lr_scanner *scanner;
     int num_layers;
@@ -54,15 +54,17 @@ struct lr_bundle {
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     float *distance_mm;        /* owned [num_layers][2][num_lines], from the line's point nearest to the scanner's
                                   axis */
-    int32_t *crystals;         /* owned, same shape: hits in direction -`along`, then `along` */
+    int32_t *crystals;         /* owned, in the shape of distance_mm: crystals hit in direction -`along`, then in
+                                  `along` */
 };
 
 /* room: number of lines of the largest lattice. errors: LR_FAILED, out of memory. */
 lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log);
 void lr_bundle_finish(struct lr_bundle *bundle);
 
-/* Follows lines in both directions from their points nearest to the axis. A crystal is recorded if the line hits the
- * first module of a layer on that side from the front, on a crystal's face, as in lr_events_from_activity. */
+/* Follows lines in both directions from their points nearest to the axis. In each direction and layer, the first module
+ * on the line counts. Its crystal is recorded if the line hits the crystal's face from the front, as in
+ * lr_events_from_activity. */
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines);
 
 /* The crystal of a layer that each line hits, [size[1]][size[0]]; -1 = none, or a gap. side: 0 = in direction -`along`,

@@ -743,14 +743,8 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
         return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
 
     const lr_grid grid = live_grid_for(study, request);
-    for (int k = 0; k < 3 && request->reference != NULL; k++) {
-        const lr_grid *other = &request->reference->grid;
-        const double slack_mm = 1e-3 * other->voxel_mm[k];
-        const bool is_same = other->size[k] == grid.size[k] &&
-                             fabs(other->voxel_mm[k] - grid.voxel_mm[k]) * other->size[k] < slack_mm &&
-                             fabs(other->origin_mm[k] - grid.origin_mm[k]) < slack_mm;
-        if (!is_same) return lr_error(log, LR_USAGE, "the reference image is on another grid than the reconstruction");
-    }
+    if (request->reference != NULL && !lr_grid_same(&request->reference->grid, &grid))
+        return lr_error(log, LR_USAGE, "the reference image is on another grid than the reconstruction");
 
     live_work_finish(work);
     if (request->reference != NULL) {

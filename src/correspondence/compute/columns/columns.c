@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The largest number of threads of a workgroup, and of strips that it has in memory at the same time. */
+/* Upper limits of workgroup sizes, and of the number of strips that a workgroup has in memory at the same time. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -21,8 +21,8 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* The largest number of cells of a stack. On every device, the positions of so many cells fit into a workgroup's shared
- * memory. */
+/* The largest number of cells of a stack. A workgroup's shared memory has room for so many positions on every
+ * device. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
@@ -56,7 +56,8 @@ static int round_to_group(int64_t count, int most)
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
 /* Chooses a workgroup size, at most `most` threads, so that as few threads as possible have no work. If `shared` is
- * true, spare threads work for another column, and the smallest of several equally good sizes is chosen. */
+ * true, a workgroup with spare threads works on several columns at once. The smallest of several equally good sizes is
+ * then chosen, otherwise the largest. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -97,8 +98,8 @@ static void size_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-    /* The slot of a thread is two points of a column or half column. If a workgroup has far more threads than a column
-     * has slots, it works on several columns. */
+    /* Each thread has a slot of two points of a column, or of half a column. If a workgroup has far more threads than a
+     * column has slots, it works on several columns. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
@@ -108,8 +109,8 @@ static void size_groups(struct lr_columns *columns)
     const int held = MAX_HELD_STRIPS / columns->strips;
     columns->back_columns = fit < held ? fit : held;
 
-    /* The back-projection to a small image is divided into shares, because otherwise a large device would have too few
-     * threads. */
+    /* A large device would have too few threads for a small image. The back-projection is therefore divided into
+     * shares, whose sums are added up at the end. */
     const int *size = columns->params.grid->size;
     const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
                             size[columns->across[1]] * columns->back_group;
@@ -130,9 +131,10 @@ static lr_status init(struct lr_columns *columns)
     if (stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(stacks, columns));
 
-    /* The number of pieces of a strip is limited (count_pieces of shaders/correspondence/columns/columns.glsl). Along a
-     * strip, the ratio of the distances to both faces changes by at most the strip's width divided by the smaller
-     * distance. A strip is cut so that within a piece, this change moves a line by at most one cell. */
+    /* Finds the largest number of pieces into which the shaders cut a strip (count_pieces of
+     * shaders/correspondence/columns/columns.glsl). Along a strip, the ratio of the distances to both faces changes by
+     * at most the strip's width divided by the smaller distance. Within a piece, this change moves a line by at most
+     * one cell. */
     columns->most_rounds = lr_columns_ends_loops(columns) ? GL_MOST_ROUNDS_SOFTWARE : INT64_MAX;
     columns->element_rounds = 1;
     if (exact) {
@@ -152,8 +154,9 @@ static lr_status init(struct lr_columns *columns)
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* If columns are mirrored, a thread has two points of a half column and their mirror images. Columns are not
-     * mirrored if the closed form for near crystals is needed, because it gives other bits for a mirror image. */
+    /* If columns are mirrored, a thread works on two points of a half column and on their mirror images. Columns are
+     * not mirrored if the closed form for near crystals is needed, because this form gives a mirror image other last
+     * bits. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
@@ -169,11 +172,11 @@ static lr_status init(struct lr_columns *columns)
     return columns->image != NULL ? lr_columns_upload_scene(columns) : LR_FAILED;
 }
 
-/* A limit for the squared diagonal of a face divided by the squared distance between the grid and the nearest module.
- * Above it, projections include the closed form for near crystals, which passes over single points always include.
- * NEAR_SIZE of the shaders is the limit for a single overlap, and far smaller, because few overlaps are as large as
- * this limit allows. The benchmark grids of the mMR and the Vista have 0.006 and 0.008. Rows in the corners of these
- * grids agree with the oracle within 3.2e-6, relative L2. */
+/* If the squared diagonal of a face divided by the squared distance between the grid and the nearest module is above
+ * this limit, projections include the closed form for near crystals. Passes over single points always include it.
+ * NEAR_SIZE of the shaders decides for a single overlap. It is far smaller, because few overlaps are as large as this
+ * limit allows. The benchmark grids of the mMR and the Vista have 0.006 and 0.008. Rows in the corners of these grids
+ * agree with the oracle within 3.2e-6, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)
@@ -203,8 +206,8 @@ void *lr_columns_create(const struct lr_method_params *params)
     }
     columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
 
-    /* A thread follows all lines of one module's crystals. Its loops take about half as many rounds as the comparison
-     * assumes. */
+    /* A thread follows all lines of one module's crystals. Its loops need about half as many rounds as the left side of
+     * this comparison, so the limit is twice the renderer's. */
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * GL_MOST_ROUNDS_SOFTWARE)
         status = lr_error(backend->log, LR_USAGE,

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The columns method (docs/method/correspondence.md, "Columns"), for scanners whose modules share an axial direction
- * along a grid axis. Projections over module pairs need no atomics, because each LOR (forward) or voxel (backward) adds
- * up its own sum. Results have the same bits in every run. */
+ * along a grid axis. Projections over module pairs need no atomics, because a sum is never shared: one thread adds up
+ * the sum of a LOR (forward) or of a voxel (backward). Results have the same bits in every run. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
 #define LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
 
@@ -32,8 +32,8 @@ enum lr_columns_program {
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back-projection of ones in sampled mode */
     LR_COLUMNS_BACK_EXACT,
-    LR_COLUMNS_BACK_HALF_TURN, /* used if the window has, for each pair of stacks, also the pair's image after half a
-                                  turn */
+    LR_COLUMNS_BACK_HALF_TURN, /* used if the window of pairs is symmetric: half a turn maps each pair of stacks to
+                                  another pair in the window */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_LOR_ORDER,
@@ -41,7 +41,7 @@ enum lr_columns_program {
     LR_COLUMNS_TO_LOR_ORDER,
     LR_COLUMNS_FROM_LOR_ORDER,
     LR_COLUMNS_ROWS,       /* rows of voxels of the grid */
-    LR_COLUMNS_POINT_ROWS, /* rows of any points, also near modules */
+    LR_COLUMNS_POINT_ROWS, /* rows of any points, including points near modules */
     LR_COLUMNS_LIST_FORWARD,
     LR_COLUMNS_LIST_BACK,
     LR_COLUMNS_TAKE_SUMS,  /* converts sums in fixed point to an image */
@@ -57,10 +57,10 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's context */
     int axis;               /* grid axis along the columns */
     int across[2];
-    /* True if the expansion of shaders/correspondence/columns/exact.glsl may not be accurate enough, because some face
-     * may look too large from a point of the grid. The test assumes the largest face at the distance of the nearest
-     * module, so it may be true without need: an overlap is no larger than the farther face, and the expansion is
-     * inaccurate only near both modules of a pair. */
+    /* True if the expansion of shaders/correspondence/columns/exact.glsl may be too inaccurate, because a face may look
+     * too large from a point of the grid. The test is cautious: it assumes that the largest face is at the distance of
+     * the nearest module. In fact, the expansion is inaccurate only near both modules of a pair, because an overlap is
+     * no larger than the farther face. */
     bool may_be_near;
     bool has_angles;               /* true if passes can skip LORs by their angle */
     bool is_mirrored;              /* exact mode: true if stacks and sample points are symmetric along the columns */
@@ -71,37 +71,39 @@ struct lr_columns {
     struct gl_buffer *modules, *points, *cells;
     struct lr_scene_masks masks;
     struct gl_buffer *packed;         /* four values per voxel; NULL = not needed */
-    int shares;                       /* number of workgroups per column in a back-projection, each with separate
-                                         sums */
+    int shares;                       /* number of workgroups per column in a back-projection; each workgroup has
+                                         separate sums */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output of a projection */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* programs for matrix rows */
-    uint64_t ended_well[64];        /* keys of lists for which the device ended no loop too early; 0 = no key */
+    uint64_t ended_well[64];        /* keys of the lists of pairs whose loops the device is known to finish; 0 = no
+                                       key */
     int next_ended;                 /* entry of ended_well where the next key is stored */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop too early; NULL if it never does so */
-    int64_t most_rounds;            /* largest number of loop rounds of a thread; INT64_MAX on devices that do not end
-                                       loops */
-    int element_rounds;             /* approximate number of loop rounds for one element, i.e. pieces of a strip */
+    int64_t most_rounds;            /* nonzero once the device has ended a loop too early; NULL if the device never ends
+                                       loops early */
+    int element_rounds;             /* approximate number of loop rounds for one element */
     struct gl_stopwatch *watch;     /* not owned; times each pass alone, so that waiting for the host does not count */
 };
 
-/* Creates the method. It has four conditions. Both modules of every pair have the same in-plane axis (u or v) along one
- * axis of the grid. No voxel has more points along this axis than a workgroup has threads. No module hides another.
- * There is no attenuation and no penetration along lines. The context must be current in this call and in those below.
- * errors: NULL, logged. */
+/* Creates the method. It requires that: 1. Both modules of every pair have the same in-plane axis (u or v) along one
+ * axis of the grid. 2. No voxel has more points along this axis than a workgroup has threads. 3. No module hides
+ * another. 4. There is no attenuation and no penetration along lines. The context must be current in this call and in
+ * those below. errors: NULL, logged. */
 void *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(void *columns); /* NULL is allowed */
 
-/* Returns true on software renderers, which end long loops, and in tests that need equally small batches. */
+/* Returns true if the device ends long loops early, like software renderers, and in tests that need equally small
+ * batches. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
 
-/* Checks that the device has ended no loop too early. Waits for devices that may do so. errors: LR_USAGE, logged, if a
- * loop was ended. */
+/* Checks that the device has ended no loop too early. Waits for the passes only on devices that end loops early.
+ * errors: LR_USAGE, logged, if a loop was ended. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* Checks loops like lr_columns_check_loops, but for each list of pairs only after the first projection. The number of
- * loop rounds depends on the scanner, the grid and the list, not on the values. */
+/* Does the same check, but for each list of pairs only after its first projection. The number of loop rounds depends on
+ * the scanner, the grid and the list, but not on the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const lr_selection *list, bool is_back);
 
 /* Functions of struct lr_method. */
@@ -126,20 +128,22 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
 /* Returns the number of sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
-/* Returns the distance from the grid to the plane of the nearest module, mm; 0 if the grid reaches a plane. */
+/* Returns the distance from the grid to the plane of the nearest module, mm; 0 if a module's plane touches or cuts the
+ * grid. */
 double lr_columns_nearest_mm(const struct lr_columns *columns);
 
-/* Returns the work of a thread that visits voxels, relative to the work for voxels with few points. Dispatches are made
- * smaller by this factor, because a driver stops a dispatch that takes more than a few seconds. */
+/* Returns how much longer a thread that visits voxels takes than with few points per voxel. Dispatches are made smaller
+ * by this factor, because a driver stops a dispatch that takes more than a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);
 
 /* Returns the coordinate of sample point k along an axis of the grid, mm. */
 double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 
-/* Returns the middle of the grid's points along an axis, mm. Positions along the columns are relative to it. */
+/* Returns the coordinate of the middle of the grid's points along an axis, mm. The shaders use positions along the
+ * columns relative to this middle. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
 
-/* Finds the numbers of crystals of a module: counts[0] across the columns, counts[1] along them. */
+/* Returns in `counts` the numbers of crystals of a module: counts[0] across the columns, counts[1] along them. */
 void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
 
 /* Binds modules, the grid's points and masks to a pass. */
@@ -152,9 +156,9 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* Images are copied between the grid's order and the order of columns, which is [across 1][across 0][along]. */
 
-/* Copies an image to columns->image or from it. image: on the host or at the backend's place. sums: if not NULL, these
- * are read instead of columns->image: one sum per voxel, in fixed point and in the order of columns. errors: LR_FAILED,
- * LR_NO_DEVICE. */
+/* Copies an image to columns->image or from it. image: on the host or at the backend's place. sums: one sum per voxel,
+ * in fixed point and in the order of columns, which is read instead of columns->image; NULL = columns->image is read or
+ * written. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *image, const struct lr_fixed *sums,
                                 bool to_columns);
 
@@ -165,8 +169,8 @@ lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *ima
 /* errors: NULL, logged. */
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
-/* Starts all programs of a projection, so that the driver builds them in parallel. has_images: the window has the image
- * after half a turn of every pair of stacks. */
+/* Starts all programs of a projection, so that the driver builds them in parallel. has_images: true if half a turn maps
+ * each pair of stacks in the window to another pair in the window. */
 lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity,
                                       bool has_images);
 
@@ -183,11 +187,11 @@ struct lr_columns_stacks {
     int *place_of;      /* [num_modules]: number of the module in its stack, 0 for the lowest */
     int *first;         /* [num_stacks]: number of the lowest module */
     int *count;         /* [num_stacks] */
-    int *image;         /* [num_stacks]: the stack that is this stack's image after half a turn about the grid's middle;
-                           -1 = none */
-    bool has_half_turn; /* exact mode: true if all stacks have an image */
-    /* True if all stacks and the grid's points have the same middle along the columns. If a crystal pair and a point
-     * are mirrored at this middle, the element is the same. */
+    int *image;         /* [num_stacks]: the stack onto which half a turn about the grid's middle maps this stack; -1 =
+                           none */
+    bool has_half_turn; /* exact mode: true if half a turn maps every stack onto a stack */
+    /* True if all stacks and the grid's points have the same middle along the columns. Mirroring a crystal pair and a
+     * point at this middle then leaves the element unchanged. */
     bool are_mirrored;
     int *first_cell;    /* [num_stacks]: number of the stack's first cell on the device */
     double *spacing_mm; /* [num_stacks] */
@@ -202,8 +206,9 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
  * sets stacks.first_cell and stacks.most_cells. errors: NULL, logged. */
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
 
-/* Module pairs, sorted so that pairs of the same two stacks are together, with the indices of their values in the data
- * of the original list. Pairs within one stack are left out, because modules in one plane do not see each other. */
+/* Module pairs, sorted so that pairs of the same two stacks are together. Each pair has the index of its first value in
+ * the data of the original list. Pairs within one stack are left out, because modules in one plane do not see each
+ * other. */
 struct lr_stack_order {
     lr_selection list;
     int32_t *pairs;      /* owned; list.pairs uses this memory */
@@ -214,7 +219,8 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const lr_
                                      struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
-/* Writes zeros for the pairs that are not in the sorted list. data: the values of the original list. */
+/* Writes zeros to the values of pairs that are in the original list, but not in the sorted list. data: the values of
+ * the original list. */
 lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const lr_selection *list, const lr_vector *data);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
@@ -225,15 +231,15 @@ struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;
     int64_t num_values; /* number of values, which are in the order of stacks */
-    bool has_half_turn; /* true if the window has the image of each pair after half a turn */
+    bool has_half_turn; /* true if half a turn maps each pair of stacks in the window to another pair in the window */
 };
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_selection *list, const int64_t range[2],
                                    struct lr_stack_buffers *buffers);
 
 /* --- windows of pairs --- */
 
-/* A window is a group of module pairs whose values are on the device at the same time, in the orders that the passes
- * need. */
+/* A window is a group of module pairs whose values are on the device at the same time. It has these values in the
+ * orders that the passes need. */
 
 struct lr_window {
     struct lr_columns *columns;
@@ -242,12 +248,13 @@ struct lr_window {
     int most_across, most_along;    /* largest number of crystal pairs of a module pair, across and along the columns */
     int most_stacked;               /* largest number of crystal pairs of a pair of stacks, along the columns */
     int64_t rounds, most_rounds;    /* number of loop rounds of a thread: estimate and limit */
-    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = values are in the list's
-                                       order */
+    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = values are in the order
+                                       of the list */
     int64_t num_sources;            /* number of values of the data; 0 if sources is NULL */
     struct lr_stack_buffers stacks; /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in the order of LORs and of columns */
-    struct gl_range lor_order;                    /* by_lor, or the data themselves; no buffer if there are no values */
+    struct gl_range lor_order;                    /* by_lor, or the vector's buffer itself; no buffer if there are no
+                                                     values */
 };
 
 /* Begins a projection. lr_window_next then finds the first window. order: in exact mode, receives the sorted pairs. The
@@ -260,7 +267,7 @@ bool lr_window_next(struct lr_window *window);
 
 /* Makes the buffers of the window. In exact mode, pairs are in the order of stacks. data: values of the whole list;
  * NULL = a back-projection of ones. is_written: true if the projection writes the data later, false if the data are
- * read now. Values at the backend's place are bound without a copy if the driver allows this. */
+ * read now. Values in the backend's memory are bound without a copy if the driver allows this. */
 lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool is_written);
 
 /* Destroys the window's buffers. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of the columns method, window by window; projections of single LORs, which are sorted so that
- * neighbouring threads have similar work; matrix rows. Results have the same bits in every run. */
+ * Projections by the columns method, window by window, and rows of the matrix. Single LORs are sorted before they are
+ * projected, so that neighbouring threads have similar work. Results have the same bits in every run. */
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/log.h"
@@ -18,8 +18,8 @@
 
 enum { GROUP = LR_GROUP_SIZE }; /* number of threads of a workgroup that reorders values */
 
-/* The sizes of dispatches. A dispatch is large enough to fill a device. It is also so short that progress is shown, and
- * that the user can stop a projection soon. */
+/* The sizes of dispatches. A dispatch is large enough to fill a device, but so short that progress is shown and the
+ * user can stop a projection soon. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 
 /* The number of sample points of a voxel, across the columns, that a thread visits in one dispatch. */
@@ -93,7 +93,6 @@ void lr_window_close(struct lr_window *window)
     window->lor_order = (struct gl_range){0};
 }
 
-/* Returns the values of pair k of the list. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
     return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
@@ -131,15 +130,15 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* Returns true if the window has all pairs, and if all values of the data fit into one buffer. */
+/* Returns true if one window has all pairs, and all values of the data fit into one buffer. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
            window->num_sources <= window->columns->max_window;
 }
 
-/* If the values of the window's pairs are contiguous in the data, sets *values to them and returns true. They are
- * contiguous in sampled mode, and in exact mode if the window has all pairs (is_whole). */
+/* If the values of the window's pairs are contiguous in the data, sets *values to them and returns true. The values are
+ * contiguous in sampled mode, and in exact mode if one window has all pairs (is_whole). */
 static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
 {
     if (window->sources == NULL) {
@@ -176,7 +175,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
         if (window->by_lor == NULL) return LR_FAILED;
     }
 
-    /* In a forward projection with interleaved LORs, values of LORs of other parts stay 0. */
+    /* The pairs can also contain LORs of other parts. A forward projection leaves the values of those LORs 0. */
     if (exact) LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->by_column =
         lr_values_buffer(columns->ctx, exact ? "LOR values in stack order" : "LOR values in column order",
@@ -187,8 +186,8 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* --- passes --- */
 
-/* One dispatch: the number of workgroups, the numbers of the first ones, and, for a back-projection, the range of each
- * voxel's sample points (across the columns) to visit. */
+/* One dispatch. It has the numbers of workgroups and of the first workgroups. For a back-projection, it also has the
+ * range of each voxel's sample points, across the columns, that are visited. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
@@ -243,8 +242,8 @@ static lr_status reorder(const struct lr_window *window, enum lr_columns_program
     return run_pass(window, which, &step);
 }
 
-/* A pass in several dispatches. Its workgroups are divided along one dimension, `divided`, in which their number is
- * `count`. */
+/* A pass that is divided into several dispatches. Along the dimension `divided`, each dispatch has some of the `count`
+ * workgroups. */
 struct parts {
     enum lr_columns_program which;
     const char *what; /* text for the progress report */
@@ -288,7 +287,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     LR_TRY(lr_columns_start_projection(columns, true, false, false));
     LR_TRY(lr_window_open(window, data, true));
-    if (exact && columns->packed != NULL) { /* a thread then reads a voxel and its mirror images together */
+    if (exact && columns->packed != NULL) { /* a thread of the next pass reads a voxel and its mirror images together */
         const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
         const struct step pack = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
         LR_TRY(run_pass(window, LR_COLUMNS_PACK, &pack));
@@ -373,7 +372,8 @@ lr_status lr_columns_project(void *self, bool is_forward, const lr_selection *li
             LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
     }
     LR_TRY(lr_window_begin(&window, columns, list, &order));
-    /* A thread of a back-projection visits all pairs of the window, so the number of rounds is limited. */
+    /* A thread of a back-projection visits all pairs of the window, so the number of its loop rounds must be
+     * limited. */
     if (!is_forward) window.most_rounds = columns->most_rounds;
     while (status == LR_OK && lr_window_next(&window)) {
         status = is_forward ? forward_window(&window, data) : back_window(&window, data);
@@ -398,15 +398,15 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "the shaders' layout");
 
-/* The largest number of entries of a window, and of workgroups of a dispatch. */
+/* The largest number of LORs of a window, and of workgroups of a dispatch. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
 
-/* A projection of the LORs of a list, window by window. */
+/* The arguments of run_lors: a projection of the LORs of a list, window by window. */
 struct lors {
     const lr_selection *list;
     bool is_forward;
     float *values;                 /* NULL = the values are 1, for a back-projection */
-    const struct gl_buffer *image; /* input of a forward projection; a back-projection adds to it */
+    const struct gl_buffer *image; /* input of a forward projection; output of a back-projection, which adds to it */
     int exponent;                  /* values are multiplied by 2^-exponent */
 };
 
@@ -479,9 +479,9 @@ static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
     return status;
 }
 
-/* A back-projection is repeated with larger exponents until no sum overflows. The first exponent is large enough if the
- * elements of each point sum to less than 4. Probabilities sum to at most 1; elements of sampled lines may sum to more
- * if the point is nearer to a face than the width of a crystal. */
+/* A back-projection is repeated with a larger exponent of its fixed-point sums until no sum overflows. The first
+ * exponent is large enough if the elements of each point sum to less than 4. In exact mode, the sum is at most 1. In
+ * sampled mode, it may be more if the point is nearer to a face than the width of a crystal. */
 lr_status lr_columns_project_lors(void *self, bool is_forward, const lr_selection *list, lr_vector *image,
                                   float *values)
 {
@@ -516,8 +516,8 @@ lr_status lr_columns_project_lors(void *self, bool is_forward, const lr_selectio
  * a float and the rest after rounding. */
 typedef float point_parts[3][2];
 
-/* The largest number of runs of consecutive module pairs. If there are more, the last run also has pairs that are not
- * wanted. */
+/* The largest number of runs of consecutive module pairs that are listed. If a request has more runs, the last one also
+ * contains pairs that are not wanted. */
 enum { MOST_RUNS = 64 };
 
 /* State of a call of lr_columns_read_rows. */
@@ -538,7 +538,7 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-/* Lists the elements of some points with the pairs of all runs. One pass has as many pairs as most_rounds allows. */
+/* Lists the elements of some points for the pairs of all runs. A pass has as many pairs as most_rounds allows. */
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;

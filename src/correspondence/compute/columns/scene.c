@@ -90,7 +90,7 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
     return LR_OK;
 }
 
-/* The programs that take longest to build are started first. */
+/* The programs that take longest to build are started first, because the driver builds several at the same time. */
 lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity, bool has_images)
 {
     const enum lr_columns_program lists[4][3] = {
@@ -104,8 +104,8 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
     return start(columns, lists[which], counts[which]);
 }
 
-/* Starts programs. On devices with small batches, each window decides if a back-projection uses images after half a
- * turn, so the programs for them are started later. */
+/* Starts programs. On devices with small batches, each window decides if a back-projection uses the symmetry under half
+ * a turn. The programs for this case are therefore started later. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
@@ -217,7 +217,7 @@ double lr_columns_nearest_mm(const struct lr_columns *columns)
     double nearest_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *normal = scanner->modules[m].normal;
-        double centre[3], height = 0.0; /* height of the grid's nearest corner over the module's plane */
+        double centre[3], height = 0.0; /* height of the grid's corner that is nearest to the module's plane */
         lr_scanner_detection_centre(scanner, m, centre);
         for (int k = 0; k < 3; k++) {
             const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
@@ -242,8 +242,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
 
-        /* If module m is the image of an earlier module after half a turn, its numbers are those of the earlier module
-         * after half a turn. The numbers of both then have the same bits. */
+        /* If module m is an earlier module after half a turn, its numbers are computed by turning those of the earlier
+         * module. The numbers of both modules then have the same bits. */
         int image = 0;
         while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
                stacks->place_of[image] != stacks->place_of[m])
@@ -265,8 +265,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m].step_around = own.step_around;
     }
 
-    /* True if all modules of a stack have the same position around the scanner. Passes can then find the angle of a LOR
-     * from its crystals across the columns. */
+    /* True if all modules of a stack are at the same angle around the scanner. Passes can then find the angle of a LOR
+     * from the columns of its crystals alone. */
     columns->has_angles = true;
     for (int m = 0; m < count && columns->has_angles; m++) {
         const int stack = stacks->stack_of[m];
@@ -308,7 +308,7 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns)
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
     /* The last part of the table has the axial coordinates relative to the middle. Passes over single points do not
-     * read this table; `difference` of the shaders computes the same bits for them. */
+     * read this table: `difference` of the shaders computes numbers with the same bits. */
     for (; next < count; next++) {
         const float leading = points[next - num_along][0] - origin[0];
         const float trailing = points[next - num_along][1] - origin[1];
@@ -330,7 +330,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
     const int *stack_of = columns->stacks->stack_of;
     struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
     if (pairs == NULL) return NULL;
-    /* In exact mode, the primary of a pair is the module of the stack with the lower number. */
+    /* In exact mode, the primary of a pair is the module whose stack has the lower number. */
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {
@@ -343,7 +343,8 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
                                     .first = (uint32_t)(first_values ? first_values[k] : first),
                                     .mask = is_masked ? (uint32_t)pair : LR_NONE,
                                     .swapped = exact && stack_of[i] > stack_of[j]};
-        /* |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b) . x */
+        /* The plane between centres a and b: a point x is nearer to a if |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b)
+         * . x < 0. */
         double a[3], b[3];
         lr_scanner_detection_centre(columns->params.scanner, i, a);
         lr_scanner_detection_centre(columns->params.scanner, j, b);

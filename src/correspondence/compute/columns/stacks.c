@@ -30,7 +30,7 @@ struct stack_member {
     uint32_t pair, place_a, place_b, swapped;
 };
 
-/* The tolerance of positions, mm: for modules of one stack, and for images of stacks. */
+/* The tolerance of positions, mm, when modules are grouped to stacks and when stacks are compared after half a turn. */
 static const double place_tolerance_mm = 1e-6;
 
 /* --- which modules make a stack --- */
@@ -128,7 +128,7 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
             fabs(module->normal[axis]) < 1e-9 && fmax(fabs(module->u[axis]), fabs(module->v[axis])) > 1.0 - 1e-9;
         if (stacks->stack_of[m] >= 0 || !is_along) continue;
 
-        /* Module m and all modules that belong to it and have no stack yet are collected, in ascending order along the
+        /* Collects module m and all modules that are in its line and have no stack yet, in ascending order along the
          * columns. */
         int count = 0;
         for (int other = m; other < num_modules; other++) {
@@ -145,7 +145,7 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         for (int k = 2; k < count && is_even; k++)
             is_even = !(fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm);
 
-        /* Modules with uneven distances become stacks of one module each. */
+        /* If the distances between the modules are uneven, each module becomes a stack of its own. */
         const int modules = is_even ? count : 1;
         for (int begin = 0; begin < count; begin += modules) {
             const int stack = stacks->num_stacks++;
@@ -161,8 +161,8 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
     }
     free(members);
 
-    /* Images after half a turn are used if there are at least three stacks. Two stacks are a single pair, which is its
-     * own image. */
+    /* The symmetry under half a turn is used if there are at least three stacks. Two stacks make a single pair, which
+     * half a turn maps to itself. */
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     stacks->are_mirrored = true;
 
@@ -198,8 +198,8 @@ static int cells_along(const struct lr_columns *columns, int stack)
     return columns->stacks->count[stack] * counts[1];
 }
 
-/* The position of two extra cells beyond the ends of a stack, mm. Real cells are nearer, and a float holds this number
- * exactly. */
+/* The position, mm, of the two extra cells beyond the ends of a stack. It is beyond all real cells, and a float holds
+ * this number exactly. */
 static const double far_cell_mm = 1e7;
 
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
@@ -242,7 +242,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 /* The stacks a <= b of the modules of a pair. */
 struct stack_key {
     int a, b;
-    bool swapped; /* true if the module with the lower number belongs to b */
+    bool swapped; /* true if the pair's module with the lower number belongs to stack b */
 };
 
 static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
@@ -371,7 +371,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_se
             num_values += crystals[0] * crystals[1];
         }
 
-        /* The number of this bit must agree with is_present() of shaders/correspondence/columns/forward_exact.comp. */
+        /* is_present() of shaders/correspondence/columns/forward_exact.comp must read the same bit. */
         const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
         const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
         pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);
@@ -381,7 +381,8 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_se
                                            .swapped = key.swapped};
     }
 
-    /* Finds the image of each pair after half a turn. The keys are in ascending order, like the pairs of the list. */
+    /* Finds for each pair the pair onto which half a turn maps it. The keys are in ascending order, like the pairs of
+     * the list. */
     buffers->has_half_turn = has_memory && stacks->has_half_turn;
     for (int k = 0; k < num_pairs; k++) pairs[k].image = LR_NONE;
     for (int k = 0; stacks->has_half_turn && k < num_pairs; k++) {

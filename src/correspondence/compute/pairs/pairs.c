@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The pairs method: the scanner and the image in the form that its programs read, projections by windows, and the
+ * The pairs method: the scanner and the image as its programs read them, projections window by window, and the
  * functions of struct lr_method. */
 #include "correspondence/compute/pairs/pairs.h"
 
@@ -56,11 +56,12 @@ struct module_pair {
     uint32_t i, j, first, mask;
 };
 
-/* If a crystal looks larger than this, in radian, shaders/correspondence/pairs/pairs.glsl divides it. */
+/* A crystal that looks larger than this from a point, in radian, is divided by
+ * shaders/correspondence/pairs/pairs.glsl. */
 static const double largest_part = 0.03;
 
-/* The program without HORIZON needs every part of a module to be at least this much higher than the point over the
- * plane of the other module, mm. */
+/* The least height, mm, of every part of a module over the point, measured from the plane of the other module. If it is
+ * less, the program is built with HORIZON. */
 static const double least_rise_mm = 1e-3;
 
 /* Finds the smallest and the largest height of the grid's box over a module's plane, mm. */
@@ -84,7 +85,8 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
     double heights[2];
     grid_heights(pairs, module, heights);
 
-    /* The smallest height of the other module over the plane of `module` is compared with the grid's largest height. */
+    /* The two heights are measured over the plane of `module`: the smallest height of the other module, and the grid's
+     * largest height. */
     const lr_scanner *scanner = pairs->params.scanner;
     const double *normal = scanner->modules[module].normal;
     const lr_module *box = &scanner->modules[other];
@@ -107,7 +109,7 @@ static lr_status upload_scene(struct lr_pairs *pairs)
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         if (!pairs->may_be_near) {
-            /* The crystals of the farther module decide; this module is at the larger of the two heights. */
+            /* The size of crystals matters at the farther module, which is at the larger of the two heights. */
             const double *face_i = scanner->modules[i].face_mm, *face_j = scanner->modules[j].face_mm;
             double on_i[2], on_j[2];
             grid_heights(pairs, i, on_i);
@@ -195,14 +197,14 @@ struct window {
     float fixed_scale;
 };
 
-/* A work group has a cube of voxels. This is the length of its edge (shaders/correspondence/pairs/scene.glsl). */
+/* The length of the edge of the cube of voxels that a workgroup computes (shaders/correspondence/pairs/scene.glsl). */
 enum { BLOCK = 4 };
 
 /* The largest number of elements of a dispatch. A large device needs about 1e-11 s for an element. With this limit, a
  * projection shows progress, and the user can stop it soon. */
 static const double most_elements = 2e10;
 
-/* The approximate number of elements of a point per crystal of the farther module. */
+/* The approximate number of elements that a sample point has per crystal of the farther module. */
 enum { ELEMENTS_PER_CRYSTAL = 5 };
 
 /* --- passes --- */
@@ -222,7 +224,8 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
     lr_status status = LR_OK;
     gl_stopwatch_begin(pairs->watch);
     for (int begin = 0, end; status == LR_OK && begin < count; begin = end) {
-        /* A dispatch has several pairs, or, of a pair with too many elements, some slabs. */
+        /* A dispatch has several pairs. If a single pair has too many elements, a dispatch has some slabs of this
+         * pair. */
         double elements = 0.0, slab_elements = 0.0;
         for (end = begin; end < count && (end == begin || (!small && elements < most_elements)); end++) {
             const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end);
@@ -348,7 +351,7 @@ static lr_status project(void *self, bool is_forward, const lr_selection *list, 
                                 : back_window(&window, data != NULL ? &values : NULL);
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
-        (void)gl_stopwatch_total(pairs->watch); /* waits, so that the buffers of only one window are in memory */
+        (void)gl_stopwatch_total(pairs->watch); /* waits, so that only one window has buffers in memory */
     }
     LR_TRY(lr_pairs_check_finished(pairs));
     return is_forward ? LR_OK : lr_values_get(pairs->image, 0, image);
@@ -356,7 +359,7 @@ static lr_status project(void *self, bool is_forward, const lr_selection *list, 
 
 /* --- single LORs --- */
 
-/* Projects the module pairs of a list's LORs, and copies values between the list and the pairs. */
+/* Projects the module pairs of a list's LORs, and copies the values between the list's LORs and the pairs. */
 static lr_status project_lors(void *self, bool is_forward, const lr_selection *list, lr_vector *image, float *listed)
 {
     struct lr_pairs *pairs = self;
@@ -402,7 +405,7 @@ static lr_status project_lors(void *self, bool is_forward, const lr_selection *l
 /* A point in the form of the shader's dvec4. */
 typedef double point_place[4];
 
-/* The largest number of pairs of a dispatch. Every device allows so many groups along a dimension. */
+/* The largest number of pairs of a dispatch. Every device allows so many workgroups along a dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
 /* The state of a call of read_rows. */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Projections over module pairs in any orientation, pair by pair, in exact mode: docs/method/correspondence.md, "Tilted
- * pairs". In a back-projection, each voxel adds up its own sum, with the same bits in every run. Forward projections
- * add to LORs in any order or, in deterministic mode, in fixed point. */
+ * pairs". In a back-projection, one thread adds up the sum of a voxel, with the same bits in every run. In a forward
+ * projection, several threads add to a LOR: in any order or, in deterministic mode, in fixed point. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
 #define LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
 
@@ -25,10 +25,10 @@ struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
     bool may_be_near;       /* true if a crystal may look so large from a point that it must be divided */
-    /* True if the plane of a module may hide a part of the other module from a point. A part is hidden if its height
-     * over this plane is not above that of the point. */
+    /* True if one module of a pair may see only a part of the other from some point: the part that is higher over the
+     * plane of the first module than the point. */
     bool meets_horizon;
-    int64_t max_window; /* number of values */
+    int64_t max_window; /* largest number of values of a window */
     struct gl_buffer *modules;
     struct lr_scene_masks masks;
     struct gl_buffer *image; /* input or output, in the grid's order */
@@ -38,15 +38,15 @@ struct lr_pairs {
     struct gl_stopwatch *watch;                         /* not owned; times the projections */
 };
 
-/* Creates the method. It can do exact mode if no module hides another, and if there is no attenuation and no
- * penetration along lines. The context must be current in this call and in those below. errors: NULL, logged. */
+/* Creates the method, for exact mode without attenuation and penetration along lines. No module may hide another. The
+ * context must be current in this call and in those below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
 /* Returns a program, and starts it at its first use. errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
-/* errors: LR_USAGE, logged, if the device has ended a loop too early. */
+/* Checks that the device has ended no loop too early. errors: LR_USAGE, logged, if it has. */
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
 
 /* --- scene --- */
@@ -61,7 +61,7 @@ struct lr_pairs_pass {
 };
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 
-/* Uploads the module pairs list[begin .. end - 1]. Their values are counted from the first value of pair `begin`. */
+/* Uploads the module pairs list[range[0] .. range[1] - 1]. The first value of the first of these pairs has index 0. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const lr_selection *list, const int64_t range[2]);
 
 /* Returns the uniforms that all passes share. The caller sets the pass's range and list. */

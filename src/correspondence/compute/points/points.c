@@ -87,7 +87,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* Software renderers end long loops too early, without an error. If the shader notices this, it sets this flag. */
+    /* Software renderers end long loops too early, without an error. A shader that notices this sets this flag. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -128,7 +128,7 @@ static lr_status project_batch(void *user, const struct lr_batch *batch)
     return is_back ? lr_points_collect(at->points, batch, at->voxels) : LR_OK;
 }
 
-/* --- deterministic forward projections: the host adds up matrix rows in the order of the voxels --- */
+/* --- deterministic forward projections: the host adds up rows of the matrix in the order of the voxels --- */
 
 struct ordered_sum {
     const float *image;
@@ -143,7 +143,7 @@ static lr_status add_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Projects all pairs; there are no parts. Vectors are on the host. */
+/* Projects all LORs; `part` is not used. Vectors are on the host. */
 static lr_status project(void *self, bool is_forward, const lr_selection *part, lr_vector *image, lr_vector *values)
 {
     struct lr_points *points = self;
@@ -193,18 +193,18 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* A list has a head of HEAD_BYTES with the number of elements, and room for ROOM elements per crystal of the primary. A
- * crystal has fewer elements if the opposite crystals are larger, and may have more if they are much smaller. */
+/* A list has a head of HEAD_BYTES with the number of elements, and room for ROOM elements per crystal of the primary.
+ * This is usually enough: a crystal has more elements only if the opposite crystals are much smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* The number of elements per line for which the list has room, if there is penetration. A line has an element for each
- * pair of crystals that may stop the photons, and crosses a few crystals at each end. */
+/* The room of the list with penetration, in elements per line. A line crosses a few crystals at each end, and has an
+ * element for each pair of them that may stop the photons. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of a call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* batches have at most as many images as the list probably has room for */
+    struct lr_plan *plan; /* its batches have as many images as the list probably has room for */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
@@ -235,8 +235,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
-        /* Several threads find the same LOR. Elements of a LOR are sorted by thread, so that they are always added up
-         * in the same order. */
+        /* Several threads find the same LOR if there is penetration. Elements of a LOR are sorted by thread, so that
+         * they are always added up in the same order. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
@@ -246,8 +246,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
         listing->sorted = swapped;
     }
 
-    /* Sorts by image, and keeps the order within each image. Without penetration, all elements of a LOR come from one
-     * thread. Their order, and the bits of their sum, are therefore the same in every run. */
+    /* Sorts elements by image, and keeps their order within each image. Without penetration, all elements of a LOR come
+     * from one thread. Their order, and the bits of their sum, are therefore the same in every run. */
     uint32_t *first = listing->image_begin;
     memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
     for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;
@@ -278,7 +278,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     const struct lr_plan *plan = points->plan;
     const lr_scanner *scanner = points->params.scanner;
 
-    /* The room for the elements of one image is found first. */
+    /* Finds how much room the elements of one image need. */
     int64_t largest = 1; /* largest number of crystals of a module */
     for (int m = 0; m < scanner->num_modules; m++) {
         const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
@@ -326,9 +326,9 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     return status;
 }
 
-/* --- life --- */
+/* --- creation --- */
 
-/* The number of images of a batch: enough groups of threads to keep a device busy. */
+/* The number of images of a batch. So many workgroups keep a device busy. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
 void *lr_points_create(const struct lr_method_params *given)

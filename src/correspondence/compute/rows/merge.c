@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merging by hash tables (shaders/correspondence/rows/collect.comp) and by a radix sort from the least significant
- * digit on. */
+ * Merging of listed elements by hash tables (shaders/correspondence/rows/collect.comp). The merged rows are sorted by a
+ * radix sort that begins with the least significant digit. */
 #include "correspondence/compute/rows/merge.h"
 
 #include "base/log.h"
@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SHARE_SLOTS: number of slots of a table that one thread reads. COLLECT_GROUPS: largest number of groups that put
+/* SHARE_SLOTS: number of slots of a table that one thread reads. COLLECT_GROUPS: largest number of workgroups that put
  * elements of the list into tables. */
 enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
-/* PLACE_THREADS: largest number of threads that turn numbers into positions. LEAST_NUMBERS: each of these threads has
- * at least so many numbers. */
+/* PLACE_THREADS: largest number of threads that turn counts into positions. LEAST_NUMBERS: smallest number of counts
+ * per thread. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* MOST_VALUES: largest number of values that one thread adds up. LEAST_GATHERED: number of slots that a thread reads
- * even if it exceeds this limit. With the limit, threads have similar run times, and loops have far fewer rounds than
- * software renderers allow. */
+/* MOST_VALUES: largest number of values that one thread adds up, so that threads have similar run times, and loops have
+ * far fewer rounds than software renderers allow. LEAST_GATHERED: a thread reads at least so many slots, even if they
+ * have more values than MOST_VALUES. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
 /* The alignment of ranges of buffers, bytes. All devices accept this value, and it is a multiple of the host's cache
@@ -37,8 +37,8 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* `define`: the define of a program; NULL = none. If `repeats` is true and a LOR may be listed several times, the
- * define is REPEATS instead. */
+/* `define`: a name that the shader is compiled with; NULL = none. `repeats`: true if the program is compiled with
+ * REPEATS instead when a LOR may be listed several times. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -80,8 +80,8 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* Returns the size of half a list, bytes. It has room for all merged elements, because they are half as large as listed
- * elements. */
+/* Returns the size of half a list, bytes. Each half has room for all merged elements, because a merged element is half
+ * as large as a listed one. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -125,7 +125,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* Returns the number of slots of a row's table for a part of `num_points` points, a power of two. */
+/* Returns the number of slots of a row's table for a part of `num_points` points. The number is a power of two. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -181,7 +181,7 @@ void lr_merge_finish(struct lr_merge *merge)
 
 /* --- passes --- */
 
-/* Runs a pass that reads one half of the list and writes half number `to`. */
+/* Runs a pass that reads one half of the list and writes to the half with number `to`. */
 static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, const struct block *block, int to)
 {
     struct gl_program *program = merge->programs->list[which];
@@ -205,7 +205,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
     return gl_pass_run(merge->ctx, &pass);
 }
 
-/* Replaces each of the first `count` numbers of merge->places by the sum of the numbers before it. */
+/* Replaces each of the first `count` numbers of merge->places by the sum of all numbers before it. */
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
@@ -287,8 +287,8 @@ void lr_host_merge_finish(struct lr_host_merge *merge)
     free(merge->listed);
 }
 
-/* Merges rows. The elements of a point are in the order in which its thread listed them. Points are added in ascending
- * order. The sums are therefore the same in every run. */
+/* Merges rows. The elements of a point are in the order in which one thread listed them, and points are added in
+ * ascending order. The sums therefore have the same bits in every run. */
 static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct merging *merging = user;
@@ -351,11 +351,10 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
 /* ---- delivery ---- */
 
 /* Numbers of elements that fit into the host's caches. MOST_AT_ONCE: elements that are converted together, unless a
- * single row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block, which the receiver
- * of the block converts on its own threads. */
+ * single row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block of rows; its
+ * receiver converts them on its own threads. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
-/* Elements to be converted. */
 struct conversion {
     const struct lr_packed_element *from;
     struct lr_owned_row *to;
@@ -399,7 +398,7 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Delivers the row that was carried over, after its last part has arrived. */
+/* Delivers the row whose first parts were kept until its last part arrived. */
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -466,7 +465,7 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
             if (part->begins && part->ends) {
                 LR_TRY(sink->take(sink->user, &(lr_row){part->row, part->count, lor, probability}));
             } else {
-                /* The parts of a row arrive in the order of its points. */
+                /* The parts of a row arrive in the order of the row's points. */
                 carried->count = part->begins ? 0 : carried->count;
                 for (int64_t k = 0; k < part->count; k++)
                     LR_TRY(lr_elements_add(carried, lor[k], probability[k], deliverer->log));
@@ -491,13 +490,13 @@ void lr_receiver_close(struct lr_receiver *receiver)
     for (int k = 0; k < 2; k++) gl_readback_finish(&receiver->readbacks[k]);
 }
 
-/* Returns the offset of the elements in a readback, bytes. The tally is in front of them. */
+/* Returns the offset of the elements in a readback, bytes. The tally precedes them. */
 static int64_t elements_offset(int num_rows)
 {
     return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Queues the copy of the tally and of the first `count` merged elements to the host. */
+/* Queues the copy of the tally and of the first `count` merged elements to the host's memory. */
 static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge, int num_rows, int64_t count)
 {
     struct gl_readback *readback = &receiver->readbacks[receiver->current];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merging of lists of elements into rows, on the device. Each row has a table of LORs, with one value for each of its
- * points. The values of a LOR are added up in the order of the points, and LORs are then sorted. Rows have the same
+ * Merging of lists of elements into rows, on the device. Each row has a table of LORs, with one value per LOR and point
+ * of the row. The values of a LOR are added up in the order of the points, and LORs are then sorted. Rows have the same
  * bits in every run. */
 #ifndef LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
 #define LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
@@ -41,20 +41,20 @@ struct lr_merge {
     const lr_log *log;
     struct lr_merge_programs *programs; /* not owned; shared by merges with the same `repeats` */
     bool list_only;                     /* the host merges */
-    bool repeats;                       /* true if a LOR may be listed several times for a point; its weights then sum
-                                         * to less than 4 */
+    bool repeats;                       /* true if a LOR may be listed several times for one point; the weights of this
+                                           LOR and point then sum to less than 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a part */
-    int64_t slots;    /* number of slots of a row's table, a power of two; smaller if the device has too little memory
-                       * for the tables */
+    int64_t slots;    /* number of slots of a row's table, a power of two; the tables have fewer slots if the device has
+                         too little memory */
     int64_t capacity; /* room of the list, in elements */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
 };
 
-/* Starts the programs and makes the buffers. The caller sets the members before all_slots, and the others to zero, and
- * calls lr_merge_finish even after an error. errors of this function and those below: LR_FAILED, logged. */
+/* Starts the programs and makes the buffers. The caller sets the members before all_slots, and the others to zero. The
+ * caller must call lr_merge_finish even after an error. errors of this function and those below: LR_FAILED, logged. */
 lr_status lr_merge_open(struct lr_merge *merge);
 void lr_merge_finish(struct lr_merge *merge);
 
@@ -64,12 +64,12 @@ int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_p
 /* Makes the list larger. Its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. *fits becomes false if the part must have fewer points. A single row fits if the
- * device's buffers have room for its table, whatever the order of its elements. This matters because the sums of a row
- * that is merged in parts have other last bits. */
+/* Makes the tables of rows larger. *fits becomes false if the part must have fewer points. If the device's buffers have
+ * room for the table of a single row, this row is never split, whatever the order of its elements: a row that is merged
+ * in parts would have sums with other last bits. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
-/* The points of a list: points of whole rows, or some points of one row. */
+/* The points of a list: the points of some whole rows, or some points of one row. */
 struct lr_merge_part {
     int num_points;
     int first_point; /* number of the first point */
@@ -88,12 +88,13 @@ int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 int64_t lr_merge_tally_bytes(int num_rows);
 
 /* Queues the passes over the list. They write a struct lr_merge_tally to merge->tally, and the elements of the rows to
- * the list. Each element is the mean over the points of its row. */
+ * the list. The value of an element is the mean over the points of its row. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
 /* --- by the host --- */
 
-/* Merging on the host, for devices that are the processor itself, where shaders would take several times as long. */
+/* Merging on the host. It is used if the device is the processor itself, where shaders would take several times as
+ * long. */
 
 /* An element of a list. */
 struct lr_listed {
@@ -116,18 +117,20 @@ struct lr_host_merge {
 };
 void lr_host_merge_finish(struct lr_host_merge *merge);
 
-/* Waits for list->list, and merges it into merge->rows. If the part has only some points of one row, elements are only
- * sorted by point. If the list had too little room for all elements, no rows are made. errors: LR_FAILED, logged. */
+/* Waits for list->list, and merges it into merge->rows. If the part has only some points of one row, its elements are
+ * sorted by point, but not merged. If the list had too little room for all elements, no rows are made; *listed is then
+ * larger than the list's capacity. errors: LR_FAILED, logged. */
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
                             uint32_t *listed);
 
 /* --- delivery of merged rows to the sink, in order; parts of a row are joined first --- */
 
-/* A row, or the elements of a row from some of its points. */
+/* A whole row, or the elements of a row from some of its points. */
 struct lr_row_part {
     int64_t row; /* row of the grid, or of the points */
     int64_t count;
-    bool begins, ends; /* true if the part has the row's first point; true if it has the last point */
+    bool begins, ends; /* begins: true if the part has the row's first point; ends: true if it has the row's last
+                          point */
 };
 
 /* The caller sets num_lors, threads, log, blocks, and the sink and log of `delivery`, and the other members to zero. */
@@ -135,7 +138,8 @@ struct lr_deliverer {
     int64_t num_lors;
     int threads;
     const lr_log *log;
-    const struct lr_row_block_sink *blocks;   /* receives whole rows; NULL = the sink receives all rows */
+    const struct lr_row_block_sink *blocks;   /* receives whole rows in blocks; NULL = the sink of `delivery` receives
+                                                 all rows */
     const struct lr_packed_element *borrowed; /* elements of the parts, in memory of a receiver; NULL = they are in
                                                * `elements` */
     struct lr_packed_element *elements;       /* owned: elements of the parts if `borrowed` is NULL */
@@ -146,13 +150,13 @@ struct lr_deliverer {
     int64_t max_extents;
     struct lr_owned_row numbers;     /* rows of some parts, in the form that sinks need */
     struct lr_elements carried;      /* elements of a row until its last point has arrived */
-    struct lr_row_delivery delivery; /* delivers rows that were carried over; its sink receives all rows */
+    struct lr_row_delivery delivery; /* delivers rows that arrived in several parts; its sink receives all rows */
 };
 
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Adds a part and copies its elements; elements NULL = they are in `borrowed`. errors of this function and those below:
- * LR_FAILED, logged, if memory runs out. */
+/* Adds a part and copies its elements. elements: NULL = the elements are in `borrowed` and are not copied. errors of
+ * this function and those below: LR_FAILED, logged, if memory runs out. */
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                            const struct lr_packed_element *elements);
 
@@ -160,7 +164,7 @@ lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_p
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                             const struct lr_elements *elements);
 
-/* Delivers all parts, and removes them. errors: also those of the sink. */
+/* Delivers all parts that were added, and removes them. errors: also those of the sink. */
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 
 /* --- receiving --- */
@@ -171,14 +175,15 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 struct lr_receiver {
     struct gl_context *ctx;
     struct gl_readback readbacks[2];
-    int current;              /* index of the readback in use; the caller changes it to keep the previous part */
+    int current;              /* index of the readback in use; the caller changes the index to keep the rows of the
+                                 previous part */
     int64_t num_sent;         /* number of elements whose copy is queued */
     double elements_of_point; /* number of elements per point of the last part, after merging; 0 = not known */
 };
 void lr_receiver_close(struct lr_receiver *receiver);
 
-/* Queues the merge of a part, and the copy of its rows, without waiting. errors of this function and those below: those
- * of gl_readback. */
+/* Queues the merge of a part, and the copy of its rows, without waiting. errors of this function and those below: the
+ * errors of gl_readback. */
 lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge *merge,
                             const struct lr_merge_part *part);
 
@@ -213,7 +218,8 @@ struct lr_point_lister {
     int64_t max_window;              /* number of floats that a buffer can hold */
     int64_t point_bytes;
     void (*place)(void *user, const double point_mm[3], void *point);
-    bool repeats; /* true if a LOR may be listed several times for a point; its weights then sum to less than 4 */
+    bool repeats; /* true if a LOR may be listed several times for one point; the weights of this LOR and point then sum
+                     to less than 4 */
     lr_status (*run)(void *user, const struct lr_point_list *list);
     void *user;
 };

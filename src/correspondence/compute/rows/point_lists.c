@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: number of elements for one point for which the list has room, per crystal of the scanner. A crystal has two
- * elements if crystals of equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per
- * crystal; tables work best if half of their slots are empty. A batch that needs more room is split into halves. */
+/* ROOM: the list has room for so many elements of a point, per crystal of the scanner. A crystal has two elements if
+ * crystals of equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal;
+ * tables work best if half of their slots are empty. A batch that needs more room is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
 /* The largest memory on the device for all points of a batch, bytes. */
@@ -27,13 +27,13 @@ struct listing {
     const struct lr_rows *rows;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a batch */
-    int least_points; /* smallest number of points of a batch, for which the device merges whole rows or fixed parts of
-                       * a row */
-    int points_now;   /* number of points of the next batch; smaller than max_points on software renderers, which would
-                       * need seconds */
+    int least_points; /* smallest number of points of a batch; on the device, a batch has whole rows or a fixed part of
+                         one row */
+    int points_now;   /* number of points of the next batch; less than max_points where a batch of max_points takes too
+                         long */
     double begun_s;   /* start of the last batch; 0 = none */
-    double started_s, waited_s, delivered_s; /* total times for starting batches, waiting for the device, and
-                                              * delivering, s */
+    double started_s, waited_s, delivered_s; /* times of all batches for starting them, for waiting for the device, and
+                                                for delivering rows, s */
     int64_t num_batches, num_again;          /* number of batches; number of times that points had to be listed again */
     int64_t num_elements;                    /* number of elements of all batches */
     char *points;                            /* [max_points] */
@@ -58,7 +58,8 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* --- batches of points --- */
 
-/* Chooses the range of the next batch: whole rows, or a part of a row with more points than a batch can have. */
+/* Chooses the range of the next batch: several whole rows, or a part of one row that has more points than a batch can
+ * have. */
 static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
@@ -104,9 +105,8 @@ static lr_status run_points(struct listing *listing, const int range[2])
 
 /* --- the rows of a list --- */
 
-/* Takes the rows for a range of points. rows NULL = the host has merged the rows, and the sink receives them now.
- * Otherwise the device has merged them; if they are a whole batch, they stay in the receiver until they are
- * delivered. */
+/* Takes the rows for a range of points. rows: merged by the device; NULL = merged by the host, and the sink receives
+ * them now. If the device's rows are a whole batch, they stay in the receiver until they are delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
@@ -123,7 +123,8 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
                                          .begins = points[0] <= row * per_row,
                                          .ends = points[1] >= (row + 1) * per_row};
         listing->num_elements += part.count;
-        /* These elements are copied, because the next rows will overwrite the receiver's memory. */
+        /* These elements are only a part of the batch. They are copied, because the next part will overwrite the
+         * receiver's memory. */
         const struct lr_packed_element *copied = rows != NULL && !is_batch ? rows->elements + start[0] : NULL;
         LR_TRY(rows != NULL ? lr_deliverer_add(deliverer, &part, copied)
                             : lr_deliverer_take(deliverer, &part, elements));
@@ -133,8 +134,8 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
 
 static lr_status list_points(struct listing *listing, const int range[2]);
 
-/* Takes the rows of listed points. If the list had too little room, the points are listed again, with a larger list or
- * in halves. */
+/* Takes the rows of points whose elements were listed. If the list had too little room, the points are listed again, in
+ * a larger list or in halves. */
 static lr_status read_points(struct listing *listing, const int range[2])
 {
     const int num_points = range[1] - range[0];
@@ -199,8 +200,7 @@ static lr_status read_all(struct listing *listing)
     const struct lr_rows *rows = listing->rows;
     const double begin_s = lr_clock_seconds();
     while (next_batch(listing)) {
-        /* Queues the passes of the batch. While the device works on them, the rows of the previous batch are
-         * delivered. */
+        /* Queues the passes of the batch. The rows of the previous batch are delivered while the device works. */
         const int num_points = (int)(listing->end - listing->begin);
         const double starting_s = lr_clock_seconds();
         listing->num_batches++;
