@@ -3,8 +3,8 @@
 // Copyright The LORaster authors
 //
 // A slice of the image in the colours of `map`, alone or combined with the image `other`, in the scene and in panes.
-// The image `above` is the overlay: it is blended over the slice in the colours of `above_map`; larger values of the
-// overlay cover more. Voxels of the region of interest are tinted.
+// The image `above` is the overlay, which is blended over the slice in the colours of `above_map`. The larger its value,
+// the more it covers. Voxels of the region of interest are tinted.
 #include "viewer/view.glsl"
 
 layout(binding = 0) uniform sampler2D map;
@@ -19,7 +19,8 @@ layout(location = 0) out vec4 out_colour;
 const int FUSED = 1, DIFFERENCE = 2, RATIO = 3, CHECKERED = 4;
 const int BOX = 1, ELLIPSOID = 2;
 
-// The value at a place within an image, 0 .. 1; 0 outside. Edge voxels reach to their outer faces.
+// The value of an image at a place. The coordinates of places in the image's box are 0 .. 1. The value is 0 outside of
+// the box. Interpolation keeps the value of an edge voxel up to its outer face.
 float value_at(sampler3D from, vec3 at)
 {
     if (style.y == 0) return texture(from, at).r;

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "io/files/keyed_text.h"
+#include "io/files/output.h"
 #include "model/scanner/scanner.h"
 
 #include <lr/io.h>
@@ -28,6 +30,12 @@ void app_choose(struct app *app, const struct viewer_tool *tool)
 {
     app->tool = tool;
     app->wants_tool = true;
+}
+
+void app_unfold(struct app *app, int side)
+{
+    app->folds[side] = false;
+    app->folds[1 - side] = app->folds[1 - side] || app->is_narrow;
 }
 
 bool app_is_busy(const struct app *app)
@@ -103,6 +111,30 @@ void app_take_reading(struct app *app, struct ui_reading reading)
     if (reading.index >= 0) app->reading = reading;
 }
 
+/* --- notes --- */
+
+enum { NOTE_BYTES = 1 << 14 };
+
+char *app_read_note(const struct app *app, const char *name)
+{
+    char path[1024], *text = NULL;
+    int64_t count = 0;
+    if (app->window->is_seen && lr_notes_place(name, path, sizeof(path)) && access(path, R_OK) == 0)
+        (void)lr_file_bytes("", path, NOTE_BYTES, &count, &text, NULL);
+    return text;
+}
+
+void app_write_note(const struct app *app, const char *name, const char *text)
+{
+    char path[1024];
+    struct lr_output output;
+    if (!app->window->is_seen || !lr_notes_place(name, path, sizeof(path)) ||
+        lr_output_open(&output, path, NULL) != LR_OK)
+        return;
+    (void)lr_output_write(&output, text, strlen(text));
+    (void)lr_output_finish(&output);
+}
+
 /* --- the scene --- */
 
 void app_fit(struct app *app)
@@ -117,8 +149,9 @@ void app_fit(struct app *app)
     camera_fit(&app->camera, reach, app->scene_size[0] / app->scene_size[1]);
 }
 
-void app_put_image(struct app *app, enum draw_image which, const lr_image *image)
+void app_put_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
+    app->ranges[which][1] = fmax(largest, 1e-30);
     if (draw_set_image(app->draw, which, image) != LR_OK) {
         draw_set_image(app->draw, which, NULL);
         app->failure = app->failure == LR_OK ? LR_FAILED : app->failure;
@@ -140,17 +173,6 @@ void app_show_image(struct app *app, enum draw_image which)
     }
 }
 
-void app_mix(struct app *app, enum draw_mix mix, enum draw_image second)
-{
-    struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    slices->mix = mix;
-    slices->second = second;
-    memcpy(slices->second_range, app->ranges[second], sizeof(slices->second_range));
-    for (int k = 0; k < 3 && grid != NULL; k++)
-        slices->field_mm = fmax(k > 0 ? slices->field_mm : 0.0, grid->size[k] * grid->voxel_mm[k] / 8.0);
-}
-
 void app_set_window(struct app *app, double low, double high)
 {
     app->slices.low = app->ranges[app->slices.image][0] = low;
@@ -169,12 +191,20 @@ const char *app_choose_path(struct app *app, const char *ending)
 lr_status app_check_output(const struct app *app, const char *path)
 {
     const struct study_view *open = &app->open;
-    const char *paths[] = {open->scanner_path, open->image_path, open->mu_path, open->second_path, open->data_path};
-    const char *read[5];
-    lr_file_uses uses = {.read = read, .written = &path, .num_written = 1, .log = &app->log};
-    for (int k = 0; k < 5; k++)
-        if (paths[k] != NULL) read[uses.num_read++] = paths[k];
-    return lr_files_check(&uses);
+    const char *paths[5 + APP_TOOLS] = {open->scanner_path, open->image_path, open->mu_path, open->second_path,
+                                        open->data_path};
+    for (int k = 0; app->tools[k] != NULL; k++)
+        paths[5 + k] = app->tools[k]->input != NULL ? app->tools[k]->input(app) : NULL;
+    for (int k = 0; k < 5 + APP_TOOLS; k++) {
+        char file[4096];
+        const char *const read = file;
+        if (paths[k] == NULL) continue;
+        snprintf(file, sizeof(file), "%s", paths[k]);
+        (void)study_cut_frame(file);
+        const lr_file_uses uses = {.read = &read, .num_read = 1, .written = &path, .num_written = 1, .log = &app->log};
+        LR_TRY(lr_files_check(&uses));
+    }
+    return LR_OK;
 }
 
 lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path)
@@ -203,45 +233,23 @@ lr_status app_write_picture(struct app *app, const char *path)
 
 struct draw_params scene_draw_params(const struct app *app)
 {
+    const double *second_range = app->ranges[app->slices.second];
     return (struct draw_params){.hides_scanner = app->hides_scanner,
                                 .hides_lors = app->hides_lors,
                                 .hovered_module = app->probe.hit.module,
                                 .slices = app->slices,
+                                .second_range = {second_range[0], second_range[1]},
                                 .has_volume = app->has_volume};
 }
 
+const char *const scene_image_words[] = {"image",  "mu",    "tube",   "sensitivity", "live",
+                                         "kernel", "histo", "second", NULL};
 const char *const scene_plane_names[3] = {"sagittal", "coronal", "transaxial"};
 
 /* --- under the mouse --- */
 
 const struct probe scene_no_probe = {
     .pane = -1, .hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN, .second = NAN};
-
-/* The module or slice that the scene shows at the mouse. */
-static void probe_scene(const struct app *app, struct probe *probe)
-{
-    struct pick_ray ray;
-    double place[2];
-    for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
-    camera_ray(&app->seen, place, ray.direction);
-    for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
-    if (!app->hides_scanner) probe->hit = pick_module(app->drawn, &ray);
-
-    /* A slice replaces the module if it is nearer to the eye. */
-    const struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    const bool has_image = app->draw->images[slices->image] != NULL;
-    double nearest = probe->hit.module >= 0 ? probe->hit.share : HUGE_VAL, point[3];
-    for (int axis = 0; axis < 3 && has_image; axis++) {
-        const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
-        if (slices->is_shown[axis] && pick_slice(grid, &ray, axis, slices->at_mm[axis], point) && share < nearest) {
-            nearest = share;
-            probe->axis = axis;
-            memcpy(probe->point_mm, point, sizeof(point));
-        }
-    }
-    if (probe->axis >= 0) (void)pick_voxel(grid, probe->point_mm, probe->voxel);
-}
 
 /* Finds the voxel of an image that a pane shows at a point: the voxel in the slice, or the voxel with the largest value
  * along the axis. Returns false if there is none. */
@@ -269,24 +277,39 @@ struct probe scene_probe(const struct app *app)
 {
     struct probe probe = scene_no_probe;
     const struct draw_slices *slices = &app->slices;
-    for (int k = 0; k < NUM_PANES; k++) {
-        const double right = app->mouse[0] + 0.5 - app->panes[k].at[0],
-                     down = app->mouse[1] + 0.5 - app->panes[k].at[1];
-        if (fmin(right, down) >= 0.0 && right < app->panes[k].size[0] && down < app->panes[k].size[1]) probe.pane = k;
-    }
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    probe.pane = panes_at(app, (double[2]){app->mouse[0] + 0.5, app->mouse[1] + 0.5});
     const bool is_flat = probe.pane >= 0 && probe.pane != PANE_SCENE;
-    if (probe.pane == PANE_SCENE) probe_scene(app, &probe);
+    if (probe.pane == PANE_SCENE) {
+        struct pick_ray ray;
+        double place[2], point[3];
+        for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
+        camera_ray(&app->seen, place, ray.direction);
+        for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
+        if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
+
+        /* A slice replaces the module if it is nearer to the eye. */
+        double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL;
+        for (int axis = 0; axis < 3 && app->draw->images[slices->image] != NULL; axis++) {
+            const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
+            if (!slices->is_shown[axis] || !pick_slice(grid, &ray, axis, slices->at_mm[axis], point) ||
+                !(share < nearest))
+                continue;
+            nearest = share;
+            probe.axis = axis;
+            memcpy(probe.point_mm, point, sizeof(point));
+        }
+        if (probe.axis >= 0) (void)pick_voxel(grid, probe.point_mm, probe.voxel);
+    }
     if (is_flat && panes_point(app, app->mouse, probe.point_mm) >= 0 &&
         find_shown(app, slices->image, probe.pane, probe.point_mm, probe.voxel)) {
-        const lr_grid *grid = draw_get_grid(app->draw, slices->image);
         probe.axis = probe.pane;
         if (slices->is_projected)
             probe.point_mm[probe.axis] =
                 grid->origin_mm[probe.axis] + probe.voxel[probe.axis] * grid->voxel_mm[probe.axis];
     }
     if (probe.axis >= 0) {
-        const lr_grid *grid = draw_get_grid(app->draw, slices->image), *tube = draw_get_grid(app->draw, DRAW_TUBE);
-        const lr_grid *second = draw_get_grid(app->draw, slices->second);
+        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE), *second = draw_get_grid(app->draw, slices->second);
         int voxel[3];
         probe.hit.module = -1;
         probe.value = draw_get_voxel(app->draw, slices->image, probe.voxel);
@@ -379,6 +402,8 @@ void scene_show_labels(struct app *app)
 {
     static const char *const names[3] = {"x", "y", "z (bed)"};
     const double scale = app->window->scale;
+    ui_clip((double[2]){app->scene_at[0] / scale, app->scene_at[1] / scale},
+            (double[2]){app->scene_size[0] / scale, app->scene_size[1] / scale});
     for (int k = 0; k < 3 && app->drawn != NULL && app->panes[PANE_SCENE].size[0] > 0.0; k++) {
         double end[3] = {0.0, 0.0, 0.0}, place[2];
         end[k] = 0.52 * app->camera.reach_mm;
@@ -389,6 +414,8 @@ void scene_show_labels(struct app *app)
                      draw_axis_colours[k], names[k]);
         }
     }
+
+    ui_unclip();
 
     struct ui_bar bars[6];
     const struct app_pane *pane =
@@ -410,8 +437,8 @@ void scene_show_labels(struct app *app)
         app->draw->images[DRAW_TUBE] != NULL)
         bars[count++] = image_bar(app, DRAW_TUBE, DRAW_NUM_MAPS, (double[2]){0.0, slices->overlay_high});
     if (has_image && app->has_volume) {
-        bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
-        count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
+        bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, range);
+        count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL;
     }
 
     const bool has_second = has_image && slices->mix != DRAW_MIX_NONE && app->draw->images[slices->second] != NULL;
@@ -423,13 +450,14 @@ void scene_show_labels(struct app *app)
     else if (has_second && slices->mix == DRAW_MIX_RATIO)
         bars[count++] = scene_bar(LR_COLOURS_DIVERGING, (double[2]){-1.0, 1.0}, "ratio: log2(first / second)");
     else if (has_second)
-        bars[count++] = image_bar(app, slices->second, (int)slices->second_colours, slices->second_range);
+        bars[count++] = image_bar(app, slices->second, (int)slices->second_colours, app->ranges[slices->second]);
 
     double at[2] = {pane->at[0] / scale + margin, (pane->at[1] + pane->size[1]) / scale};
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (k < count - 1 && at[1] < (pane->at[1] + 0.45 * pane->size[1]) / scale) break; /* they leave half the pane */
+        if (k < count - 1 && at[1] < (pane->at[1] + 0.45 * pane->size[1]) / scale)
+            break; /* the bars cover at most half of the pane */
         ui_bar(&bars[k], at);
     }
 }

@@ -43,6 +43,7 @@ struct viewer_tool {
     size_t state_bytes;        /* size of its state, which is zero when the tool is opened */
     enum lr_file_kind opens;   /* kind of the files that `open_file` reads */
     lr_status (*open_file)(struct app *app, const char *path);
+    const char *(*input)(const struct app *app); /* path of the file that is open in the tool; returns NULL for none */
 
     lr_status (*open)(struct app *app);
     void (*close)(struct app *app); /* also called after a failed opening */
@@ -52,7 +53,8 @@ struct viewer_tool {
     lr_status (*update)(struct app *app); /* called once a frame */
     void (*panel)(struct app *app);
 
-    /* Called for input outside of the panels, before the mouse's place in `app` changes; true: the tool uses it. */
+    /* Called for input outside of the panels, before the mouse's place in `app` changes; true: the tool uses the
+     * input. */
     bool (*take)(struct app *app, const struct input_event *event);
     void (*mark)(struct app *app); /* called once a frame: draws marks over the scene and the panes, below the panels */
 
@@ -64,9 +66,10 @@ struct viewer_tool {
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
 
-    /* Words of scripts. The arrays end with a NULL name. */
+    /* Words of scripts. The arrays end with NULL. */
     const struct command *commands;
-    const struct command_setting *settings;
+    const char *const *settings; /* names that can follow the word `set` */
+    lr_status (*set)(struct app *app, const struct command_words *words, int setting); /* setting: index of the name */
     bool (*get_value)(struct app *app, const char *name, struct command_value *value); /* false: no such value */
 };
 
@@ -97,11 +100,12 @@ struct app {
     struct job_report opening;                 /* report of the opening, as of this frame */
     lr_status failure;                         /* status of a failed job that no script step has waited for yet */
     double wait_start_s;                       /* start of the wait of a script step */
+    bool is_next_frame;                        /* the image was opened as another frame of the one before */
     bool waits;                                /* a script step waits for work */
     bool is_pictured;                          /* a script step needs this frame drawn, even if it is not visible */
     bool saves_view;                           /* a picture of this frame is requested */
     char watched[COMMAND_WORDS][COMMAND_TEXT]; /* values that the step `stay` printed last */
-    int64_t asked_frame;                       /* the frame whose values a script has asked for */
+    int64_t asked_frame;                       /* the frame in which a script has last asked for a value */
     char saved_path[1024];                     /* path of the last picture or session */
 
     /* the displayed state */
@@ -116,13 +120,14 @@ struct app {
     bool folds[2];                     /* the panels Study and Tools are strips at their sides */
     bool is_narrow;                    /* the window has room for only one of the two panels at a time */
     bool is_light;                     /* light panels */
-    bool has_room;                     /* panels fit next to each other, on a background that the scene has painted */
+    bool has_room; /* the panels do not overlap; the scene's pass then paints their background, too */
     struct camera camera;
     struct camera_view seen;
     const lr_scanner *drawn; /* modules in the scene: of a refused file, otherwise of the open scanner; NULL = none */
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2];  /* lowest and highest value shown for each image */
     const char *units[DRAW_NUM_IMAGES]; /* units of the values if they are not the usual ones; NULL = usual */
+    struct survey whole;                /* the last complete statistics of the image on the slices; 0 voxels = none */
     bool hides_scanner, hides_lors, has_volume, shows_help, shows_messages;
     double point_mm[3]; /* the chosen point, whose voxel the tools show */
     bool shows_opener;
@@ -158,6 +163,9 @@ void app_choose(struct app *app, const struct viewer_tool *tool);
 
 /* True while anything is being opened or computed. */
 bool app_is_busy(const struct app *app);
+
+/* Opens a panel: 0 = Study, 1 = Tools. In a narrow window, the other panel becomes a strip. */
+void app_unfold(struct app *app, int side);
 
 /* Gives a click at the mouse to the first tool that uses it. */
 void app_click(struct app *app);
@@ -199,15 +207,11 @@ const lr_histo_images *direct_tool_histo(const struct app *app); /* the open his
  * used. */
 const lr_direct_kernel *direct_tool_kernel(struct app *app);
 
-/* Writes a session. */
 lr_status session_tool_write(struct app *app, const char *path);
 
 /* Lists the values along the line of the tool Measure, and sets the line's length. Returns the number of values; 0:
  * there is no line. */
 int measure_tool_profile(const struct app *app, const float **values, double *length_mm);
-
-/* Statistics of the whole image on the slices; NULL: there is no image, or the statistics are not complete yet. */
-const struct survey *measure_tool_whole(const struct app *app);
 
 /* A panel without a tab. */
 void study_tool_panel(struct app *app);
@@ -229,7 +233,7 @@ void opener_tool_panels(struct app *app);
 
 /* --- messages --- */
 
-/* Keeps a message for display and passes it on to the program's log; serves as app->log. user: the app. */
+/* Keeps a message for display and passes it on to the program's log. This is the function of app->log. user: the app. */
 void app_keep_message(void *user, lr_log_level level, lr_status status, const char *sentence);
 void app_say(struct app *app, lr_log_level level, const char *format, ...) LR_PRINTF(3, 4);
 
@@ -239,6 +243,14 @@ void app_take_failure(struct app *app, const struct job_report *report, bool is_
 /* Keeps a curve's value under the mouse for scripts. Does nothing if the mouse is not on the curve. */
 void app_take_reading(struct app *app, struct ui_reading reading);
 
+/* --- notes: small files that the viewer keeps in its folder while its window is visible --- */
+
+/* The text of a note, which the caller frees. NULL: there is none. */
+char *app_read_note(const struct app *app, const char *name);
+
+/* A note that cannot be written is no error. */
+void app_write_note(const struct app *app, const char *name, const char *text);
+
 /* --- panes: panes.c --- */
 
 /* The grid of the image on the slices; NULL: there is no image, and no pane. */
@@ -247,13 +259,17 @@ const lr_grid *panes_grid(const struct app *app);
 /* Divides the free area among the panes and the scene. While there is no image, the scene has all of it. */
 void panes_arrange(struct app *app);
 
-/* The slice pane at a place in the window; -1: none. */
+/* The pane at a place in the window, which may be the scene; -1: none. */
 int panes_at(const struct app *app, const double at[2]);
 
-/* The axis of the slice pane at a place in the window, and the point that it shows there; -1: no pane. */
+/* Finds the slice pane at a place in the window, and the point that the pane shows there. Returns the pane's axis; -1:
+ * no slice pane. */
 int panes_point(const struct app *app, const double at[2], double point_mm[3]);
 
-/* How a pane sees the image of the slices. */
+/* The point of a slice pane's plane at a place in the window, which may be outside of the pane. */
+void panes_point_in(const struct app *app, int pane, const double at[2], double point_mm[3]);
+
+/* The view of a pane: the place and the scale at which it shows the image of the slices. */
 struct flat_view panes_flat(const struct app *app, int axis);
 
 /* Moves the planes of the slices to the middle of the voxel that contains the point, or the voxel nearest to it. */
@@ -263,14 +279,12 @@ void panes_cross(struct app *app, const double point_mm[3]);
 
 void app_fit(struct app *app); /* moves the camera to show the open scanner */
 
-/* Copies an image into the scene. An image that the device cannot hold is reported and not shown. */
-void app_put_image(struct app *app, enum draw_image which, const lr_image *image);
+/* Copies an image into the scene, with colours up to its largest voxel. An image that the device cannot hold is reported
+ * and not shown. */
+void app_put_image(struct app *app, enum draw_image which, const lr_image *image, double largest);
 
 /* Shows an image on the slices, with its range. */
 void app_show_image(struct app *app, enum draw_image which);
-
-/* Combines a second image with the image that the slices show. */
-void app_mix(struct app *app, enum draw_mix mix, enum draw_image second);
 
 /* Sets the lowest and the highest value that the slices show. */
 void app_set_window(struct app *app, double low, double high);
@@ -296,12 +310,14 @@ struct probe scene_probe(const struct app *app);
 /* "image 0.25, voxel (12, 30, 4), (1.20, 3.40, 5.00) mm, transaxial slice"; "" if nothing is under the mouse. */
 void scene_describe_probe(const struct app *app, char *text, size_t size);
 
-extern const char *const scene_plane_names[3]; /* the planes across x, y and z */
+extern const char *const scene_plane_names[3];                   /* the planes across x, y and z */
+extern const char *const scene_image_words[DRAW_NUM_IMAGES + 1]; /* words of scripts, NULL at the end */
 extern const struct scene_image {
     const char *name, *unit; /* "reconstruction", "emissions per voxel" */
 } scene_images[DRAW_NUM_IMAGES];
 
-/* A bar of the map's colours (an lr_colour_map, or DRAW_NUM_MAPS: the tube's) over the range, as wide as all bars in panels. */
+/* A colour bar for a range of values, as wide as all bars in panels. colours: an lr_colour_map, or DRAW_NUM_MAPS for the
+ * colours of the tube. */
 struct ui_bar scene_bar(int colours, const double range[2], const char *title);
 
 /* Draws over the scene: the names of its axes, and colour bars in its lower left corner. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where the panes are in the window, and what lies where in them. */
+ * Places of the panes in the window, and the points that they show. */
 #include "viewer/app.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double gap = 2.0;     /* pixels between panes */
-static const double margin = 1.06; /* size of a pane in sizes of the image */
+static const double margin = 1.06; /* size of a pane, relative to the image in it */
 
 const lr_grid *panes_grid(const struct app *app)
 {
@@ -20,7 +20,8 @@ void panes_arrange(struct app *app)
     const int alone = panes_grid(app) == NULL ? PANE_SCENE : app->alone;
     const double *at = app->area_at, *size = app->area_size;
     const double half[2] = {floor(0.5 * (size[0] - gap)), floor(0.5 * (size[1] - gap))};
-    /* Transaxial above coronal, which have x across; sagittal beside coronal, which have z upwards. */
+    /* The transaxial pane is above the coronal pane, because x is across in both. The sagittal pane is beside the
+     * coronal pane, because z is upwards in both. */
     static const int column[NUM_PANES] = {1, 0, 0, 1}, row[NUM_PANES] = {1, 1, 0, 0};
     for (int k = 0; k < NUM_PANES; k++) {
         struct app_pane *pane = &app->panes[k];
@@ -58,23 +59,26 @@ struct flat_view panes_flat(const struct app *app, int axis)
 
 int panes_at(const struct app *app, const double at[2])
 {
-    int found = -1;
-    for (int k = 0; k < PANE_SCENE; k++) {
+    for (int k = 0; k < NUM_PANES; k++) {
         const struct app_pane *pane = &app->panes[k];
         const double right = at[0] - pane->at[0], down = at[1] - pane->at[1];
-        if (right >= 0.0 && down >= 0.0 && right < pane->size[0] && down < pane->size[1]) found = k;
+        if (fmin(right, down) >= 0.0 && right < pane->size[0] && down < pane->size[1]) return k;
     }
-    return found;
+    return -1;
+}
+
+void panes_point_in(const struct app *app, int pane, const double at[2], double point_mm[3])
+{
+    const double *corner = app->panes[pane].at;
+    const struct flat_view flat = panes_flat(app, pane);
+    flat_point(&flat, (double[2]){at[0] + 0.5 - corner[0], at[1] + 0.5 - corner[1]}, app->slices.at_mm[pane], point_mm);
 }
 
 int panes_point(const struct app *app, const double at[2], double point_mm[3])
 {
     const int axis = panes_at(app, at);
-    if (axis < 0) return -1;
-    const struct app_pane *pane = &app->panes[axis];
-    const struct flat_view flat = panes_flat(app, axis);
-    flat_point(&flat, (double[2]){at[0] + 0.5 - pane->at[0], at[1] + 0.5 - pane->at[1]}, app->slices.at_mm[axis],
-               point_mm);
+    if (axis < 0 || axis == PANE_SCENE) return -1;
+    panes_point_in(app, axis, at, point_mm);
     return axis;
 }
 
@@ -82,7 +86,7 @@ void panes_cross(struct app *app, const double point_mm[3])
 {
     const lr_grid *shown = panes_grid(app), *grid = shown != NULL ? shown : &app->open.grid;
     for (int k = 0; k < 3 && grid->size[k] > 0; k++) {
-        const double voxel = floor((point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
-        app->slices.at_mm[k] = grid->origin_mm[k] + fmin(fmax(voxel, 0.0), grid->size[k] - 1.0) * grid->voxel_mm[k];
+        const double voxel = fmin(fmax(pick_index(grid, k, point_mm[k]), 0.0), grid->size[k] - 1.0);
+        app->slices.at_mm[k] = grid->origin_mm[k] + voxel * grid->voxel_mm[k];
     }
 }

@@ -54,6 +54,10 @@ static lr_status open_parts(struct app *app)
     app->ui = ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL}, &app->log);
     app->draw = draw_create(app->ctx);
     if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
+    char *look = app_read_note(app, "look.txt");
+    app->is_light = look != NULL && strncmp(look, "light", 5) == 0;
+    free(look);
+    ui_set_look(app->is_light);
     if (params->script != NULL) {
         app->script = script_read(params->script, app->tools, &app->log);
         if (app->script == NULL) return LR_BAD_INPUT;
@@ -213,7 +217,8 @@ static const double narrow_width = 1000.0; /* windows that are less wide show on
 
 static double panel_width(const struct app *app, int side)
 {
-    return app->folds[side] ? folded_width : widths[side];
+    const double room = app->window->size[0] / app->window->scale - folded_width; /* beside the other panel's strip */
+    return app->folds[side] ? folded_width : fmax(fmin(widths[side], room), folded_width);
 }
 
 /* Shows a panel beside the scene, or a strip that unfolds it. Returns true if the caller adds the panel's widgets. */
@@ -232,10 +237,7 @@ static bool show_side(struct app *app, int side, double height)
         return is_open;
     }
     if (ui_panel(strips[side], &place, NULL)) {
-        if (ui_strip(names[side])) {
-            app->folds[side] = false;
-            app->folds[1 - side] = app->folds[1 - side] || app->is_narrow;
-        }
+        if (ui_strip(names[side])) app_unfold(app, side);
         ui_hint(side == 0 ? "Study: what is open, and what of it is shown" : "Tools: a tab for each");
     }
     return false;
@@ -335,7 +337,6 @@ static void show_panels(struct app *app)
 
 /* --- frames --- */
 
-/* Runs one frame: handles input, takes finished work, draws, and shows the picture. */
 static lr_status run_frame(struct app *app)
 {
     const double now = lr_clock_seconds(), seconds = now - app->now_s;
@@ -361,8 +362,8 @@ static lr_status run_frame(struct app *app)
     panes_arrange(app);
     app->has_room = window[0] >= left + right && window[1] >= bar_height * scale;
 
-    /* In each frame, events are handled up to and including the next press or release of a button or key, because
-     * panels can notice only one press or release per frame. */
+    /* Panels can notice only one press or release per frame. A frame therefore handles events only up to the next move,
+     * press, release or character. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
@@ -372,7 +373,6 @@ static lr_status run_frame(struct app *app)
             break; /* wants_mouse is up to date only after the panels' next frame */
     }
 
-    /* Takes results of finished work. */
     for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
@@ -393,7 +393,6 @@ static lr_status run_frame(struct app *app)
         if (app->target == NULL) return LR_FAILED;
     }
 
-    /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
     app->probe = scene_no_probe;
     if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);

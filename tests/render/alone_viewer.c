@@ -15,10 +15,11 @@ struct scene {
     struct view {
         float clip_of_world[16], eye[4], low_mm[4], high_mm[4], overlay[4];
         int32_t shown[4];
-        float steps[4];
+        float steps[4], other_low_mm[4], other_high_mm[4], region_mm[4], region_half_mm[4], mixing[4];
+        int32_t style[4];
     } view;
     const struct gl_buffer *buffers[3];
-    const struct gl_texture *textures[4];
+    const struct gl_texture *textures[6];
 };
 
 struct module_words {
@@ -90,7 +91,7 @@ static const struct gl_target *begin_scene(const GLuint *names, const struct sce
     glBindBufferBase(GL_UNIFORM_BUFFER, 0, names[2]);
     for (GLuint k = 0; k < 3; k++)
         if (scene->buffers[k] != NULL) glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, scene->buffers[k]->name);
-    for (GLuint k = 0; k < 4; k++)
+    for (GLuint k = 0; k < 6; k++)
         if (scene->textures[k] != NULL) glBindTextureUnit(k, scene->textures[k]->name);
     glUseProgram(names[0]);
     glBindVertexArray(names[1]);
@@ -102,7 +103,7 @@ static void end_scene(void)
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
     glBindVertexArray(0);
     glUseProgram(0);
-    for (GLuint k = 0; k < 4; k++) glBindTextureUnit(k, 0);
+    for (GLuint k = 0; k < 6; k++) glBindTextureUnit(k, 0);
     for (GLuint k = 0; k < 3; k++) glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, 0);
     glBindBufferBase(GL_UNIFORM_BUFFER, 0, 0);
     device_check(glGetError() == GL_NO_ERROR);
@@ -482,6 +483,103 @@ static void test_slice_frag(void **context)
     }
 }
 
+/* An image's value at a place, 0 .. 1: the voxel's, the trilinear interpolation, or the largest one along z. */
+static double value_of(const float *values, const int size[3], const double at[3], bool is_smooth, bool is_projected)
+{
+    double sum = 0, most = -INFINITY;
+    for (int z = 0; z < size[2] && is_projected; z++)
+        most = fmax(most, value_of(values, size, (double[3]){at[0], at[1], (z + 0.5) / size[2]}, is_smooth, false));
+    for (int k = 0; k < 8; k++) {
+        double weight = 1;
+        int64_t voxel = 0, stride = 1;
+        for (int axis = 0; axis < 3; axis++) {
+            const double last = size[axis] - 1;
+            const double place = fmin(fmax(at[axis] * size[axis] - 0.5, 0), last);
+            const double from = is_smooth ? floor(place) : fmin(fmax(floor(at[axis] * size[axis]), 0), last);
+            const double share = is_smooth ? place - from : 0;
+            weight *= k >> axis & 1 ? share : 1 - share;
+            voxel += stride * (int64_t)fmin(from + (k >> axis & 1), last);
+            stride *= size[axis];
+        }
+        sum += weight * (double)values[voxel];
+    }
+    return is_projected ? most : sum;
+}
+
+/* Slices that are interpolated, projected, combined with a second image whose box is larger, or tinted in a region. */
+static void test_slice_mixed(void **context)
+{
+    enum { FUSED = 1, DIFFERENCE, RATIO, CHECKERED };
+    enum { BOX = 1, ELLIPSOID, EVERYWHERE };
+    static const int size[3] = {5, 3, 2}, other_size[3] = {2, 2, 3};
+    static const int32_t styles[][4] = {
+        {0, 1, 0, 0}, {0, 0, 1, 0}, {FUSED, 0, 0, 0}, {FUSED, 1, 0, 0},     {FUSED, 0, 1, 0},     {DIFFERENCE},
+        {RATIO},      {CHECKERED},  {0, 0, 0, BOX},   {0, 0, 0, ELLIPSOID}, {0, 0, 0, EVERYWHERE}};
+    static const double tint[3] = {1, 0.62, 0.11};
+    const char *const outputs[2] = {"layout(location = 0) out vec3 to;", "to = vec3(corner, given.x);"};
+    const double depth = 0.75;
+    float values[2 * 3 * 5], other[3 * 2 * 2];
+    for (int k = 0; k < 2 * 3 * 5; k++) values[k] = 0.5f + 0.17f * (float)(k * 7 % 30);
+    for (int k = 0; k < 3 * 2 * 2; k++) other[k] = 0.63f + 0.41f * (float)(k * 5 % 12);
+    values[16] = 0.0f; /* has no ratio */
+    for (size_t n = 0; n < sizeof(styles) / sizeof(styles[0]); n++) {
+        struct scene scene = make_scene();
+        struct view *view = &scene.view;
+        const int32_t *style = styles[n];
+        const float corners[2][4] = {{-60, -30, 0, 0.25f}, {40, 70, 60, 4.5f}};
+        const float region[2][4] = {{2, 15, 40, 1.1f}, {25, 30, 15, 4.6f}};
+        memcpy(view->style, style, sizeof(view->style));
+        memcpy(view->other_low_mm, corners[0], sizeof(corners[0]));
+        memcpy(view->other_high_mm, corners[1], sizeof(corners[1]));
+        memcpy(view->region_mm, region[0], sizeof(region[0]));
+        memcpy(view->region_half_mm, region[1], sizeof(region[1]));
+        view->mixing[0] = 0.3f;
+        view->mixing[1] = 16;
+        view->shown[0] = 2;
+        view->overlay[0] = 0;
+        scene.textures[0] = map_texture(map);
+        scene.textures[1] = device_texture(GL_TEXTURE_3D, GL_R32F, size, values);
+        scene.textures[4] = device_texture(GL_TEXTURE_3D, GL_R32F, other_size, other);
+        scene.textures[5] = map_texture(above_map);
+        const float(*pixels)[4] = paint("viewer/view_slice.frag", &scene, outputs, (const float[4]){(float)depth});
+        for (int k = 0; k < WIDTH * HEIGHT; k++) {
+            const double at[3] = {(k % WIDTH + 0.5) / WIDTH, (k / WIDTH + 0.5) / HEIGHT, depth};
+            double there[3], off[3], wanted[4] = {0, 0, 0, 1};
+            int field = 0;
+            for (int c = 0; c < 3; c++) {
+                const double low = (double)view->low_mm[c], high = (double)view->high_mm[c];
+                const double mm = low + at[c] * (high - low), voxel = (floor(at[c] * size[c]) + 0.5) / size[c];
+                there[c] = (mm - (double)corners[0][c]) / (double)(corners[1][c] - corners[0][c]);
+                off[c] = fabs(low + voxel * (high - low) - (double)region[0][c]) / (double)region[1][c];
+                field += c < 2 ? (int)floor((mm - low) / 16) : 0;
+            }
+            const double own = value_of(values, size, at, style[1], style[2]);
+            const double beside = value_of(other, other_size, there, style[1], style[2]);
+            const double ratio = own > 0 ? 0.5 + 0.5 * log2(own / beside) : 0;
+            const double first = (own - 1) / (5 - 1), second = style[0] == DIFFERENCE ? 0.5 + 0.5 * (own - beside) / 4
+                                                               : style[0] == RATIO    ? ratio
+                                                                                      : (beside - 0.25) / 4.25;
+            const double share = style[0] == 0 ? 0 : style[0] == FUSED ? 0.3 : style[0] == CHECKERED ? field % 2 : 1;
+            const bool is_inside = style[3] == EVERYWHERE ||
+                                   (style[3] == BOX && fmax(off[0], fmax(off[1], off[2])) <= 1) ||
+                                   (style[3] == ELLIPSOID && off[0] * off[0] + off[1] * off[1] + off[2] * off[2] <= 1);
+            const double cover = is_inside && own >= 1.1 && own <= 4.6 ? 0.45 : 0;
+            bool is_between = false; /* two colours of a map */
+            for (int m = 0; m < 2; m++) {
+                const double colour = COLOURS * (m == 0 ? first : second);
+                is_between = is_between || fabs(colour - floor(colour + 0.5)) < 1e-4;
+            }
+            if (is_between) continue;
+            for (int c = 0; c < 3; c++) {
+                const double other_colour = style[0] == RATIO && own <= 0 ? 0.5 : (double)mapped(above_map, second)[c];
+                wanted[c] = (1 - share) * (double)mapped(map, first)[c] + share * other_colour;
+                wanted[c] = (1 - cover) * wanted[c] + cover * tint[c];
+            }
+            expect_words(pixels[k], wanted, 4, "mixed slice");
+        }
+    }
+}
+
 /* Faces cover half of the pitch along u and three fifths along v. Values of 0 are drawn, negative values are not. */
 static void test_crystals_frag(void **context)
 {
@@ -566,4 +664,4 @@ static void test_volume_frag(void **context)
 
 stage_main("render_alone_viewer", CASE(test_lines_vert), CASE(test_slice_vert), CASE(test_volume_vert),
            CASE(test_crystals_vert), CASE(test_boxes_vert), CASE(test_flat_frag), CASE(test_lines_frag),
-           CASE(test_slice_frag), CASE(test_crystals_frag), CASE(test_volume_frag))
+           CASE(test_slice_frag), CASE(test_slice_mixed), CASE(test_crystals_frag), CASE(test_volume_frag))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the viewer's tests share: running scripts of steps, pictures, the matrix to compare with."""
+"""A base class for the viewer's tests. It runs scripts of steps, and computes rows of the matrix to compare with."""
 import sys
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from png import read as read_png  # noqa: E402,F401
 from program import (HANG_S, SMALL_RING, ProgramTest, main, preloadable,  # noqa: E402,F401
                      read_nifti, write_nifti)
 
-# Where the voxel panel's picture lies in a window of 1280 x 800, in pixels.
+# The voxel panel's picture in a window of 1280 x 800: left, top, right and bottom in pixels.
 SHEET = (888, 220, 1188, 520)
 
 
@@ -20,19 +20,19 @@ class ViewTest(ProgramTest):
         return ["view", "--no-window", "--script", script, *more]
 
     def view(self, steps, *more, code=0, **options):
-        """What the steps print, as pairs of name and text, and what is said."""
+        """Runs the steps. Returns the printed values as pairs of name and text, and the text on stderr."""
         done = self.run_program(*self.arguments(steps, *more), **options)
         self.assertEqual(done.returncode, code, f"{steps}\n{done.stdout}{done.stderr}")
         return [tuple(line.split(" ", 1)) for line in done.stdout.splitlines()], done.stderr
 
     def values(self, steps, *more, **options):
-        """The same as a dictionary; each value is printed once."""
+        """Runs the steps. Returns the printed values as a dictionary; the steps print each value once."""
         pairs, _ = self.view(steps, *more, **options)
         self.assertEqual(len(dict(pairs)), len(pairs), pairs)
         return dict(pairs)
 
     def rows(self, *arguments):
-        """Elements of one row, {(module, p, q, module, r, s): probability}."""
+        """The elements of one row of the matrix, {(module, p, q, module, r, s): probability}."""
         out = self.path("rows.tsv")
         self.good("matrix", "--scanner", self.scanner, "--backend", "cpu", *arguments, "-o", out)
         lines = [line.split("\t") for line in Path(out).read_text().splitlines()[1:]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The gallery's scripts draw what is in docs/pictures, as an eye sees it: lightness and colour of
-blocks of 8 x 8 pixels, not bits. tools/gallery.sh makes the pictures anew."""
+"""The gallery's scripts still draw the pictures in docs/pictures. Blocks of 8 x 8 pixels are compared by lightness and
+colour. If pictures have changed on purpose, tools/gallery.sh draws them again."""
 import importlib.util
 import sys
 from pathlib import Path
@@ -9,8 +9,9 @@ from pathlib import Path
 from steps import ROOT, ViewTest, main, read_png
 
 BLOCK = 8
-# Of the full range. Drivers draw lines and edges differently by up to a pixel, and one number tells
-# of frames a second: that stays below a third of these. A picture of another module exceeds them.
+# Largest differences, as a share of the full range. Drivers draw lines up to a pixel apart, and the pictures show the
+# number of frames a second: such differences are below a third of these limits. A picture of another module exceeds
+# the limits.
 MEAN, WORST = 0.010, 0.15
 # Drawn in every run; SLOW_NAMES, which take minutes together, with --full.
 NAMES = ["view-start", "view-voxel", "view-lor", "view-doctor", "view-panes", "view-small"]
@@ -34,7 +35,7 @@ def blocks(path):
 
 
 def difference(one, two):
-    """Mean over all blocks, and the worst mean of 5 x 5 of them."""
+    """The mean over all blocks, and the largest mean of 5 x 5 neighbouring blocks."""
     each = [[sum(abs(a - b) for a, b in zip(p, q)) for p, q in zip(x, y)] for x, y in zip(one, two)]
     mean = sum(map(sum, each)) / (len(each) * len(each[0]))
     worst = max(sum(sum(row[x:x + 5]) for row in each[y:y + 5]) / 25.0

@@ -145,6 +145,8 @@ class Frames(ListmodeTest):
         self.view(["open session s.yaml", "wait", "expect image.frame 2", "drag 190 270 275 270", "wait", "frames 3",
                    "expect image.frame 3"])
         self.view([*READY, "open image v.nii:4", "wait"], code=3)
+        for step in ("save v.nii", "screenshot v.nii"):
+            self.view([*READY, "open image v.nii", "wait", "set frame 2", "wait", "frames 1", step], code=2)
 
 
 if __name__ == "__main__":

@@ -164,6 +164,30 @@ class Measures(Places):
                 seen[is_tinted] += 1
         self.assertGreater(min(seen), 20)
 
+    def test_a_drag_from_elsewhere_draws_nothing(self):
+        """A button that was pressed in the scene and is released in a pane; the camera is free afterwards."""
+        panes = self.panes("tool measure")
+        x, y = panes.pixel("z", (10, 8, 6))
+        pairs, _ = self.view([*self.ready, "tool measure", "hand box", f"drag 700 100 {x} {y}", "print camera.turn_deg",
+                              f"move {x + 40} {y + 30}", "move 750 150", "print camera.turn_deg", "wait",
+                              "print region.voxels"])
+        self.assertEqual(pairs[0], pairs[1])
+        self.assertEqual(pairs[2], ("region.voxels", "0"))
+
+    def test_a_drag_stays_in_its_pane(self):
+        """Across the border of two panes, a region and a line grow in the plane of the first."""
+        panes = self.panes("tool measure")
+        x, y = panes.pixel("z", (10, 8, 6))
+        left, top, width, height = panes.boxes["z"]
+        down = int(top + height + 60)
+        drag = f"drag {x} {y} {x + 20} {down}"
+        found = self.values([*self.ready, "tool measure", "hand box", drag, "hand line", drag, "print region.half_mm",
+                             "print line.mm"])
+        half = list(map(float, found["region.half_mm"].split(",")))
+        want = [20 * panes.pixel_mm, (down - y) * panes.pixel_mm]
+        np.testing.assert_allclose(half, [*want, max(want)], rtol=1e-6)
+        self.assertAlmostEqual(float(found["line.mm"]), math.hypot(*want), delta=1e-5)
+
     def test_lines(self):
         """Length, and each value of the profile, which the mouse reads."""
         ends = (-9.0, -11.0, -10.0), (9.5, 12.0, 8.0)
@@ -210,6 +234,22 @@ class Combined(Places):
             for place, first, second, pixel in self.greys(f"combine fused second {opacity}"):
                 want = (1 - opacity) * first + opacity * second / self.largest()
                 self.assertLess(abs(pixel[0] / 255.0 - want), 0.01, (opacity, place))
+
+    def test_another_second_image(self):
+        """Its window is its own; without a first image it is shown alone."""
+        self.image("more.nii", [10.0 * value for value in self.other[3]], self.other[0], self.other[1])
+        for place, _, second, pixel in self.greys("combine fused second 1", "open second more.nii", "wait"):
+            self.assertLess(abs(pixel[0] / 255.0 - second / self.largest()), 0.01, place)
+        centre = [o + v * n for o, v, n in zip(self.other[2], self.other[1], (7, 2, 3))]
+        cross = "cross {} {} {}".format(*centre)
+        found = self.values(["open second y.nii", "wait", cross, "print cross.value", "print window.high"])
+        self.assertEqual(float(found["cross.value"]), value_at(self.other, (7, 2, 3)))
+        self.assertEqual(float(found["window.high"]), self.largest())
+        panes = self.panes()
+        found = self.values(["open second y.nii", "wait", *self.ready[:2], "cross 0 0 0",
+                             "move {} {}".format(*panes.pixel("z", (4, 5, 6))), "print hover.value", "print hover.second"])
+        self.assertEqual(float(found["hover.value"]), value_at(self.file, (4, 5, 6)))
+        self.assertEqual(float(found["hover.second"]), value_at(self.other, (2, 2, 3)))
 
     def largest(self):
         return max(self.other[3])  # the second image's window is up to its largest voxel
@@ -346,11 +386,15 @@ class Saved(Places):
         self.assertEqual(len({str(rows) for rows in pictures}), 4)
         self.assertEqual(read_png(self.path("u-001.png"))[2], pictures[1])
         self.assertFalse(Path(self.path("t-005.png")).exists())
+        self.view(["open scanner ring.yaml", *self.ready, "camera 20 30 200", "panes scene", "move 500 120", "turn v 4",
+                   "camera 70 10 300", "size 900 700", "wait"])
+        for k, picture in enumerate(pictures, 1):
+            self.assertTrue(read_png(self.path(f"v-{k:03d}.png"))[2] == picture, k)
 
     def test_refused(self):
         before = Path(self.path("x.nii")).read_bytes()
         for step in ("export coronal x.nii", "export coronal a.txt", "export line a.png", "export line a.csv",
-                     "turn a 0", "turn a 100000", "screenshot x.nii"):
+                     "turn a 0", "turn a 100000", "screenshot x.nii", "save x.nii"):
             self.view([*self.ready, "frames 1", step], code=3 if "turn" in step else 2)
         self.assertEqual(Path(self.path("x.nii")).read_bytes(), before)
         self.assertEqual(list(self.folder.glob("a*")), [])
@@ -379,6 +423,13 @@ class Handling(Places):
                              "print region.voxels"])
         self.assertGreater(int(found["region.voxels"]), 0)
 
+    def test_scripts_unfold_one_panel(self):
+        """In a narrow window a script, like a click, opens one panel instead of the other; in a wide window both."""
+        steps = ["show study on", "frames 1", "show tools on", "frames 1", "print folded.study", "print folded.tools",
+                 "show study on", "frames 1", "print folded.study", "print folded.tools"]
+        pairs, _ = self.view([*self.ready, "size 800 600", "frames 2", *steps, "size 1280 800", "frames 2", *steps])
+        self.assertEqual("".join(text for _, text in pairs), "10" "01" "00" "00")
+
     def test_a_person_undoes(self):
         """Camera, cross-hair, window and panes go back one by one, and forth again."""
         panes = self.panes()
@@ -397,6 +448,17 @@ class Handling(Places):
         self.assertEqual(states[5:10], [states[3], states[2], states[1], states[0], states[0]])
         self.assertEqual(states[10], states[2])
         self.assertEqual(states[11], states[3])
+
+    def test_undo_and_the_program(self):
+        """A change that no person has made is no step, also after an undo; other files begin anew, with their windows."""
+        step = ["frames 2", "print undo", "print redo"]
+        pairs, _ = self.view([*self.ready, "frames 2", "key left", "frames 2", "key left", *step, "key z control", *step,
+                              "slice x 0", *step, "key y control", *step])
+        self.assertEqual([text for _, text in pairs], ["2", "0", "1", "1", "1", "1", "2", "0"])
+        self.image("z.nii", [8.0 + 2.0 * (k % 2) for k in range(8)], (2, 2, 2), (10.0, 10.0, 10.0))
+        found = self.values([*self.ready, "colours grey 0 1", "frames 2", "key left", "frames 2", "open image z.nii",
+                             "wait", "frames 2", "key z control", "frames 2", "print window.high", "print undo"])
+        self.assertEqual(found, {"window.high": "10", "undo": "0"})
 
     def test_escape_closes_dialogs(self):
         found = self.values([*self.ready, "show open on", "frames 1", "key escape", "print open.folder", "key ?",

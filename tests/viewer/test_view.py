@@ -33,7 +33,7 @@ class Values(ViewTest):
     """The value under the mouse is the matrix's."""
     def touch(self, before, count=100):
         asked = ["touched", "touched.exact", "touched.sampled", "touched.point_exact", "touched.point_sampled"]
-        # In a small window, which is drawn in less time: the panel is as far from its right edge.
+        # A small window is drawn in less time. The panel is at the same distance from its right edge.
         steps = ["size 700 590", *before, "set module -1", "set rays 4", "wait"]
         for x, y in places(count):
             steps += [f"move {x - 580:.1f} {y:.1f}", *(f"print {name}" for name in asked)]
@@ -44,7 +44,8 @@ class Values(ViewTest):
             if one["touched"] != "none" and "-1" not in one["touched"]:
                 yield one
 
-    # Of an element, and of the row's largest: cpu's own numbers in print, and single precision.
+    # Tolerances relative to an element and to the row's largest element. Double precision is limited by the printed
+    # digits.
     IN_DOUBLE, IN_SINGLE = (1e-6, 0.0), (1e-5, 1e-6)
 
     def compare(self, one, name, row, tolerance=IN_DOUBLE):
@@ -54,7 +55,7 @@ class Values(ViewTest):
         return wanted > 0.0
 
     def test_voxel_and_point(self):
-        """What the shaders draw and sample, with exact elements by whatever fits, is the matrix; voxel.c has cpu."""
+        """The elements that the shaders draw and sample are those of the matrix; voxel.c tests the backend cpu."""
         self.image("x.nii")
         before = [*READY, "open image x.nii", "wait", "point 1.7 0.2 -3.8", "print voxel.row"]
         at = ["--at", "1.7,0.2,-3.8"]
@@ -518,6 +519,14 @@ class Sessions(ViewTest):
         at = [lines.index("shown:") for lines in kept]
         self.assertEqual(kept[0][at[0]:], kept[1][at[1]:])
 
+    def test_window_comes_back(self):
+        """The lowest and highest value of a session are still there after another image was shown."""
+        image, mu = self.image("x.nii"), self.image("mu.nii", [0.0096] * 90)
+        self.view([*READY, f"open image {image}", f"open mu {mu}", "wait", "colours grey 0.25 0.75", "save s.yaml"])
+        found = self.values(["open session s.yaml", "wait", "image mu", "image image", "frames 1", "print window.low",
+                             "print window.high"])
+        self.assertEqual(found, {"window.low": "0.25", "window.high": "0.75"})
+
     def test_a_long_message_is_whole(self):
         """Its second line, which the bar would cut, is drawn: the bar grows upwards."""
         long = "a" * 120 + "/" + "b" * 120 + ".yaml"
@@ -591,6 +600,7 @@ class Direct(ViewTest):
         pairs, _ = self.view(steps)
         self.assertEqual([float(found) for _, found in pairs], [float(sum) for sum in wanted])
         self.view([*READY, "open histo y.h5", "wait", "histo 4"], code=2)
+        self.view([*READY, "open histo y.h5", "wait", "save y.h5"], code=2)
         self.view([*READY, "open histo delta.nii", "wait"], code=3)
 
     def test_reconstruction(self):

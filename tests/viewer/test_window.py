@@ -5,9 +5,11 @@ import ctypes
 import os
 import random
 import shutil
+import struct
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -476,6 +478,37 @@ class Window(ViewTest):
         self.press(viewer, *RECENT)
         viewer.until("image.path", lambda text: text.endswith("/x.nii"))
         self.close(viewer)
+
+    def test_recent_frames(self):
+        """Only what was opened is remembered: a file once for all of its volumes, and no frame of a slider."""
+        self.screen.env["LORASTER_CACHE"] = str(self.folder / "notes")
+        for name in ("f-1.nii", "f-2.nii", "v.nii"):
+            self.image(name)
+        file = Path(self.path("v.nii"))
+        data = bytearray(file.read_bytes())
+        count = len(data) - 352
+        struct.pack_into("<h", data, 40, 4)
+        struct.pack_into("<h", data, 48, 2)
+        file.write_bytes(bytes(data) + bytes(data[-count:]))
+        steps = ["open image f-1.nii", "wait", "set frame 2", "wait", "open image v.nii", "wait", "expect image.frames 2",
+                 "set frame 2", "wait", "open scanner ring.yaml", "wait", "stay scanner.modules"]
+        viewer = self.start("--script", self.write("start.txt", "\n".join(steps) + "\n"))
+        viewer.until("scanner.modules", lambda text: int(text) > 0)
+        self.close(viewer)
+        notes = (self.folder / "notes" / "recent.txt").read_text().splitlines()
+        self.assertEqual([os.path.basename(line) for line in notes], ["ring.yaml", "v.nii", "f-1.nii"])
+
+    def test_look_is_kept(self):
+        """Light panels are there again in the next window, until they are dark again."""
+        self.screen.env["LORASTER_CACHE"] = str(self.folder / "notes")
+        script = self.write("start.txt", "stay light mouse frames\n")
+        for before in ("0", "1", "0"):
+            viewer = self.start("--script", script)
+            viewer.until("light", lambda text: text == before)
+            viewer.hover(122, 142)
+            viewer.xdotool("click", 1)
+            viewer.until("light", lambda text: text != before)
+            self.close(viewer)
 
     def test_no_opengl(self):
         """A screen without a driver: the sentence says what to install."""

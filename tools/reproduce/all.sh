@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every row of docs/reproduce/README.md that a command makes, one folder for each script, and a line for each.
+# Computes all results of docs/reproduce/README.md that commands compute.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -10,8 +10,10 @@ usage: tools/reproduce/all.sh [options]
   --size NAME        small: 30 minutes on two idle cores (default); paper: for a graphics processor
   --out FOLDER       where everything goes; default build/reproduce-SIZE
   --program FILE     default build/release/loraster
-  --no-figures       needs no python3-matplotlib
-The exit code is 1 where a script's is not 0.
+  --no-figures       makes no figures, and so needs no python3-matplotlib
+Computes all results of docs/reproduce/README.md that commands compute: runs the other scripts of this folder and
+loraster bench one after the other. Each has a folder or a file of results in FOLDER, and a log. A line is printed for
+each, with its time. If any of them fails, the others still run, and the exit code is 1.
 END
 }
 

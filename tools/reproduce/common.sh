@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts of this folder share; read by them with `source`, once `program`, `out` and `figures` are set.
+# Functions that the scripts of this folder share. A script sets `program`, `out` and `figures`, and then sources this.
 
-# The program is there, and python has what the pictures and the report need.
+# Ends the script if the program or a Python module is missing.
 check_tools() {
     if [ ! -x "$program" ]; then
         echo "error: there is no program $program: build it, or give --program FILE" >&2

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/reproduce/direct.sh needs beside the program, in the folder where that works: first
-images, RAMLA by FFT, and the report: contrast recovery and noise as paper 1 of lr/direct.h defines
-them (section 6.1), its claims, its figures.
+"""The parts of tools/reproduce/direct.sh that the program does not do. It runs in the script's output folder and makes
+first images, RAMLA by FFT, and the report. The report has contrast recovery and noise (paper 1 of lr/direct.h, section
+6.1), the paper's claims and its figures.
 
 usage: direct.py initial | points FILE NX,NY,NZ | fft | report [--no-figures]
 """
@@ -18,9 +18,9 @@ import bench_table
 FWHM = 2.3548200450309493
 MODELS = ["invariant", "variant1", "variant2", "variant3"]
 SPHERE_MM, CIRCLE_MM, CYLINDER_MM = 10.0, 75.0, 350.0
-# Below this many detected pairs an ordering that does not come out is no contradiction.
+# With fewer detected pairs, noise may change the order of the models, which then does not contradict the paper.
 SUFFICIENT_COUNTS = 10_000_000
-# Where the paper's noise levels are matched (section 6.2), and after how many iterations.
+# The noise at which the paper compares the models (section 6.2), and the iterations after which they have this noise.
 PAPER_NOISE = 0.08
 PAPER_ITERATIONS = {"invariant": 22, "variant1": 19, "variant2": 21, "variant3": 26, "fft": 22}
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/reproduce/listmode.sh needs beside the program, in the folder where that works: the
-activities of a mouse and of a body, what detection does to the body's events, and the report: images
-of two backends beside each other, with the contrast, noise and deviation of the list-mode paper's
-section II.C.3, its figures 3 and 5 to 9, and its times.
+"""The parts of tools/reproduce/listmode.sh that the program does not do. It runs in the script's output folder and
+makes the activities of a mouse and of a body, the effects of detection on the body's events, and the report. The report
+compares the images of two backends: contrast, noise and deviation (list-mode paper, section II.C.3), figures 3 and 5
+to 9, and times.
 
 usage: listmode.py phantoms | detect NU,NV | report [--no-figures]
 """
@@ -17,14 +17,14 @@ import numpy
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gallery"))
 from inputs import header as nifti_header  # noqa: E402
 
-FARTHEST = 1e-3  # of two backends' images, relative to their root mean square
+FARTHEST = 1e-3  # largest difference of two backends' images, relative to their root mean square
 NAMES = ("rods", "mouse", "timeless", "body")
 WORDS = {"timeless": "body without TOF", "body": "body with TOF"}
-# Activities, on grids finer than those that are reconstructed (mouse) or as fine as the scanner
-# sees (body): voxels, and their edge in mm.
+# Grids of the activities: numbers of voxels, and the edge of a voxel in mm. The mouse's grid is finer than the grid of
+# its reconstruction.
 FINE = {"mouse": ((100, 100, 72), 0.7), "body": ((140, 140, 50), 4.0)}
-COARSE = {"mouse": ((26, 26, 18), 2.8), "body": ((36, 36, 12), 16.0)}  # of --size tiny
-# Of the paper: deviation in percent, seconds of GPU and of one CPU thread.
+COARSE = {"mouse": ((26, 26, 18), 2.8), "body": ((36, 36, 12), 16.0)}  # for --size tiny
+# The paper's results: deviation in percent, seconds of GPU and of one CPU thread.
 PAPER = {"rods": ("0.05", 7.0, 23 * 60), "mouse": ("0.1", 8.0, 28 * 60), "timeless": ("0.2", None, None),
          "body": ("0.6", 7.7, 42 * 60)}
 PAPER_CONTRAST = {"timeless": "2.6, 2.7", "body": "3.0, 3.1"}

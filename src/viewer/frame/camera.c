@@ -166,10 +166,15 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
     return nearest;
 }
 
+double pick_index(const lr_grid *grid, int axis, double at_mm)
+{
+    return floor((at_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
+}
+
 bool pick_voxel(const lr_grid *grid, const double point_mm[3], int voxel[3])
 {
     for (int k = 0; k < 3; k++) {
-        const double place = floor((point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
+        const double place = pick_index(grid, k, point_mm[k]);
         if (!(place >= 0.0 && place < grid->size[k])) return false;
         voxel[k] = (int)place;
     }

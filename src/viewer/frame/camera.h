@@ -88,6 +88,9 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
  * point. */
 bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm, double point_mm[3]);
 
+/* The index along `axis` of the voxel that contains a position. It may lie outside of the grid: below 0, or too large. */
+double pick_index(const lr_grid *grid, int axis, double at_mm);
+
 /* The voxel that contains a point. Returns false if there is none. */
 bool pick_voxel(const lr_grid *grid, const double point_mm[3], int voxel[3]);
 

@@ -343,30 +343,29 @@ lr_status draw_set_grid(struct draw *draw, const lr_grid *grid)
     return draw_set_lines(draw, DRAW_GRID, lines, grid->size[0] > 0 ? count : 0);
 }
 
+/* Three lines through a point, one along each axis. ends_mm: where they begin and end, from the point. */
+static lr_status set_cross(struct draw *draw, enum draw_lines which, const double point_mm[3], const double ends_mm[2])
+{
+    struct draw_line lines[3];
+    for (int axis = 0; axis < 3; axis++) {
+        double ends[2][3];
+        for (int n = 0; n < 2; n++) {
+            memcpy(ends[n], point_mm, sizeof(ends[n]));
+            ends[n][axis] += ends_mm[n];
+        }
+        lines[axis] = line_between(ends[0], ends[1], which == DRAW_AXES ? draw_axis_colours[axis] : cursor_colour);
+    }
+    return draw_set_lines(draw, which, lines, 3);
+}
+
 lr_status draw_set_axes(struct draw *draw, double length_mm)
 {
-    static const double centre[3] = {0.0, 0.0, 0.0};
-    struct draw_line lines[3];
-    for (int k = 0; k < 3; k++) {
-        double end[3] = {0.0, 0.0, 0.0};
-        end[k] = length_mm;
-        lines[k] = line_between(centre, end, draw_axis_colours[k]);
-    }
-    return draw_set_lines(draw, DRAW_AXES, lines, 3);
+    return set_cross(draw, DRAW_AXES, (double[3]){0.0, 0.0, 0.0}, (double[2]){0.0, length_mm});
 }
 
 lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm)
 {
-    struct draw_line lines[3];
-    for (int axis = 0; axis < 3; axis++) {
-        double from[3], to[3];
-        for (int k = 0; k < 3; k++) {
-            from[k] = point_mm[k] - (k == axis ? size_mm : 0.0);
-            to[k] = point_mm[k] + (k == axis ? size_mm : 0.0);
-        }
-        lines[axis] = line_between(from, to, cursor_colour);
-    }
-    return draw_set_lines(draw, DRAW_CURSOR, lines, 3);
+    return set_cross(draw, DRAW_CURSOR, point_mm, (double[2]){-size_mm, size_mm});
 }
 
 /* --- drawing --- */
@@ -454,6 +453,7 @@ static struct frame begin_frame(struct draw *draw, struct gl_target *target, con
     find_box(&draw->grids[slices->image], uniforms->low_mm, uniforms->high_mm);
     find_box(&draw->grids[slices->second], uniforms->other_low_mm, uniforms->other_high_mm);
     for (int k = 0; k < 3; k++) {
+        uniforms->mixing[1] = fmaxf(uniforms->mixing[1], (uniforms->high_mm[k] - uniforms->low_mm[k]) / 8.0f);
         uniforms->overlay[1 + k] = (float)slices->at_mm[k];
         uniforms->region_mm[k] = (float)region->middle_mm[k];
         uniforms->region_half_mm[k] = (float)region->half_mm[k];
@@ -463,12 +463,11 @@ static struct frame begin_frame(struct draw *draw, struct gl_target *target, con
     uniforms->overlay[0] = draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE && !params->hides_lors
                                ? (float)slices->overlay_high
                                : 0.0f;
-    uniforms->other_low_mm[3] = (float)slices->second_range[0];
-    uniforms->other_high_mm[3] = (float)slices->second_range[1];
+    uniforms->other_low_mm[3] = (float)params->second_range[0];
+    uniforms->other_high_mm[3] = (float)params->second_range[1];
     uniforms->region_mm[3] = (float)region->range[0];
     uniforms->region_half_mm[3] = (float)region->range[1];
     uniforms->mixing[0] = (float)slices->opacity;
-    uniforms->mixing[1] = (float)slices->field_mm;
     uniforms->style[0] = draw->images[slices->second] != NULL ? (int32_t)slices->mix : 0;
     uniforms->style[1] = slices->is_smooth;
     uniforms->style[3] = (int32_t)region->shape;

@@ -116,8 +116,9 @@ lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double si
 
 /* --- drawing --- */
 
-/* How slices combine two images. Differences are in colours from minus to plus the width of the first image's window,
- * ratios from 1/2 to 2. */
+/* Ways in which slices combine two images. The colours of a difference reach from minus to plus the width of the first
+ * image's window, the colours of a ratio from 1/2 to 2. A field of a checkerboard is an eighth of the longest side of
+ * the first image's box. */
 enum draw_mix { DRAW_MIX_NONE = 0, DRAW_MIX_FUSED, DRAW_MIX_DIFFERENCE, DRAW_MIX_RATIO, DRAW_MIX_CHECKERED };
 
 enum draw_shape { DRAW_NO_REGION = 0, DRAW_BOX, DRAW_ELLIPSOID, DRAW_EVERYWHERE };
@@ -140,10 +141,8 @@ struct draw_slices {
     bool is_projected;   /* panes show the largest value along their axis */
     enum draw_mix mix;
     enum draw_image second; /* the image that is combined with `image` */
-    double second_range[2]; /* lowest and highest value shown */
     lr_colour_map second_colours;
-    double opacity;  /* opacity of the second image when fused, 0 .. 1 */
-    double field_mm; /* side of a checkerboard's fields */
+    double opacity; /* opacity of the second image when fused, 0 .. 1 */
     struct draw_region region;
 };
 
@@ -153,7 +152,8 @@ struct draw_params {
     bool hides_scanner, hides_lors;
     int hovered_module; /* -1: none */
     struct draw_slices slices;
-    bool has_volume; /* show slices.image as a volume up to slices.high, and the density field if there is a mu-map */
+    double second_range[2]; /* lowest and highest value shown of the second image */
+    bool has_volume; /* shows slices.image as a volume, from slices.low to slices.high, in the haze of the mu-map */
 };
 
 /* Clears the target. ground: the colour below panels, 0xRRGGBBAA. */

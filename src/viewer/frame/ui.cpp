@@ -48,12 +48,12 @@ struct ui_tip {
 static bool is_light;
 static const float grounds[2][3] = {{0.09f, 0.10f, 0.12f}, {0.95f, 0.95f, 0.96f}}; // dark, light
 
-// One hue for what can be pressed or is chosen, greys for the rest.
+// Widgets that can be pressed, or are chosen, have one hue. All other parts are grey.
 void ui_set_look(bool light)
 {
     struct shade {
         ImGuiCol part;
-        float dark, light; // share of the way from the ground to the text
+        float dark, light; // 0 = the colour of the ground, 1 = the colour of the text
     };
     static const struct shade shades[] = {
         {ImGuiCol_ChildBg, 0.0f, 0.0f},           {ImGuiCol_PopupBg, 0.04f, 0.0f},
@@ -143,26 +143,14 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     static const struct {
         ImGuiKey key;
         int own;
-    } keys[] = {{ImGuiKey_Tab, INPUT_KEY_TAB},
-                {ImGuiKey_LeftArrow, INPUT_KEY_LEFT},
-                {ImGuiKey_RightArrow, INPUT_KEY_RIGHT},
-                {ImGuiKey_UpArrow, INPUT_KEY_UP},
-                {ImGuiKey_DownArrow, INPUT_KEY_DOWN},
-                {ImGuiKey_PageUp, INPUT_KEY_PAGE_UP},
-                {ImGuiKey_PageDown, INPUT_KEY_PAGE_DOWN},
-                {ImGuiKey_Home, INPUT_KEY_HOME},
-                {ImGuiKey_End, INPUT_KEY_END},
-                {ImGuiKey_Delete, INPUT_KEY_DELETE},
-                {ImGuiKey_Backspace, INPUT_KEY_BACKSPACE},
-                {ImGuiKey_Enter, INPUT_KEY_ENTER},
-                {ImGuiKey_Escape, INPUT_KEY_ESCAPE},
-                {ImGuiKey_Space, ' '},
-                {ImGuiKey_A, 'A'},
-                {ImGuiKey_C, 'C'},
-                {ImGuiKey_V, 'V'},
-                {ImGuiKey_X, 'X'},
-                {ImGuiKey_Y, 'Y'},
-                {ImGuiKey_Z, 'Z'}};
+    } keys[] = {{ImGuiKey_Tab, INPUT_KEY_TAB}, {ImGuiKey_LeftArrow, INPUT_KEY_LEFT},
+                {ImGuiKey_RightArrow, INPUT_KEY_RIGHT}, {ImGuiKey_UpArrow, INPUT_KEY_UP},
+                {ImGuiKey_DownArrow, INPUT_KEY_DOWN}, {ImGuiKey_PageUp, INPUT_KEY_PAGE_UP},
+                {ImGuiKey_PageDown, INPUT_KEY_PAGE_DOWN}, {ImGuiKey_Home, INPUT_KEY_HOME},
+                {ImGuiKey_End, INPUT_KEY_END}, {ImGuiKey_Delete, INPUT_KEY_DELETE},
+                {ImGuiKey_Backspace, INPUT_KEY_BACKSPACE}, {ImGuiKey_Enter, INPUT_KEY_ENTER},
+                {ImGuiKey_Escape, INPUT_KEY_ESCAPE}, {ImGuiKey_Space, ' '}, {ImGuiKey_A, 'A'}, {ImGuiKey_C, 'C'},
+                {ImGuiKey_V, 'V'}, {ImGuiKey_X, 'X'}, {ImGuiKey_Y, 'Y'}, {ImGuiKey_Z, 'Z'}};
     for (const auto &each : keys) io.KeyMap[each.key] = each.own;
 
     io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
@@ -305,15 +293,23 @@ bool ui_section(const char *label, bool is_open_first)
 
 int ui_tabs(const char *label, const char *const *names, int count, int wanted)
 {
+    // If the names do not fit, their margins become narrower. If even this does not suffice, the row scrolls.
+    const ImGuiStyle &style = ImGui::GetStyle();
+    float room = ImGui::GetContentRegionAvail().x;
+    for (int k = 0; k < count; k++) room -= ImGui::CalcTextSize(names[k]).x + 1.0f + style.ItemInnerSpacing.x;
+    const float margin = fminf(fmaxf(floorf(0.5f * room / (float)count), 1.0f), style.FramePadding.x);
     int chosen = -1;
-    if (!ImGui::BeginTabBar(label)) return chosen;
-    for (int k = 0; k < count; k++) {
-        if (ImGui::BeginTabItem(names[k], nullptr, k == wanted ? ImGuiTabItemFlags_SetSelected : 0)) {
-            chosen = k;
-            ImGui::EndTabItem();
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(margin, style.FramePadding.y));
+    if (ImGui::BeginTabBar(label, ImGuiTabBarFlags_FittingPolicyScroll)) {
+        for (int k = 0; k < count; k++) {
+            if (ImGui::BeginTabItem(names[k], nullptr, k == wanted ? ImGuiTabItemFlags_SetSelected : 0)) {
+                chosen = k;
+                ImGui::EndTabItem();
+            }
         }
+        ImGui::EndTabBar();
     }
-    ImGui::EndTabBar();
+    ImGui::PopStyleVar();
     return chosen;
 }
 
@@ -639,6 +635,19 @@ ImU32 dim_colour(void)
     return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
 }
 
+// Writes numbers to the left of a vertical axis, and draws a line at the height of each number.
+void write_heights(ImDrawList *list, const struct axis *axis, float left, float right)
+{
+    char text[TICKS_TEXT];
+    for (int k = 0; k < axis->ticks.count; k++) {
+        const float at = place_on(axis, axis->ticks.values[k]);
+        ticks_write(&axis->ticks, k, text);
+        list->AddLine(ImVec2(left, at), ImVec2(right, at), ImGui::GetColorU32(ImGuiCol_Border));
+        list->AddText(ImVec2(left - 4.0f * ui_scale - write_width(text), at - 0.5f * ImGui::GetTextLineHeight()),
+                      dim_colour(), text);
+    }
+}
+
 // Writes numbers below a horizontal axis, between the pixels room[0] and room[1]. A number that would overlap the
 // number to its left is left out.
 void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
@@ -754,13 +763,7 @@ struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 cor
     const float *x = plot.x.ends, *y = plot.y.ends;
     list->AddRectFilled(ImVec2(x[0], y[1]), ImVec2(x[1], y[0]), ImGui::GetColorU32(ImGuiCol_FrameBg));
     list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), curve->title);
-    for (int k = 0; k < plot.y.ticks.count; k++) {
-        const float at = place_on(&plot.y, plot.y.ticks.values[k]);
-        char text[TICKS_TEXT];
-        ticks_write(&plot.y.ticks, k, text);
-        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), ImGui::GetColorU32(ImGuiCol_Border));
-        list->AddText(ImVec2(x[0] - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
-    }
+    write_heights(list, &plot.y, x[0], x[1]);
     const float room[2] = {corner.x, plot.corners[1].x};
     write_numbers(list, &plot.x, y[0], room);
     const float label = 0.5f * (x[0] + x[1] - write_width(curve->x_label));
@@ -882,13 +885,8 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     list->AddRectFilled(ImVec2(left, corner.y + line + 4.0f * ui_scale), ImVec2(right, bottom),
                         ImGui::GetColorU32(ImGuiCol_FrameBg));
     list->AddText(corner, text_colour, bars->title);
-    for (int k = 0; k < y.ticks.count; k++) {
-        const double value = y.ticks.values[k];
-        const float at = place_on(&y, value);
-        ticks_write(&y.ticks, k, text);
-        list->AddLine(ImVec2(left, at), ImVec2(right, at), value == 0.0 ? dim_colour() : ImGui::GetColorU32(ImGuiCol_Border));
-        list->AddText(ImVec2(left - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
-    }
+    write_heights(list, &y, left, right);
+    list->AddLine(ImVec2(left, zero), ImVec2(right, zero), dim_colour());
     list->AddText(ImVec2(0.5f * (left + right - write_width(bars->x_label)), bottom + line + 1.0f * ui_scale),
                   dim_colour(), bars->x_label);
 
@@ -946,7 +944,7 @@ bool ui_histogram(const char *label, const struct ui_histogram *histogram, doubl
     write_numbers(list, &axis, bottom, room);
     list->PopClipRect();
 
-    // The end that is nearer than 8 pixels to the press follows the mouse, or both do.
+    // If the press is less than 8 pixels from an end, this end follows the mouse. Otherwise both ends follow it.
     ImGuiStorage *held = ImGui::GetStateStorage();
     const ImGuiID id = ImGui::GetID(label);
     const ImGuiIO &io = ImGui::GetIO();

@@ -31,12 +31,6 @@ struct command {
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
 };
 
-/* A name that can follow the word `set` in a script. */
-struct command_setting {
-    const char *name;
-    lr_status (*set)(struct app *app, const struct command_words *words); /* the words are "set", name, value */
-};
-
 /* A value for `print` and `expect`. */
 struct command_value {
     double number;

@@ -53,9 +53,8 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
     const bool sets = strcmp(words->words[0], "set") == 0;
     for (int k = 0; app->tools[k] != NULL; k++) {
         const struct viewer_tool *tool = app->tools[k];
-        const struct command_setting *setting = tool->settings;
-        for (; sets && setting != NULL && setting->name != NULL; setting++)
-            if (strcmp(setting->name, name) == 0) return setting->set(app, words);
+        for (int n = 0; sets && tool->settings != NULL && tool->settings[n] != NULL; n++)
+            if (strcmp(tool->settings[n], name) == 0) return tool->set(app, words, n);
         if (!sets && tool->word != NULL && strcmp(tool->word, name) == 0) {
             app_choose(app, tool);
             return LR_OK;
@@ -74,25 +73,14 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
     LR_TRY(command_choice(&app->log, words, 2, states, &state));
-    bool unused; /* for scanner, lors, study and tools, which are set below */
-    bool *const switches[] = {&unused,
-                              &app->has_volume,
-                              &app->slices.is_shown[0],
-                              &app->slices.is_shown[1],
-                              &app->slices.is_shown[2],
-                              &app->shows_help,
-                              &app->shows_messages,
-                              &unused,
-                              &app->shows_opener,
-                              &app->slices.is_smooth,
-                              &app->slices.is_projected,
-                              &app->is_light,
-                              &unused,
-                              &unused};
-    *switches[what] = state;
-    app->hides_lors = what == 7 ? !state : app->hides_lors;
-    app->hides_scanner = what == 0 ? !state : app->hides_scanner;
-    if (what >= 12) app->folds[what - 12] = !state;
+    bool *const switches[] = {
+        &app->hides_scanner,      &app->has_volume,       &app->slices.is_shown[0],  &app->slices.is_shown[1],
+        &app->slices.is_shown[2], &app->shows_help,       &app->shows_messages,      &app->hides_lors,
+        &app->shows_opener,       &app->slices.is_smooth, &app->slices.is_projected, &app->is_light,
+        &app->folds[0],           &app->folds[1]};
+    const bool is_panel = what >= 12, hides = what == 0 || what == 7 || is_panel;
+    *switches[what] = state != hides;
+    if (is_panel && state) app_unfold(app, what - 12);
     ui_set_look(app->is_light);
     return LR_OK;
 }
@@ -143,11 +131,10 @@ static lr_status act_alone(struct app *app, const struct command_words *words)
 
 static lr_status act_image(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"image",  "mu",    "tube",   "sensitivity", "live",
-                                        "kernel", "histo", "second", NULL};
     int which = 0;
-    LR_TRY(command_choice(&app->log, words, 1, names, &which));
-    if (app->draw->images[which] == NULL) return lr_error(&app->log, LR_FAILED, "there is no %s to show", names[which]);
+    LR_TRY(command_choice(&app->log, words, 1, scene_image_words, &which));
+    if (app->draw->images[which] == NULL)
+        return lr_error(&app->log, LR_FAILED, "there is no %s to show", scene_image_words[which]);
     app_show_image(app, (enum draw_image)which);
     return LR_OK;
 }
@@ -323,6 +310,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {"camera.distance_mm", app->camera.distance_mm},
         {"help", app->shows_help},
         {"lors", !app->hides_lors},
+        {"light", app->is_light},
         {"folded.study", app->folds[0]},
         {"folded.tools", app->folds[1]},
         {"frames", (double)app->num_frames},

@@ -277,30 +277,6 @@ static void live_work_finish(struct live_work *work)
     *work = (struct live_work){0};
 }
 
-/* --- family direct --- */
-
-/* Copies the views and counts of the request's histo-images. Without histo-images, it lists the views of the requested
- * set, and the counts are drawn later. errors: LR_USAGE for an invalid set of views; LR_FAILED if memory runs out. */
-static lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log)
-{
-    const lr_histo_images *histo = request->simulates ? NULL : request->histo;
-    lr_view_set set;
-    *direct = (struct live_direct){0};
-    if (histo == NULL) LR_TRY(lr_view_set_complete(&request->views, &set, log));
-    direct->num_views = histo != NULL ? histo->num_views : lr_view_set_count(&set);
-    direct->views = lr_alloc(direct->num_views, sizeof(*direct->views), "views", log);
-    if (direct->views == NULL) return LR_FAILED;
-    for (int k = 0; k < direct->num_views; k++)
-        direct->views[k] = histo != NULL ? histo->views[k] : lr_view_set_at(&set, k);
-    if (histo == NULL) return LR_OK;
-
-    const int64_t count = histo->num_views * lr_grid_num_voxels(&histo->grid);
-    direct->data = lr_lor_data_create(&(lr_lors){.count = count}, log);
-    if (direct->data == NULL) return LR_FAILED;
-    memcpy(direct->data->values, histo->values, (size_t)count * sizeof(*histo->values));
-    return LR_OK;
-}
-
 /* --- family listmode --- */
 
 struct drawing {
@@ -785,8 +761,27 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     work->request.histo = NULL;
     work->request.backend = backend_name(request->backend, "auto");
     work->request.simulates = !live_is_measured(study, request);
-    if (request->family == LIVE_DIRECT) LR_TRY(live_direct_take(&work->direct, request, log));
     work->live = live;
+
+    /* The family direct has the views of the histo-images, and their counts. Without histo-images, it has the views of
+     * the requested set, and the counts are drawn later. */
+    const lr_histo_images *histo = is_direct && !work->request.simulates ? request->histo : NULL;
+    if (is_direct) {
+        struct live_direct *direct = &work->direct;
+        lr_view_set set;
+        if (histo == NULL) LR_TRY(lr_view_set_complete(&request->views, &set, log));
+        direct->num_views = histo != NULL ? histo->num_views : lr_view_set_count(&set);
+        direct->views = lr_alloc(direct->num_views, sizeof(*direct->views), "views", log);
+        if (direct->views == NULL) return LR_FAILED;
+        for (int k = 0; k < direct->num_views; k++)
+            direct->views[k] = histo != NULL ? histo->views[k] : lr_view_set_at(&set, k);
+    }
+    if (histo != NULL) {
+        const int64_t count = histo->num_views * lr_grid_num_voxels(&histo->grid);
+        work->direct.data = lr_lor_data_create(&(lr_lors){.count = count}, log);
+        if (work->direct.data == NULL) return LR_FAILED;
+        memcpy(work->direct.data->values, histo->values, (size_t)count * sizeof(*histo->values));
+    }
 
     /* Frees the last reconstruction. The mutex is not needed, because no job is running. */
     free(live->image);

@@ -63,7 +63,7 @@ const struct task_kind sensitivity_kind = {"computing the sensitivity", run_sens
 lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *study,
                           const struct sensitivity_request *request, const lr_log *log)
 {
-    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    LR_TRY(study_check_module(study, 0, log));
     struct sensitivity_result *task = lr_alloc(1, sizeof(*task), "a sensitivity image", log);
     if (task == NULL) return LR_FAILED;
     task->study = study_view_hold(study);
@@ -88,13 +88,7 @@ lr_status pair_image_make(const struct study_view *study, const int modules[2], 
     const int64_t count = row != NULL ? row->count : data->count;
     const lr_scanner *scanner = study->scanner;
     *image = (struct pair_image){0};
-    if (scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    for (int k = 0; k < 2; k++) {
-        if (modules[k] < 0 || modules[k] >= scanner->num_modules) {
-            return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", modules[k],
-                            scanner->num_modules - 1);
-        }
-    }
+    for (int k = 0; k < 2; k++) LR_TRY(study_check_module(study, modules[k], log));
     const int64_t pair = lr_lors_pair(study->lors, modules[0], modules[1]);
     if (pair < 0) return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0], modules[1]);
     for (int k = 0; k < 2; k++) {

@@ -25,7 +25,6 @@ struct sensitivity_result {
     double seconds;
 };
 
-/* Kind of the sensitivity tasks, for task_runner_init. */
 extern const struct task_kind sensitivity_kind;
 
 /* Requests a sensitivity image; the newest request replaces earlier ones. errors: LR_USAGE without a scanner. */
@@ -54,7 +53,6 @@ lr_status pair_image_make(const struct study_view *study, const int modules[2], 
 /* The LOR of a pixel; -1 outside the image. */
 int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column, int row);
 
-/* A LOR and its value. */
 struct lor_value {
     int64_t lor;
     double value;

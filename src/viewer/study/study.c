@@ -91,6 +91,16 @@ struct opened {
 /* Most frames of a NIfTI file, and the length of a frame number in a path, including colon and terminator. */
 enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
+int study_cut_frame(char *path)
+{
+    char *colon = strrchr(path, ':'), *end = NULL;
+    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
+    /* A file may also have the name "pet.nii:3". */
+    if (!(frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)) return 0;
+    *colon = '\0';
+    return (int)frame;
+}
+
 /* A new part with one holder. path: NULL = no file. errors: NULL if memory runs out. */
 static struct opened *create_opened(const char *path, const lr_log *log)
 {
@@ -168,8 +178,8 @@ struct opening {
     char *paths[NUM_PATHS];       /* owned; NULL = no change */
     lr_grid grid;                 /* size 0 = no change */
     struct study_content content; /* begins as a copy of the open content */
-    lr_scanner_draft *refused;    /* draft from an invalid scanner file, with the diagnosis of the draft: */
-    lr_diagnosis *why;
+    lr_scanner_draft *refused;    /* owned: draft from an invalid scanner file, or NULL */
+    lr_diagnosis *why;            /* owned: diagnosis of this draft */
 };
 
 static void finish_opening(struct opening *opening)
@@ -230,30 +240,21 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
 {
     const char *path = opening->paths[which];
     const lr_grid *grid = &opening->content.grid;
-    const size_t room = strlen(path) + FRAME_DIGITS;
     struct lr_watched_log reason;
     lr_log_watch(&reason, log);
     struct opened *opened = create_opened(path, &reason.log);
-    char *file = opened != NULL ? lr_alloc((int64_t)room, 1, "the name of an image", &reason.log) : NULL;
+    char *file = opened != NULL ? lr_copy_string(path, &reason.log) : NULL;
     if (file == NULL) {
         opened_release(opened);
         return reason.status;
     }
 
-    /* "pet.nii:3" means frame 3 of the file "pet.nii", unless a file with the name "pet.nii:3" exists. */
-    char *end = NULL;
-    const char *colon = strrchr(path, ':');
-    long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
-    memcpy(file, path, strlen(path) + 1);
-    if (frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)
-        file[colon - path] = '\0';
-    else
-        frame = 0;
+    int frame = study_cut_frame(file);
     opened->num_frames = lr_image_num_frames(file);
     frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
     if (frame > 0) {
-        snprintf(opened->path, room, "%s:%d", file, (int)frame);
-        opened->image = lr_image_read_frame(file, (int)frame, &reason.log);
+        snprintf(opened->path, strlen(path) + FRAME_DIGITS, "%s:%d", file, frame);
+        opened->image = lr_image_read_frame(file, frame, &reason.log);
     } else {
         opened->image = lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, &reason.log);
     }
@@ -532,41 +533,44 @@ struct study_wish study_awaited(const struct study *study)
 
 /* --- views --- */
 
+lr_status study_check_module(const struct study_view *study, int module, const lr_log *log)
+{
+    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    if (module >= 0 && module < study->scanner->num_modules) return LR_OK;
+    return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", module,
+                    study->scanner->num_modules - 1);
+}
+
 struct study_view study_take(const struct study *study)
 {
-    struct study_view view = {.serial = study->serial, .endings = study->endings, .grid = study->content.grid};
-    for (int k = 0; k < NUM_PARTS; k++) view.held[k] = opened_hold(study->content.parts[k]);
-    const struct opened *scanner = view.held[PART_SCANNER], *diagnosis = view.held[PART_DIAGNOSIS];
-    const struct opened *image = view.held[PART_IMAGE], *mu = view.held[PART_MU], *data = view.held[PART_DATA];
-    const struct opened *second = view.held[PART_SECOND];
-    if (diagnosis != NULL) view.diagnosis = diagnosis->diagnosis;
-    if (scanner != NULL) {
-        view.scanner = scanner->scanner;
-        view.lors = scanner->lors;
-        view.scanner_path = scanner->path;
+    static const struct opened nothing = {0};
+    const struct opened *parts[NUM_PARTS];
+    for (int k = 0; k < NUM_PARTS; k++) {
+        const struct opened *part = opened_hold(study->content.parts[k]);
+        parts[k] = part != NULL ? part : &nothing;
     }
-    if (image != NULL) {
-        view.image = image->image;
-        view.image_largest = (double)image->largest;
-        view.image_path = image->path;
-        view.num_frames = image->num_frames;
-    }
-    if (mu != NULL) {
-        view.mu = mu->image;
-        view.mu_largest = (double)mu->largest;
-        view.mu_path = mu->path;
-    }
-    if (second != NULL) {
-        view.second = second->image;
-        view.second_largest = (double)second->largest;
-        view.second_path = second->path;
-    }
-    if (data != NULL) {
-        view.data = data->prompts;
-        view.delayeds = data->delayeds;
-        view.data_are_events = data->are_events;
-        view.data_path = data->path;
-    }
+    struct study_view view = {.serial = study->serial,
+                              .endings = study->endings,
+                              .grid = study->content.grid,
+                              .scanner = parts[PART_SCANNER]->scanner,
+                              .lors = parts[PART_SCANNER]->lors,
+                              .diagnosis = parts[PART_DIAGNOSIS]->diagnosis,
+                              .image = parts[PART_IMAGE]->image,
+                              .mu = parts[PART_MU]->image,
+                              .second = parts[PART_SECOND]->image,
+                              .image_largest = (double)parts[PART_IMAGE]->largest,
+                              .mu_largest = (double)parts[PART_MU]->largest,
+                              .second_largest = (double)parts[PART_SECOND]->largest,
+                              .data = parts[PART_DATA]->prompts,
+                              .delayeds = parts[PART_DATA]->delayeds,
+                              .num_frames = parts[PART_IMAGE]->num_frames,
+                              .data_are_events = parts[PART_DATA]->are_events,
+                              .scanner_path = parts[PART_SCANNER]->path,
+                              .image_path = parts[PART_IMAGE]->path,
+                              .mu_path = parts[PART_MU]->path,
+                              .second_path = parts[PART_SECOND]->path,
+                              .data_path = parts[PART_DATA]->path};
+    memcpy(view.held, study->content.parts, sizeof(view.held));
     return view;
 }
 

@@ -86,6 +86,13 @@ void study_cancel(struct study *study);
  * or opening. */
 struct study_wish study_awaited(const struct study *study);
 
+/* Cuts "pet.nii:3", frame 3 of the file "pet.nii", to the file's path, and returns the frame's number. Returns 0 for the
+ * path of a file, which stays as it is. */
+int study_cut_frame(char *path);
+
+/* errors, logged: LR_USAGE if no scanner is open, or if it has no module with that number. */
+lr_status study_check_module(const struct study_view *study, int module, const lr_log *log);
+
 /* Takes a snapshot, which the caller must release. Several snapshots may exist. Call it on the window's thread. */
 struct study_view study_take(const struct study *study);
 

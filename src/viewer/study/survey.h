@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers of an image's region: mean, deviation, total and histogram. The caller gives the values slice by slice, in as
- * many calls as it likes, twice from first to last. */
+ * Numbers of an image's region: mean, deviation, total and histogram. The caller passes all slices twice, from the first
+ * to the last one. Each call may pass any number of slices. */
 #ifndef LR_VIEWER_SURVEY_H
 #define LR_VIEWER_SURVEY_H
 

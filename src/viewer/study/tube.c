@@ -52,14 +52,10 @@ static int number_of(const lr_scanner *scanner, const struct tube_crystal *cryst
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
                      const lr_log *log)
 {
-    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
     for (int k = 0; k < 2; k++) {
         const struct tube_crystal *crystal = &crystals[k];
-        const int module = crystal->module, num_modules = study->scanner->num_modules;
-        if (module < 0 || module >= num_modules) {
-            return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", module,
-                            num_modules - 1);
-        }
+        const int module = crystal->module;
+        LR_TRY(study_check_module(study, module, log));
         const int *size = study->scanner->modules[module].crystals;
         if (crystal->p < 0 || crystal->p >= size[0] || crystal->q < 0 || crystal->q >= size[1]) {
             return lr_error(log, LR_USAGE, "module %d has no crystal (%d, %d): p goes to %d, q to %d", module,

@@ -109,12 +109,7 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
                              struct voxel_task **task)
 {
     *task = NULL;
-    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    const int num_modules = study->scanner->num_modules;
-    if (!request->all_primaries && (request->primary < 0 || request->primary >= num_modules)) {
-        return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", request->primary,
-                        num_modules - 1);
-    }
+    LR_TRY(study_check_module(study, request->all_primaries ? 0 : request->primary, log));
     for (int k = 0; k < 3; k++)
         if (!isfinite(request->point_mm[k]))
             return lr_error(log, LR_USAGE, "the point's %c is not a finite number", "xyz"[k]);
@@ -137,7 +132,7 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     const lr_grid *grid = &study->grid;
     int64_t row = 0, stride = 1;
     for (int k = 0; k < 3; k++) {
-        const double place = floor((request->point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
+        const double place = pick_index(grid, k, request->point_mm[k]);
         const bool inside = row >= 0 && place >= 0 && place < grid->size[k];
         row = inside ? row + stride * (int64_t)place : -1;
         stride *= grid->size[k];
@@ -148,7 +143,7 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     result->voxel_row = row;
     if (row >= 0) lr_grid_voxel_centre(grid, row, result->voxel.origin_mm);
 
-    const int count = request->all_primaries ? num_modules : 1;
+    const int count = request->all_primaries ? study->scanner->num_modules : 1;
     result->windows = made->windows = lr_alloc(count, sizeof(*made->windows), "windows", log);
     if (made->windows == NULL) {
         destroy(made);

@@ -159,6 +159,13 @@ const lr_histo_images *direct_tool_histo(const struct app *app)
     return task != NULL ? task->histo : NULL;
 }
 
+static const char *histo_path(const struct app *app)
+{
+    struct direct_state *tool = app_state(app, &direct_tool);
+    const struct histo_task *task = tool->histo.result;
+    return task != NULL ? task->path : NULL;
+}
+
 /* --- requests --- */
 
 const lr_direct_kernel *direct_tool_kernel(struct app *app)
@@ -177,15 +184,16 @@ static void ask(struct app *app)
     memcpy(tool->request.point_mm, app->point_mm, sizeof(tool->request.point_mm));
     const lr_histo_images *histo = direct_tool_histo(app);
     const lr_grid *grid = histo != NULL ? &histo->grid : &app->open.grid;
-    tool->is_asked = grid->size[0] > 0;
-    if (!tool->is_asked) lr_error(&app->log, LR_USAGE, "there is no grid: open a scanner or an image first");
-    struct direct_result *task = tool->is_asked ? lr_alloc(1, sizeof(*task), "look-up tables", &app->log) : NULL;
+    struct direct_result *task = NULL;
+    if (grid->size[0] > 0)
+        task = lr_alloc(1, sizeof(*task), "look-up tables", &app->log);
+    else
+        lr_error(&app->log, LR_USAGE, "there is no grid: open a scanner or an image first");
     tool->is_asked = task != NULL;
-    if (task != NULL) {
-        task->grid = *grid;
-        task->request = tool->request;
-        task_runner_ask(&tool->tables, task);
-    }
+    if (task == NULL) return;
+    task->grid = *grid;
+    task->request = tool->request;
+    task_runner_ask(&tool->tables, task);
 }
 
 static lr_status open_histo(struct app *app, const char *path)
@@ -214,8 +222,7 @@ static void show_view(struct app *app, int view)
         most = fmax(most, (double)image.values[v]);
         tool->counts += image.values[v];
     }
-    app->ranges[DRAW_HISTO][1] = fmax(most, 1e-30);
-    app_put_image(app, DRAW_HISTO, &image);
+    app_put_image(app, DRAW_HISTO, &image, most);
     app_show_image(app, DRAW_HISTO);
     tool->request.view = histo->views[view];
     if (tool->is_asked) ask(app);
@@ -255,12 +262,10 @@ static lr_status update(struct app *app)
             (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
         }
 
-        app->ranges[DRAW_KERNEL][1] = fmax(result->largest, 1e-30);
-        app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
+        app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL, result->largest);
         if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
     }
 
-    /* A new voxel needs a new kernel. */
     if (tool->is_asked && memcmp(tool->request.point_mm, app->point_mm, sizeof(tool->request.point_mm)) != 0) ask(app);
     return LR_OK;
 }
@@ -438,6 +443,7 @@ const struct viewer_tool direct_tool = {.name = "DIRECT",
                                         .state_bytes = sizeof(struct direct_state),
                                         .opens = LR_FILE_HISTO,
                                         .open_file = open_histo,
+                                        .input = histo_path,
                                         .open = open_direct,
                                         .close = close_direct,
                                         .update = update,

@@ -20,32 +20,31 @@ struct export_state {
 
     /* the turning scene: pictures PREFIX-001.png, PREFIX-002.png and so on, one in each frame of the window */
     char prefix[EXPORT_PATH];
-    int count, next; /* count 0: no turn */
-    double start_deg;
+    int count, next;          /* count 0: no turn */
+    struct camera camera;     /* the camera of the next picture */
+    struct gl_target *target; /* owned: as large as the scene was at the start */
 };
 
 /* --- pictures --- */
 
-/* Draws a pane (axis 0 .. 2) or the scene (PANE_SCENE) on a surface of its own, without marks, and writes it. */
-static lr_status write_drawn(struct app *app, int pane, const int size[2], const struct camera_view *view,
-                             const char *path)
+static struct gl_target *create_target(struct app *app, int width, int height)
 {
-    const struct gl_target_params surface = {.label = "picture to be saved",
-                                             .width = size[0],
-                                             .height = size[1],
-                                             .colour_formats = {GL_RGBA8},
-                                             .depth = true};
-    struct gl_target *target = gl_target_create(app->ctx, &surface);
+    return gl_target_create(app->ctx, &(struct gl_target_params){.label = "picture to be saved",
+                                                                 .width = width,
+                                                                 .height = height,
+                                                                 .colour_formats = {GL_RGBA8},
+                                                                 .depth = true});
+}
+
+/* Settings of a picture that fills its target, with no module under a mouse. */
+static struct draw_params picture_params(const struct app *app, const struct gl_target *target,
+                                         const struct camera_view *view)
+{
     struct draw_params params = scene_draw_params(app);
     params.view = view;
-    params.viewport[2] = size[0];
-    params.viewport[3] = size[1];
-    lr_status status = target == NULL       ? LR_FAILED
-                       : pane == PANE_SCENE ? draw_scene(app->draw, target, &params)
-                                            : draw_pane(app->draw, target, &params, pane);
-    if (status == LR_OK) status = app_write_target(app, target, path);
-    gl_target_destroy(target);
-    return status;
+    params.hovered_module = -1;
+    memcpy(&params.viewport[2], target->size, sizeof(target->size));
+    return params;
 }
 
 /* Writes a slice as its pane shows it, without marks. If possible, voxels are squares or rectangles of whole pixels. */
@@ -68,7 +67,13 @@ static lr_status write_slice_picture(struct app *app, int axis, const char *path
         flat.size[c] = size[c];
     }
     flat_camera(&flat, &view);
-    return write_drawn(app, axis, size, &view, path);
+    struct gl_target *target = create_target(app, size[0], size[1]);
+    if (target == NULL) return LR_FAILED;
+    const struct draw_params params = picture_params(app, target, &view);
+    lr_status status = draw_pane(app->draw, target, &params, axis);
+    if (status == LR_OK) status = app_write_target(app, target, path);
+    gl_target_destroy(target);
+    return status;
 }
 
 /* --- tables --- */
@@ -85,7 +90,7 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
     int first[3] = {0}, size[3];
     memcpy(size, grid->size, sizeof(size));
     if (!is_projected) {
-        const double slice = (app->slices.at_mm[axis] - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5;
+        const double slice = pick_index(grid, axis, app->slices.at_mm[axis]);
         if (!(slice >= 0.0 && slice < grid->size[axis]))
             return lr_error(&app->log, LR_USAGE, "the %s slice is outside of the image: move the cross-hair into it",
                             scene_plane_names[axis]);
@@ -97,7 +102,8 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
     float *values = lr_alloc(stride[2] * size[2], sizeof(*values), "a slice to be saved", &app->log);
     struct lr_output output;
     lr_status status = values != NULL ? gl_texture_read(app->draw->images[image], &box, values) : LR_FAILED;
-    const bool is_open = status == LR_OK && (status = lr_output_open(&output, path, &app->log)) == LR_OK;
+    if (status == LR_OK) status = lr_output_open(&output, path, &app->log);
+    const bool is_open = status == LR_OK;
     for (int row = -1; row < rows && status == LR_OK; row++) {
         for (int column = -1; column < columns && status == LR_OK; column++) {
             char text[48];
@@ -118,10 +124,7 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
             status = lr_output_write(&output, text, (size_t)length);
         }
     }
-    if (is_open && status == LR_OK)
-        status = lr_output_finish(&output);
-    else if (is_open)
-        lr_output_abandon(&output);
+    if (is_open) status = lr_output_finish(&output);
     free(values);
     return status;
 }
@@ -134,20 +137,18 @@ static lr_status write_profile(struct app *app, const char *path)
     struct lr_output output;
     if (count == 0) return lr_error(&app->log, LR_USAGE, "there is no line: draw one with the tool Measure");
     LR_TRY(lr_output_open(&output, path, &app->log));
-    lr_status status = lr_output_write(&output, "mm,value\n", 9);
-    for (int k = 0; k < count && status == LR_OK; k++) {
+    (void)lr_output_write(&output, "mm,value\n", 9); /* lr_output_finish reports a failure */
+    for (int k = 0; k < count; k++) {
         char text[64];
         const int length = isnan(values[k]) ? snprintf(text, sizeof(text), "%.9g,\n", length_mm * k / (count - 1))
                                             : snprintf(text, sizeof(text), "%.9g,%.9g\n", length_mm * k / (count - 1),
                                                        (double)values[k]);
-        status = lr_output_write(&output, text, (size_t)length);
+        (void)lr_output_write(&output, text, (size_t)length);
     }
-    if (status == LR_OK) return lr_output_finish(&output);
-    lr_output_abandon(&output);
-    return status;
+    return lr_output_finish(&output);
 }
 
-/* --- what is saved --- */
+/* --- saving --- */
 
 /* Writes a slice (what 0 .. 2) or the profile (3). The ending of the path decides if a picture or a table is
  * written. */
@@ -166,6 +167,14 @@ static lr_status save(struct app *app, int what, const char *path)
     return LR_OK;
 }
 
+static void end_turn(struct app *app)
+{
+    struct export_state *tool = app_state(app, &export_tool);
+    gl_target_destroy(tool->target);
+    tool->target = NULL;
+    tool->count = 0;
+}
+
 static lr_status begin_turn(struct app *app, const char *prefix, int count)
 {
     struct export_state *tool = app_state(app, &export_tool);
@@ -173,31 +182,36 @@ static lr_status begin_turn(struct app *app, const char *prefix, int count)
         return lr_error(&app->log, LR_BAD_INPUT, "a turn has 1 to %d pictures, not %d", TURN_MOST, count);
     if (strlen(prefix) + 16 > EXPORT_PATH)
         return lr_error(&app->log, LR_BAD_INPUT, "the name of the pictures is too long: %s", prefix);
+    if (app->area_size[0] < 1.0) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
+    end_turn(app);
+    tool->target = create_target(app, (int)app->area_size[0], (int)app->area_size[1]);
+    if (tool->target == NULL) return LR_FAILED;
     snprintf(tool->prefix, sizeof(tool->prefix), "%s", prefix);
     tool->count = count;
     tool->next = 0;
-    tool->start_deg = app->camera.turn_deg;
+    tool->camera = app->camera;
     return LR_OK;
 }
 
-/* Writes the next picture of the turning scene. */
+/* Writes the next picture of the turning scene, as seen by the camera of the start. */
 static lr_status update(struct app *app)
 {
     struct export_state *tool = app_state(app, &export_tool);
     if (tool->count == 0) return LR_OK;
-    const int size[2] = {(int)app->area_size[0], (int)app->area_size[1]};
-    struct camera camera = app->camera;
+    const int *size = tool->target->size;
     struct camera_view view;
     char path[EXPORT_PATH + 16];
-    camera.turn_deg = tool->start_deg + 360.0 * tool->next / tool->count;
-    camera_view(&camera, app->area_size[0] / app->area_size[1], &view);
+    camera_view(&tool->camera, (double)size[0] / size[1], &view);
+    tool->camera.turn_deg += 360.0 / tool->count;
     snprintf(path, sizeof(path), "%.1008s-%03d.png", tool->prefix, ++tool->next);
     lr_status status = app_check_output(app, path);
-    if (status == LR_OK) status = write_drawn(app, PANE_SCENE, size, &view, path);
+    const struct draw_params params = picture_params(app, tool->target, &view);
+    if (status == LR_OK) status = draw_scene(app->draw, tool->target, &params);
+    if (status == LR_OK) status = app_write_target(app, tool->target, path);
     if (status != LR_OK) app->failure = app->failure == LR_OK ? status : app->failure;
     if (status == LR_OK && tool->next == tool->count)
         app_say(app, LR_LOG_INFO, "saved: %d pictures, %s last", tool->count, path);
-    if (status != LR_OK || tool->next == tool->count) tool->count = 0;
+    if (status != LR_OK || tool->next == tool->count) end_turn(app);
     return LR_OK;
 }
 
@@ -205,12 +219,6 @@ static bool is_busy(const struct app *app)
 {
     const struct export_state *tool = app_state(app, &export_tool);
     return tool->count > 0;
-}
-
-static void cancel(struct app *app)
-{
-    struct export_state *tool = app_state(app, &export_tool);
-    tool->count = 0;
 }
 
 /* --- the panel --- */
@@ -229,9 +237,10 @@ void export_tool_panel(struct app *app)
     if (tool->count > 0) {
         ui_progress((double)tool->next / tool->count, "the scene turns");
     } else if (ui_button("save the turning scene", true)) {
-        char *path = (char *)app_choose_path(app, "-001.png");
-        path[strlen(path) - strlen("-001.png")] = '\0';
-        (void)begin_turn(app, path, TURN_FRAMES);
+        char prefix[EXPORT_PATH];
+        const char *first = app_choose_path(app, "-001.png");
+        snprintf(prefix, sizeof(prefix), "%.*s", (int)(strlen(first) - strlen("-001.png")), first);
+        (void)begin_turn(app, prefix, TURN_FRAMES);
     }
     ui_hint("%d pictures of the scene while it turns once, of which other programs make a film", TURN_FRAMES);
 }
@@ -262,5 +271,6 @@ static const struct command commands[] = {
 const struct viewer_tool export_tool = {.state_bytes = sizeof(struct export_state),
                                         .update = update,
                                         .is_busy = is_busy,
-                                        .cancel = cancel,
+                                        .close = end_turn,
+                                        .cancel = end_turn,
                                         .commands = commands};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a person has changed of the view, to be undone and done again: the camera, the panes, the slices and what is
- * hidden. Files, regions and settings of tools are no part of it. */
+ * Undo and redo. A state holds the camera, the panes, the slices, and which parts of the scene are hidden. It does not
+ * hold files, regions and settings of tools. */
 #include "viewer/app.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { HISTORY_MOST = 100 };
@@ -14,6 +15,7 @@ struct viewed {
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2], pane_zoom, pane_offset_mm[3];
     int32_t alone, hides_scanner, hides_lors, has_volume;
+    int64_t changes[DRAW_NUM_IMAGES]; /* copy of draw->changes; a change of these alone makes no new state */
 };
 
 struct history_state {
@@ -35,6 +37,7 @@ static void look(const struct app *app, struct viewed *viewed)
     viewed->hides_scanner = app->hides_scanner;
     viewed->hides_lors = app->hides_lors;
     viewed->has_volume = app->has_volume;
+    memcpy(viewed->changes, app->draw->changes, sizeof(viewed->changes));
 }
 
 /* If a person made the change, the new state follows the last state. If a program made the change, the new state
@@ -45,22 +48,26 @@ static lr_status update(struct app *app)
     struct viewed now;
     look(app, &now);
     if (app->held_button >= 0 || app->holds_pane) return LR_OK; /* a drag is one change */
-    if (tool->count > 0 && memcmp(&now, &tool->states[tool->at], sizeof(now)) == 0) {
+    if (tool->count > 0 && memcmp(&now, &tool->states[tool->at], offsetof(struct viewed, changes)) == 0) {
+        tool->states[tool->at] = now;
         tool->had_input = tool->had_input && app->ui->wants_mouse;
         return LR_OK;
     }
-    if (tool->count == 0 || tool->had_input) tool->count = tool->count == 0 ? 1 : tool->at + 2;
-    tool->had_input = false;
-    if (tool->count > HISTORY_MOST) {
-        memmove(&tool->states[0], &tool->states[1], sizeof(tool->states) - sizeof(tool->states[0]));
-        tool->count = HISTORY_MOST;
+    if (tool->count == 0 || tool->had_input) {
+        tool->count = tool->count == 0 ? 1 : tool->at + 2;
+        if (tool->count > HISTORY_MOST) {
+            memmove(&tool->states[0], &tool->states[1], sizeof(tool->states) - sizeof(tool->states[0]));
+            tool->count = HISTORY_MOST;
+        }
+        tool->at = tool->count - 1;
     }
-    tool->at = tool->count - 1;
+    tool->had_input = false;
     tool->states[tool->at] = now;
     return LR_OK;
 }
 
-/* Undoes or redoes a change. An image that is no longer open is not shown again. */
+/* Undoes or redoes a change. An image that is no longer open is not shown again. An image whose values have changed
+ * since keeps its window. */
 static void go(struct app *app, int by)
 {
     struct history_state *tool = app_state(app, &history_tool);
@@ -72,8 +79,14 @@ static void go(struct app *app, int by)
     memcpy(&app->slices, &viewed->slices, sizeof(app->slices));
     memcpy(&app->slices.region, &region, sizeof(region));
     app->camera = viewed->camera;
-    memcpy(app->ranges, viewed->ranges, sizeof(app->ranges));
-    if (app->draw->images[app->slices.image] == NULL && app->draw->images[image] != NULL) app_show_image(app, image);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++)
+        if (viewed->changes[k] == app->draw->changes[k])
+            memcpy(app->ranges[k], viewed->ranges[k], sizeof(app->ranges[k]));
+    if (viewed->changes[DRAW_TUBE] != app->draw->changes[DRAW_TUBE] && app->slices.overlay_high > 0.0)
+        app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
+    if (app->draw->images[app->slices.image] == NULL && app->draw->images[image] != NULL) app->slices.image = image;
+    const double *range = app->ranges[app->slices.image];
+    app_set_window(app, range[0], range[1]);
     app->pane_zoom = viewed->pane_zoom;
     memcpy(app->pane_offset_mm, viewed->pane_offset_mm, sizeof(app->pane_offset_mm));
     app->alone = viewed->alone;
@@ -81,6 +94,14 @@ static void go(struct app *app, int by)
     app->hides_lors = viewed->hides_lors;
     app->has_volume = viewed->has_volume;
     look(app, &tool->states[tool->at]);
+}
+
+/* States of other files are not shown again. */
+static lr_status take_study(struct app *app, bool is_new)
+{
+    struct history_state *tool = app_state(app, &history_tool);
+    if (is_new) tool->count = tool->at = 0;
+    return LR_OK;
 }
 
 static bool take(struct app *app, const struct input_event *event)
@@ -103,5 +124,8 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
     return command_pick(numbers, (const struct command_text[]){{0}}, name, value);
 }
 
-const struct viewer_tool history_tool = {
-    .state_bytes = sizeof(struct history_state), .update = update, .take = take, .get_value = get_value};
+const struct viewer_tool history_tool = {.state_bytes = sizeof(struct history_state),
+                                         .take_study = take_study,
+                                         .update = update,
+                                         .take = take,
+                                         .get_value = get_value};

@@ -147,7 +147,7 @@ static lr_status update_guesses(struct app *app)
     const lr_grid *grid = &tool->grid;
     const struct tiles tiles = lay_out(app);
     const double *range = app->ranges[DRAW_LIVE];
-    const double place = floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
+    const double place = pick_index(grid, 2, app->slices.at_mm[2]);
     struct guesses_look look = {.image = live->serial + tool->rounds,
                                 .slice = (int)fmin(fmax(place, 0.0), grid->size[2] - 1.0),
                                 .size = {tiles.all[0], tiles.all[1]},
@@ -208,7 +208,6 @@ static void show_guesses(struct app *app)
     const struct live_round *last = &tool->last;
     if (tool->count == 0) return;
 
-    /* The residuals and weights of the last composition. */
     if (tool->rounds > 0) {
         double best = HUGE_VAL;
         for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
@@ -243,7 +242,6 @@ static void show_guesses(struct app *app)
             .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
         const struct ui_touch touch = ui_image("##guesses", &image);
 
-        /* A tooltip describes the voxel under the mouse. */
         for (int k = 0; k < tiles.count && touch.is_over; k++) {
             const double *at = touch.at;
             int voxel[3] = {0, 0, tool->painted.slice};
@@ -268,7 +266,6 @@ static void show_guesses(struct app *app)
     }
     if (tool->rounds == 0) return;
 
-    /* Curves over all compositions. */
     const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
     struct ui_series series[LIVE_MOST_GUESSES + 1];
     for (int k = 0; k < tool->count; k++)
@@ -436,7 +433,7 @@ static lr_status update(struct app *app)
         is_new = live_copy_image(tool->live, &tool->serial, tool->image->values);
         for (int64_t v = 0; is_new && v < lr_grid_num_voxels(&grid); v++)
             largest = fmax(largest, (double)tool->image->values[v]);
-        if (is_new) app_put_image(app, DRAW_LIVE, tool->image);
+        if (is_new) app_put_image(app, DRAW_LIVE, tool->image, largest);
     }
     if (is_new) {
         app->ranges[DRAW_LIVE][1] = fmax(largest, 1e-30);
@@ -687,47 +684,35 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set_word(struct app *app, const struct command_words *words)
-{
-    struct live_tool_state *tool = app_state(app, &live_tool);
-    struct live_request *request = &tool->request;
-    const char *name = words->words[1];
-    const bool is_algorithm = strcmp(name, "algorithm") == 0, is_family = strcmp(name, "family") == 0;
-    int value = 0;
-    LR_TRY(command_choice(&app->log, words, 2,
-                          is_algorithm ? algorithm_names
-                          : is_family  ? family_names
-                                       : element_names,
-                          &value));
-    if (is_algorithm)
-        request->algorithm = (lr_recon_algorithm)value;
-    else if (is_family)
-        request->family = (enum live_family)value;
-    else
-        request->elements = (lr_listmode_kernel)value;
-    return LR_OK;
-}
+static const char *const settings[] = {"algorithm", "family", "elements", "relaxation", "fall", "counts",
+                                       "azimuths",  "tilts",  "guesses",  "local",      NULL};
 
-static lr_status set_number(struct app *app, const struct command_words *words)
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
+    static const char *const *const choices[] = {algorithm_names, family_names, element_names};
     struct live_tool_state *tool = app_state(app, &live_tool);
     struct live_request *request = &tool->request;
-    const char *name = words->words[1];
     double real = 0.0;
-    if (strcmp(name, "relaxation") == 0 || strcmp(name, "fall") == 0 || strcmp(name, "counts") == 0) {
-        LR_TRY(command_real(&app->log, words, 2, &real));
-        if (name[0] == 'r') return relax(app, real, request->relaxation_fall);
-        if (name[0] == 'f') return relax(app, request->relaxation, real);
+    int value = 0;
+    LR_TRY(setting < 3   ? command_choice(&app->log, words, 2, choices[setting], &value)
+           : setting < 6 ? command_real(&app->log, words, 2, &real)
+                         : command_integer(&app->log, words, 2, &value));
+    switch (setting) { /* counted in the order of the names above */
+    case 0: request->algorithm = (lr_recon_algorithm)value; return LR_OK;
+    case 1: request->family = (enum live_family)value; return LR_OK;
+    case 2: request->elements = (lr_listmode_kernel)value; return LR_OK;
+    case 3: return relax(app, real, request->relaxation_fall);
+    case 4: return relax(app, request->relaxation, real);
+    case 5:
         if (!(real >= 1)) return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
         request->counts = real;
         return LR_OK;
+    case 6: return choose_views(app, value, request->views.tilts);
+    case 7: return choose_views(app, request->views.azimuths, value);
+    default: break;
     }
-
-    int value = 0, guesses = request->guesses, local = request->local_iterations;
-    LR_TRY(command_integer(&app->log, words, 2, &value));
-    if (strcmp(name, "azimuths") == 0) return choose_views(app, value, request->views.tilts);
-    if (strcmp(name, "tilts") == 0) return choose_views(app, request->views.azimuths, value);
-    *(strcmp(name, "guesses") == 0 ? &guesses : &local) = value;
+    const int guesses = setting == 8 ? value : request->guesses;
+    const int local = setting == 9 ? value : request->local_iterations;
     if (guesses < 0 || guesses > LIVE_MOST_GUESSES || local < 1) {
         return lr_error(&app->log, LR_BAD_INPUT,
                         "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 iteration or more",
@@ -787,20 +772,6 @@ static const struct command commands[] = {
     {0},
 };
 
-static const struct command_setting settings[] = {
-    {"algorithm", set_word},
-    {"relaxation", set_number},
-    {"fall", set_number},
-    {"family", set_word},
-    {"azimuths", set_number},
-    {"tilts", set_number},
-    {"elements", set_word},
-    {"counts", set_number},
-    {"guesses", set_number},
-    {"local", set_number},
-    {0},
-};
-
 static bool is_busy(const struct app *app)
 {
     struct live_tool_state *tool = app_state(app, &live_tool);
@@ -827,4 +798,5 @@ const struct viewer_tool live_tool = {.name = "Recon",
                                       .read_session = read_session,
                                       .commands = commands,
                                       .settings = settings,
+                                      .set = set,
                                       .get_value = get_value};

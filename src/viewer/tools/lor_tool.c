@@ -79,7 +79,7 @@ static lr_status update(struct app *app)
     }
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tool->tubes.result;
-    app_put_image(app, DRAW_TUBE, result->image);
+    app_put_image(app, DRAW_TUBE, result->image, result->largest);
     /* The unit of an event's elements depends on its kernel. Exact elements are probabilities; with time of flight
      * they are probabilities per mm. Other elements are chord lengths in mm; with time of flight they are fractions
      * of the line. */
@@ -89,7 +89,6 @@ static lr_status update(struct app *app)
                             : kernel == TUBE_EXACT ? (has_tof ? "detections per emission and mm" : NULL)
                             : has_tof              ? "share of the line"
                                                    : "mm";
-    app->ranges[DRAW_TUBE][1] = fmax(result->largest, 1e-30);
     app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
     if (app->open.image == NULL) app_show_image(app, DRAW_TUBE);
     return LR_OK;
@@ -112,14 +111,15 @@ static void show_panel(struct app *app)
     bool changed = false;
     for (int end = 0; end < 2; end++) {
         struct tube_crystal *crystal = &request->crystals[end];
-        int numbers[3] = {crystal->module, crystal->p, crystal->q};
+        int numbers[3];
+        memcpy(numbers, crystal, sizeof(numbers));
         ui_radio(end == 0 ? "##first" : "##second", &tool->next_end, end);
         ui_hint("the next click on a crystal sets this end");
         ui_beside();
         changed = ui_integers(end == 0 ? "module, p, q" : "module, r, s", numbers, 3) || changed;
         ui_hint("the crystal of the LOR's %s end: its module, and its place along u and v",
                 end == 0 ? "first" : "second");
-        *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
+        memcpy(crystal, numbers, sizeof(numbers));
     }
     int kernel = (int)request->kernel;
     changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
@@ -195,17 +195,14 @@ static bool click(struct app *app, const struct probe *probe)
 
 /* --- sessions --- */
 
+_Static_assert(sizeof(struct tube_crystal[2]) == sizeof(int[6]), "sessions and scripts have module, p, q of two ends");
+
 static void write_session(const struct app *app, struct lr_view_session *session)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
     const struct tube_request *request = &tool->request;
     session->has_lor = tool->is_asked;
-    for (int end = 0; end < 2; end++) {
-        const struct tube_crystal *crystal = &request->crystals[end];
-        session->lor[3 * end] = crystal->module;
-        session->lor[3 * end + 1] = crystal->p;
-        session->lor[3 * end + 2] = crystal->q;
-    }
+    memcpy(session->lor, request->crystals, sizeof(session->lor));
     session->lor_kernel = (int)request->kernel;
     session->has_tof = request->has_tof;
     session->tof_mm = request->tof_mm;
@@ -216,10 +213,7 @@ static void read_session(struct app *app, const struct lr_view_session *session)
     struct lor_state *tool = app_state(app, &lor_tool);
     struct tube_request *request = &tool->request;
     if (!session->has_lor) return;
-    for (int end = 0; end < 2; end++) {
-        const int *numbers = session->lor + 3 * end;
-        request->crystals[end] = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
-    }
+    memcpy(request->crystals, session->lor, sizeof(session->lor));
     request->kernel = (enum tube_kernel)session->lor_kernel;
     request->has_tof = session->has_tof;
     request->tof_mm = session->tof_mm;
@@ -231,20 +225,21 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 static lr_status act_lor(struct app *app, const struct command_words *words)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
-    struct tube_crystal *crystals = tool->request.crystals;
-    int *const numbers[6] = {&crystals[0].module, &crystals[0].p, &crystals[0].q,
-                             &crystals[1].module, &crystals[1].p, &crystals[1].q};
-    for (int k = 0; k < 6; k++) LR_TRY(command_integer(&app->log, words, 1 + k, numbers[k]));
+    int numbers[6];
+    for (int k = 0; k < 6; k++) LR_TRY(command_integer(&app->log, words, 1 + k, &numbers[k]));
+    memcpy(tool->request.crystals, numbers, sizeof(numbers));
     ask(app);
     return LR_OK;
 }
 
-static lr_status set(struct app *app, const struct command_words *words)
+static const char *const settings[] = {"kernel", "tof", NULL};
+
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
     struct tube_request *request = &tool->request;
     int kernel = 0;
-    if (strcmp(words->words[1], "kernel") == 0) {
+    if (setting == 0) { /* kernel */
         LR_TRY(command_choice(&app->log, words, 2, kernel_names, &kernel));
         request->kernel = (enum tube_kernel)kernel;
         request->has_tof = request->has_tof && kernel != TUBE_LOR;
@@ -290,7 +285,6 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {{"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor}, {0}};
-static const struct command_setting settings[] = {{"kernel", set}, {"tof", set}, {0}};
 
 const struct viewer_tool lor_tool = {.name = "LOR",
                                      .word = "lor",
@@ -305,4 +299,5 @@ const struct viewer_tool lor_tool = {.name = "LOR",
                                      .read_session = read_session,
                                      .commands = commands,
                                      .settings = settings,
+                                     .set = set,
                                      .get_value = get_value};

@@ -115,8 +115,7 @@ static lr_status update(struct app *app)
     }
     if (!task_runner_take(&tool->sensitivities)) return LR_OK;
     const struct sensitivity_result *result = tool->sensitivities.result;
-    app->ranges[DRAW_SENSITIVITY][1] = fmax(result->largest, 1e-30);
-    app_put_image(app, DRAW_SENSITIVITY, result->image);
+    app_put_image(app, DRAW_SENSITIVITY, result->image, result->largest);
     app_show_image(app, DRAW_SENSITIVITY);
     return LR_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers of the image that the slices show: its histogram, a region of interest, and a line with its profile. */
+ * The tool Measure: statistics of the image on the slices, of all its voxels and of a region of interest, and the values
+ * along a line. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -13,9 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILE_MOST = 512, PIECE_VOXELS = 1 << 22 };
+enum {
+    PROFILE_MOST = 512, /* values of a profile; the steps along a long line are so large that this number suffices */
+    PIECE_VOXELS = 1 << 22, /* voxels that are counted in one frame */
+};
 
-/* What a drag in a pane draws while this tool is in front. */
+/* The shape that a drag in a pane draws while this tool is in front. */
 enum hand { HAND_CROSS = 0, HAND_ELLIPSOID, HAND_BOX, HAND_LINE };
 
 /* A survey, and the image for which it was begun. */
@@ -27,28 +31,31 @@ struct surveyed {
 
 struct measure_state {
     struct surveyed whole, inside; /* the whole image; the region of interest */
-    float *slices;                 /* owned: values on their way from the device */
-    int64_t room;                  /* values that fit there */
+    float *slices;                 /* owned: slices that were read from the device */
+    int64_t room;                  /* number of values for which `slices` has memory */
 
     enum hand hand;
     bool is_dragging;
-    double from_mm[3]; /* where the drag began */
+    int pane;          /* the pane in which the drag began */
+    double from_mm[3]; /* the point at which the drag began */
 
     bool has_line;
     double ends_mm[2][3];
     float profile[PROFILE_MOST]; /* values of the voxels along the line; NaN outside the image */
-    int count;                   /* 0: to be read anew */
-    enum draw_image image;
-    int64_t change;
+    int count;                   /* 0: the profile must be read again */
+    enum draw_image image;       /* the image from which the profile was read */
+    int64_t change;              /* of this image's values */
 };
 
 /* --- numbers --- */
 
-static bool is_same(const struct draw_region *one, const struct draw_region *other)
+/* The values of the image on the slices, as its file has them: [z][y][x]. NULL: only the device has the values. */
+static const float *host_values(const struct app *app)
 {
-    return one->shape == other->shape && memcmp(one->middle_mm, other->middle_mm, sizeof(one->middle_mm)) == 0 &&
-           memcmp(one->half_mm, other->half_mm, sizeof(one->half_mm)) == 0 &&
-           memcmp(one->range, other->range, sizeof(one->range)) == 0;
+    const lr_image *const images[DRAW_NUM_IMAGES] = {
+        [DRAW_IMAGE] = app->open.image, [DRAW_MU] = app->open.mu, [DRAW_SECOND] = app->open.second};
+    const lr_image *image = images[app->slices.image];
+    return image != NULL ? image->values : NULL;
 }
 
 /* Starts a new survey if the image or the region has changed. Then adds some slices to the survey. */
@@ -63,8 +70,11 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
         return LR_OK;
     }
     const lr_grid *grid = draw_get_grid(app->draw, image);
-    if (surveyed->image != image || surveyed->change != app->draw->changes[image] ||
-        !is_same(&survey->region, region)) {
+    const struct draw_region *begun = &survey->region;
+    if (surveyed->image != image || surveyed->change != app->draw->changes[image] || begun->shape != region->shape ||
+        memcmp(begun->middle_mm, region->middle_mm, sizeof(begun->middle_mm)) != 0 ||
+        memcmp(begun->half_mm, region->half_mm, sizeof(begun->half_mm)) != 0 ||
+        memcmp(begun->range, region->range, sizeof(begun->range)) != 0) {
         surveyed->image = image;
         surveyed->change = app->draw->changes[image];
         survey_begin(survey, grid, region);
@@ -72,6 +82,11 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
     if (survey->is_done) return LR_OK;
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1], fitting = PIECE_VOXELS / slice;
     const int left = survey->end - survey->next, count = fitting < 1 ? 1 : fitting < left ? (int)fitting : left;
+    const float *values = host_values(app);
+    if (values != NULL) {
+        survey_add(survey, values + survey->next * slice, count);
+        return LR_OK;
+    }
     if (tool->room < count * slice) {
         free(tool->slices);
         tool->slices = lr_alloc(count * slice, sizeof(*tool->slices), "slices to be measured", &app->log);
@@ -84,14 +99,21 @@ static lr_status advance(struct app *app, struct surveyed *surveyed, const struc
     return LR_OK;
 }
 
-/* Reads the voxels along the line, in steps of at most half a voxel. */
-static void read_profile(struct app *app)
+static lr_status update(struct app *app)
 {
+    static const struct draw_region everywhere = {.shape = DRAW_EVERYWHERE, .range = {-INFINITY, INFINITY}};
     struct measure_state *tool = app_state(app, &measure_tool);
+    LR_TRY(advance(app, &tool->whole, &everywhere));
+    if (tool->whole.survey.is_done) app->whole = tool->whole.survey;
+    LR_TRY(advance(app, &tool->inside, &app->slices.region));
+
+    /* Reads the voxels along the line, in steps of at most half a voxel if PROFILE_MOST values are enough for that. */
     const enum draw_image image = app->slices.image;
     const lr_grid *grid = draw_get_grid(app->draw, image);
+    const float *values = host_values(app);
     const bool is_old = tool->image != image || tool->change != app->draw->changes[image] || tool->count == 0;
-    if (!tool->has_line || grid == NULL || app->draw->images[image] == NULL || !is_old) return;
+    if (tool->is_dragging || !tool->has_line || grid == NULL || app->draw->images[image] == NULL || !is_old)
+        return LR_OK;
     double steps = 1.0;
     for (int k = 0; k < 3; k++)
         steps = fmax(steps, 2.0 * fabs(tool->ends_mm[1][k] - tool->ends_mm[0][k]) / grid->voxel_mm[k]);
@@ -103,17 +125,13 @@ static void read_profile(struct app *app)
         int voxel[3];
         for (int k = 0; k < 3; k++)
             point_mm[k] = tool->ends_mm[0][k] + (tool->ends_mm[1][k] - tool->ends_mm[0][k]) * n / (tool->count - 1);
-        tool->profile[n] = pick_voxel(grid, point_mm, voxel) ? (float)draw_get_voxel(app->draw, image, voxel) : NAN;
+        if (!pick_voxel(grid, point_mm, voxel))
+            tool->profile[n] = NAN;
+        else if (values != NULL)
+            tool->profile[n] = values[voxel[0] + grid->size[0] * (voxel[1] + (int64_t)grid->size[1] * voxel[2])];
+        else
+            tool->profile[n] = (float)draw_get_voxel(app->draw, image, voxel);
     }
-}
-
-static lr_status update(struct app *app)
-{
-    static const struct draw_region everywhere = {.shape = DRAW_EVERYWHERE, .range = {-INFINITY, INFINITY}};
-    struct measure_state *tool = app_state(app, &measure_tool);
-    LR_TRY(advance(app, &tool->whole, &everywhere));
-    LR_TRY(advance(app, &tool->inside, &app->slices.region));
-    if (!tool->is_dragging) read_profile(app);
     return LR_OK;
 }
 
@@ -121,12 +139,6 @@ static bool is_busy(const struct app *app)
 {
     const struct measure_state *tool = app_state(app, &measure_tool);
     return !tool->whole.survey.is_done || !tool->inside.survey.is_done;
-}
-
-const struct survey *measure_tool_whole(const struct app *app)
-{
-    const struct measure_state *tool = app_state(app, &measure_tool);
-    return tool->whole.survey.is_done && tool->whole.survey.voxels > 0 ? &tool->whole.survey : NULL;
 }
 
 static double line_mm(const struct measure_state *tool)
@@ -159,21 +171,23 @@ static bool take(struct app *app, const struct input_event *event)
     struct measure_state *tool = app_state(app, &measure_tool);
     struct draw_region *region = &app->slices.region;
     double point_mm[3];
-    int axis = -1;
-    const bool is_button = event->kind == INPUT_BUTTON && event->button == INPUT_LEFT;
-    if (tool->is_dragging && is_button && !event->is_down) {
+    const bool is_press = event->kind == INPUT_BUTTON && event->is_down;
+    const bool is_release = event->kind == INPUT_BUTTON && !event->is_down;
+    if (!tool->is_dragging) {
+        const bool is_free = app->held_button < 0 && !app->holds_pane && !app->ui->wants_mouse;
+        if (!is_press || event->button != INPUT_LEFT || !is_free || app->tool != &measure_tool ||
+            tool->hand == HAND_CROSS || (event->modifiers & INPUT_SHIFT) != 0)
+            return false;
+        tool->pane = panes_point(app, event->at, tool->from_mm);
+        tool->is_dragging = tool->pane >= 0;
+        return tool->is_dragging;
+    }
+    if (is_release && event->button == INPUT_LEFT) {
         tool->is_dragging = false;
         return true;
     }
-    if (event->kind != INPUT_MOVE && !is_button) return tool->is_dragging;
-    axis = panes_point(app, event->at, point_mm);
-    if (is_button && app->tool == &measure_tool && tool->hand != HAND_CROSS && axis >= 0 && !app->ui->wants_mouse &&
-        (event->modifiers & INPUT_SHIFT) == 0) {
-        tool->is_dragging = true;
-        memcpy(tool->from_mm, point_mm, sizeof(point_mm));
-        return true;
-    }
-    if (!tool->is_dragging || axis < 0) return tool->is_dragging;
+    if (event->kind != INPUT_MOVE) return is_press || event->kind == INPUT_SCROLL || event->kind == INPUT_KEY;
+    panes_point_in(app, tool->pane, event->at, point_mm);
     if (tool->hand == HAND_LINE) {
         set_line(tool, tool->from_mm, point_mm);
         return true;
@@ -183,7 +197,8 @@ static bool take(struct app *app, const struct input_event *event)
     region->shape = tool->hand == HAND_BOX ? DRAW_BOX : DRAW_ELLIPSOID;
     memcpy(region->middle_mm, tool->from_mm, sizeof(region->middle_mm));
     for (int k = 0; k < 3; k++) region->half_mm[k] = fabs(point_mm[k] - tool->from_mm[k]);
-    region->half_mm[axis] = fmax(region->half_mm[flat_axes[axis][0]], region->half_mm[flat_axes[axis][1]]);
+    const int *axes = flat_axes[tool->pane];
+    region->half_mm[tool->pane] = fmax(region->half_mm[axes[0]], region->half_mm[axes[1]]);
     return true;
 }
 
@@ -354,7 +369,7 @@ static lr_status act_hand(struct app *app, const struct command_words *words)
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
     const struct measure_state *tool = app_state(app, &measure_tool);
-    const struct survey *survey = &tool->inside.survey, *whole = &tool->whole.survey;
+    const struct survey *survey = &tool->inside.survey, *whole = &app->whole;
     const lr_grid *grid = &survey->grid;
     const bool is_empty = survey->voxels == 0, has_image = whole->voxels > 0;
     const struct command_number numbers[] = {

@@ -3,8 +3,6 @@
 #define _XOPEN_SOURCE 700 /* needed for realpath */
 #include "base/path.h"
 #include "base/vec.h"
-#include "io/files/keyed_text.h"
-#include "io/files/output.h"
 #include "model/scanner/scanner.h"
 #include "viewer/app.h"
 
@@ -14,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { OPENER_PATH = 1024, OPENER_NAME = 256, OPENER_MOST = 4096, START_MOST = 64, START_NAME = 80 };
-enum { RECENT_MOST = 6 };
+enum { RECENT_MOST = 6, RECENT_PARTS = 5 };
 
 struct opener_entry {
     char name[OPENER_NAME];
@@ -52,7 +49,7 @@ struct opener_state {
     struct opener opener;
     struct start start;
     char recent[RECENT_MOST][OPENER_PATH]; /* files that people have opened, the most recent one first; "" = none */
-    char notes[OPENER_PATH];               /* file that stores the list of recent files; "" = none */
+    char open[RECENT_PARTS][OPENER_PATH];  /* files that are open; "" = none */
 };
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
@@ -113,55 +110,47 @@ static void list_folder(struct opener *opener, const char *folder)
 
 /* --- recent files --- */
 
-/* Moves a file to the front of the list of recent files. */
-static void remember(struct app *app, const char *path)
-{
-    struct opener_state *tool = app_state(app, &opener_tool);
-    char *whole = path != NULL ? realpath(path, NULL) : NULL; /* NULL also for names of presets */
-    int at = 0;
-    const bool fits = whole != NULL && strlen(whole) < OPENER_PATH && strchr(whole, '\n') == NULL;
-    while (fits && at < RECENT_MOST - 1 && strcmp(tool->recent[at], whole) != 0) at++;
-    for (; fits && at > 0; at--) memcpy(tool->recent[at], tool->recent[at - 1], OPENER_PATH);
-    if (fits) snprintf(tool->recent[0], OPENER_PATH, "%s", whole);
-    free(whole);
-}
-
-/* Adds the opened files to the recent files if a person uses the window. It is no error if the list cannot be
- * written. */
+/* If the window is visible, adds newly opened files to the recent files. Frames that the slider opens are not added. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
     const struct study_view *open = &app->open;
-    const char *const paths[] = {open->scanner_path, open->data_path, open->mu_path, open->second_path,
-                                 open->image_path};
-    struct lr_output output;
-    if (!is_new || tool->notes[0] == '\0') return LR_OK;
-    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) remember(app, paths[k]);
-    if (lr_output_open(&output, tool->notes, NULL) != LR_OK) return LR_OK;
-    for (int k = 0; k < RECENT_MOST && tool->recent[k][0] != '\0'; k++) {
-        (void)lr_output_write(&output, tool->recent[k], strlen(tool->recent[k]));
-        (void)lr_output_write(&output, "\n", 1);
+    const char *const paths[RECENT_PARTS] = {open->scanner_path, open->data_path, open->mu_path, open->second_path,
+                                             open->image_path};
+    char list[RECENT_MOST * (OPENER_PATH + 1)] = "";
+    if (!is_new || !app->window->is_seen) return LR_OK;
+    for (int k = 0; k < RECENT_PARTS; k++) {
+        char file[OPENER_PATH];
+        snprintf(file, sizeof(file), "%s", paths[k] != NULL ? paths[k] : "");
+        (void)study_cut_frame(file);
+        const bool is_old = strcmp(file, tool->open[k]) == 0;
+        memcpy(tool->open[k], file, sizeof(file));
+        if (is_old || (paths[k] == open->image_path && app->is_next_frame)) continue;
+        char *whole = realpath(file, NULL); /* NULL for names of presets, and if nothing is open */
+        int at = 0;
+        const bool fits = whole != NULL && strlen(whole) < OPENER_PATH && strchr(whole, '\n') == NULL;
+        while (fits && at < RECENT_MOST - 1 && strcmp(tool->recent[at], whole) != 0) at++;
+        for (; fits && at > 0; at--) memcpy(tool->recent[at], tool->recent[at - 1], OPENER_PATH);
+        if (fits) snprintf(tool->recent[0], OPENER_PATH, "%s", whole);
+        free(whole);
     }
-    (void)lr_output_finish(&output);
+    for (int k = 0, length = 0; k < RECENT_MOST && tool->recent[k][0] != '\0'; k++)
+        length += snprintf(list + length, sizeof(list) - (size_t)length, "%s\n", tool->recent[k]);
+    app_write_note(app, "recent.txt", list);
     return LR_OK;
 }
 
 static lr_status open_opener(struct app *app)
 {
     struct opener_state *tool = app_state(app, &opener_tool);
-    int64_t count = 0;
-    char *bytes = NULL;
-    if (!app->window->is_seen || !lr_notes_place("recent.txt", tool->notes, sizeof(tool->notes))) return LR_OK;
-    if (access(tool->notes, R_OK) != 0 ||
-        lr_file_bytes("", tool->notes, (int64_t)RECENT_MOST * OPENER_PATH, &count, &bytes, NULL) != LR_OK)
-        return LR_OK;
-    const char *line = bytes;
-    for (int k = 0; k < RECENT_MOST && *line != '\0'; k++) {
+    char *list = app_read_note(app, "recent.txt");
+    const char *line = list;
+    for (int k = 0; line != NULL && k < RECENT_MOST && *line != '\0'; k++) {
         const size_t length = strcspn(line, "\n");
         snprintf(tool->recent[k], OPENER_PATH, "%.*s", (int)(length < OPENER_PATH ? length : 0), line);
         line += length + (line[length] == '\n');
     }
-    free(bytes);
+    free(list);
     return LR_OK;
 }
 
@@ -183,7 +172,7 @@ static bool show_recent(struct app *app)
 
 /* --- the start screen --- */
 
-static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
+static const double least_width = 440.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
 
 /* True while neither a scanner nor an image is open. */
 static bool shows_start(const struct app *app)

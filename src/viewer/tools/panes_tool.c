@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Transaxial, coronal and sagittal panes beside the scene. They show the image of the slices without perspective, with
- * the same scale and middle, and with a cross-hair that marks the planes of the other two. */
+ * Mouse, keys, marks and scripts of the three slice panes. All panes have the same scale and middle. The cross-hair of a
+ * pane marks the planes of the other two panes. */
 #include "base/log.h"
 #include "viewer/app.h"
 
@@ -12,16 +12,16 @@
 
 static const char *const pane_names[] = {"sagittal", "coronal", "transaxial", "scene", "four", NULL};
 
-/* What a drag in a pane changes. */
+/* The quantity that a drag in a pane changes. */
 enum pane_drag { DRAG_NOTHING = 0, DRAG_CROSS, DRAG_WINDOW, DRAG_MIDDLE };
 
 struct panes_state {
     enum pane_drag drag;
     int pane, button;    /* the pane in which the button was pressed, and the button */
-    double from[2];      /* where it was pressed */
-    double window[2];    /* the values shown then */
-    double offset_mm[3]; /* the panes' middle then */
-    bool has_moved;      /* since it was pressed */
+    double from[2];      /* the place at which the button was pressed */
+    double window[2];    /* lowest and highest value shown when the button was pressed */
+    double offset_mm[3]; /* app->pane_offset_mm when the button was pressed */
+    bool has_moved;      /* the mouse has moved since the button was pressed */
     double pressed_s;    /* time of the last press; two in a short time enlarge the pane */
 };
 
@@ -43,14 +43,11 @@ static void step(struct app *app, int axis, double voxels)
 static void follow_drag(struct app *app, const double at[2])
 {
     struct panes_state *tool = app_state(app, &panes_tool);
-    const struct app_pane *pane = &app->panes[tool->pane];
-    const struct flat_view flat = panes_flat(app, tool->pane);
     const double right = at[0] - tool->from[0], down = at[1] - tool->from[1];
     const double scale = app->window->scale;
     double point_mm[3];
     if (tool->drag == DRAG_CROSS) {
-        flat_point(&flat, (double[2]){at[0] + 0.5 - pane->at[0], at[1] + 0.5 - pane->at[1]},
-                   app->slices.at_mm[tool->pane], point_mm);
+        panes_point_in(app, tool->pane, at, point_mm);
         panes_cross(app, point_mm);
     } else if (tool->drag == DRAG_WINDOW) { /* to the right widens the window, upwards raises its level */
         const double width = tool->window[1] - tool->window[0];
@@ -58,9 +55,10 @@ static void follow_drag(struct app *app, const double at[2])
         const double half = 0.5 * width * exp2(right / (100.0 * scale));
         app_set_window(app, level - half, level + half);
     } else if (tool->drag == DRAG_MIDDLE) {
+        const double pixel_mm = panes_flat(app, tool->pane).pixel_mm;
         for (int c = 0; c < 2; c++) {
             const int axis = flat_axes[tool->pane][c];
-            app->pane_offset_mm[axis] = tool->offset_mm[axis] + (c == 0 ? right : down) * flat.pixel_mm;
+            app->pane_offset_mm[axis] = tool->offset_mm[axis] + (c == 0 ? right : down) * pixel_mm;
         }
     }
 }
@@ -83,7 +81,8 @@ static bool take_button(struct app *app, const struct input_event *event)
     }
     const int pane = panes_at(app, event->at);
     const double now_s = app->window->is_seen ? app->now_s : (double)app->num_frames / 60.0;
-    if (pane < 0 || app->ui->wants_mouse || app->held_button >= 0 || tool->drag != DRAG_NOTHING) return false;
+    if (pane < 0 || pane == PANE_SCENE || app->ui->wants_mouse || app->held_button >= 0 || tool->drag != DRAG_NOTHING)
+        return false;
     const bool is_left = event->button == INPUT_LEFT;
     if (is_left && now_s - tool->pressed_s < double_click_s && pane == tool->pane &&
         hypot(event->at[0] - tool->from[0], event->at[1] - tool->from[1]) < 4.0) {
@@ -108,7 +107,7 @@ static bool take(struct app *app, const struct input_event *event)
 {
     struct panes_state *tool = app_state(app, &panes_tool);
     const bool is_key = event->kind == INPUT_KEY && event->is_down && !app->ui->wants_keys;
-    const int under = panes_at(app, event->kind == INPUT_KEY ? app->mouse : event->at);
+    const int at = panes_at(app, event->kind == INPUT_KEY ? app->mouse : event->at), under = at == PANE_SCENE ? -1 : at;
     if (event->kind == INPUT_BUTTON) return take_button(app, event);
     if (event->kind == INPUT_MOVE && tool->drag != DRAG_NOTHING) {
         tool->has_moved = tool->has_moved || hypot(event->at[0] - tool->from[0], event->at[1] - tool->from[1]) > 0.0;
@@ -151,7 +150,7 @@ static void mark_pane(struct app *app, int axis)
     const struct app_pane *pane = &app->panes[axis];
     const struct flat_view flat = panes_flat(app, axis);
     const lr_grid *grid = panes_grid(app);
-    const double scale = app->window->scale, letter = 14.0, edge = 20.0;
+    const double scale = app->window->scale, letter = 14.0, edge = 20.0, at_mm = slices->at_mm[axis];
     const double at[2] = {pane->at[0] / scale, pane->at[1] / scale};
     const double size[2] = {pane->size[0] / scale, pane->size[1] / scale};
     double cross[2];
@@ -178,12 +177,11 @@ static void mark_pane(struct app *app, int axis)
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + letter + 6.0}, letter_colour, upwards[1]);
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + size[1] - letter - 5.0}, letter_colour, upwards[0]);
 
-    const double at_mm = slices->at_mm[axis];
-    const double slice = floor((at_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
     if (slices->is_projected)
         snprintf(text, sizeof(text), "%s, maximum", pane_names[axis]);
     else
-        snprintf(text, sizeof(text), "%s %.0f: %c = %.2f mm", pane_names[axis], slice, "xyz"[axis], at_mm);
+        snprintf(text, sizeof(text), "%s %.0f: %c = %.2f mm", pane_names[axis], pick_index(grid, axis, at_mm),
+                 "xyz"[axis], at_mm);
     ui_label((double[2]){at[0] + 6.0, at[1] + 3.0}, draw_axis_colours[axis], text);
 
     /* A scale of 1, 2 or 5 times a power of ten, at most a third of the pane. */
@@ -228,19 +226,19 @@ static lr_status act_cross(struct app *app, const struct command_words *words)
 
 static lr_status act_combine(struct app *app, const struct command_words *words)
 {
-    static const char *const images[] = {"image",  "mu",    "tube",   "sensitivity", "live",
-                                         "kernel", "histo", "second", NULL};
     int way = 0, second = (int)app->slices.second;
     double opacity = app->slices.opacity;
     LR_TRY(command_choice(&app->log, words, 1, lr_session_mixes, &way));
-    if (words->count > 2) LR_TRY(command_choice(&app->log, words, 2, images, &second));
+    if (words->count > 2) LR_TRY(command_choice(&app->log, words, 2, scene_image_words, &second));
     if (words->count > 3) LR_TRY(command_real(&app->log, words, 3, &opacity));
     if (way > 0 && app->draw->images[second] == NULL)
-        return lr_error(&app->log, LR_FAILED, "there is no %s to combine with: open it first", images[second]);
+        return lr_error(&app->log, LR_FAILED, "there is no %s to combine with: open it first",
+                        scene_image_words[second]);
     if (!(opacity >= 0.0 && opacity <= 1.0))
         return lr_error(&app->log, LR_BAD_INPUT, "opacity is from 0 to 1, not %g", opacity);
     app->slices.opacity = opacity;
-    app_mix(app, (enum draw_mix)way, (enum draw_image)second);
+    app->slices.mix = (enum draw_mix)way;
+    app->slices.second = (enum draw_image)second;
     return LR_OK;
 }
 

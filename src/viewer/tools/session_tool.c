@@ -17,10 +17,6 @@ struct session_state {
 
 /* --- writing --- */
 
-/* Names of the images that are reopened together with the files. */
-static const char *const image_names[] = {[DRAW_IMAGE] = "image", [DRAW_MU] = "mu"};
-enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
-
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
@@ -49,8 +45,8 @@ lr_status session_tool_write(struct app *app, const char *path)
         range->high = slices->high;
     }
     session.has_shown = true;
-    if ((int)slices->image < NUM_NAMES && app->draw->images[slices->image] != NULL)
-        snprintf(session.shown_image, sizeof(session.shown_image), "%s", image_names[slices->image]);
+    if (slices->image <= DRAW_MU && app->draw->images[slices->image] != NULL)
+        snprintf(session.shown_image, sizeof(session.shown_image), "%s", scene_image_words[slices->image]);
     for (int k = 0; k < 3; k++) {
         session.slices[k] = slices->is_shown[k];
         session.slices_mm[k] = slices->at_mm[k];
@@ -62,6 +58,7 @@ lr_status session_tool_write(struct app *app, const char *path)
     if (slices->second == DRAW_SECOND && files.second != NULL) session.mix = (int)slices->mix;
     session.opacity = slices->opacity;
     memcpy(session.window, app->window->size, sizeof(session.window));
+    LR_TRY(app_check_output(app, path));
     LR_TRY(lr_view_session_write(path, &session, &app->log));
     app_say(app, LR_LOG_INFO, "the session is in %s", path);
     return LR_OK;
@@ -124,8 +121,8 @@ static lr_status take_study(struct app *app, bool is_new)
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->read_session != NULL) app->tools[k]->read_session(app, session);
     if (session->has_shown) {
-        for (int k = 0; k < NUM_NAMES; k++)
-            if (strcmp(image_names[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);
+        for (int k = DRAW_IMAGE; k <= DRAW_MU; k++)
+            if (strcmp(scene_image_words[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);
         for (int k = 0; k < 3; k++) {
             app->slices.is_shown[k] = session->slices[k];
             app->slices.at_mm[k] = session->slices_mm[k];
@@ -135,14 +132,14 @@ static lr_status take_study(struct app *app, bool is_new)
         app->hides_lors = session->hides_lors;
         app->alone = session->panes == 0 ? PANE_FOUR : session->panes - 1;
         app->slices.opacity = session->opacity;
-        if (app->open.second != NULL) app_mix(app, (enum draw_mix)session->mix, DRAW_SECOND);
-    }
-    for (int k = 0; k < session->num_ranges; k++) {
-        if (strcmp(session->ranges[k].name, "image") == 0) {
-            app->slices.low = session->ranges[k].low;
-            app->slices.high = session->ranges[k].high;
+        if (app->open.second != NULL) {
+            app->slices.mix = (enum draw_mix)session->mix;
+            app->slices.second = DRAW_SECOND;
         }
     }
+    for (int k = 0; k < session->num_ranges; k++)
+        if (strcmp(session->ranges[k].name, "image") == 0)
+            app_set_window(app, session->ranges[k].low, session->ranges[k].high);
     forget(app);
     return LR_OK;
 }

@@ -129,6 +129,7 @@ static lr_status take_opened(struct app *app)
         if (frames->number < 1 || frames->number > frames->count || frames->count < 2)
             frames->number = frames->count = 0;
         frames->wanted = frames->number;
+        app->is_next_frame = is_frame;
     }
     if (status == LR_OK && is_frame && open->mu == before.mu) {
         const double high = app->ranges[DRAW_IMAGE][1];
@@ -142,9 +143,17 @@ static lr_status take_opened(struct app *app)
             app_show_image(app, open->image != NULL ? DRAW_IMAGE : DRAW_MU);
         }
     }
-    if (status == LR_OK && open->second != before.second) {
-        begin_image(app, DRAW_SECOND, open->second, open->second_largest);
-        if (open->second != NULL && app->slices.mix == DRAW_MIX_NONE) app_mix(app, DRAW_MIX_FUSED, DRAW_SECOND);
+    const bool has_first = open->image != NULL || open->mu != NULL;
+    const bool had_first = before.image != NULL || before.mu != NULL;
+    const bool is_second = open->second != before.second;
+    if (status == LR_OK && is_second) begin_image(app, DRAW_SECOND, open->second, open->second_largest);
+    if (status == LR_OK && open->second != NULL && (is_second || has_first != had_first)) {
+        if (!has_first) {
+            app_show_image(app, DRAW_SECOND);
+        } else if (app->slices.mix == DRAW_MIX_NONE) {
+            app->slices.mix = DRAW_MIX_FUSED;
+            app->slices.second = DRAW_SECOND;
+        }
     }
     if (status == LR_OK) status = draw_set_grid(app->draw, &open->grid);
     study_view_release(&before);
@@ -217,8 +226,8 @@ static void show_slices(struct app *app)
     if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) app_set_window(app, ends[0], ends[1]);
     ui_hint("lowest and highest value shown; or drag with the right button in a pane: to the right for more contrast "
             "steps, upwards for a higher level");
-    const struct survey *whole = measure_tool_whole(app);
-    if (whole != NULL) {
+    const struct survey *whole = &app->whole;
+    if (whole->voxels > 0) {
         const struct ui_histogram histogram = {whole->bins, SURVEY_BINS, {whole->smallest, whole->largest}};
         if (ui_histogram("##histogram", &histogram, ends)) app_set_window(app, ends[0], ends[1]);
         ui_hint("how many voxels have which value (logarithm); drag the ends of what is shown, or both");
@@ -228,12 +237,12 @@ static void show_slices(struct app *app)
     ui_beside();
     ui_check("maximum projection", &slices->is_projected);
     ui_hint("panes show the largest value along their axis");
-    if (ui_choose("combined", &mix, mixes, 5)) app_mix(app, (enum draw_mix)mix, slices->second);
+    if (ui_choose("combined", &mix, mixes, 5)) slices->mix = (enum draw_mix)mix;
     ui_hint("with a second image: fused, their difference or ratio, or fields of each in turn");
     if (slices->mix != DRAW_MIX_NONE) {
         const double shares[2] = {0.0, 1.0};
         int second_map = (int)slices->second_colours;
-        if (ui_choose("with", &second, images, DRAW_NUM_IMAGES)) app_mix(app, slices->mix, (enum draw_image)second);
+        if (ui_choose("with", &second, images, DRAW_NUM_IMAGES)) slices->second = (enum draw_image)second;
         ui_hint("the second image, which may have a grid of its own");
         if (slices->mix == DRAW_MIX_FUSED) {
             ui_slide_real("opacity", &slices->opacity, shares);
@@ -242,9 +251,9 @@ static void show_slices(struct app *app)
         if (slices->mix == DRAW_MIX_FUSED || slices->mix == DRAW_MIX_CHECKERED) {
             if (ui_choose("its colours", &second_map, map_names, 4)) slices->second_colours = (lr_colour_map)second_map;
             ui_hint("colours of the second image");
-            double second_ends[2] = {slices->second_range[0], slices->second_range[1]};
+            double *range = app->ranges[slices->second], second_ends[2] = {range[0], range[1]};
             if (ui_reals("its from, to", second_ends, 2) && second_ends[0] < second_ends[1])
-                memcpy(slices->second_range, second_ends, sizeof(second_ends));
+                memcpy(range, second_ends, sizeof(second_ends));
             ui_hint("lowest and highest value shown of the second image");
         }
     }
@@ -319,7 +328,10 @@ void study_tool_panel(struct app *app)
         if (ui_button("fit the scanner", true)) app_fit(app);
         ui_hint("moves the camera so that the whole scanner is seen, as F does; X, Y and Z look along an axis");
         ui_beside();
-        if (ui_check("light panels", &app->is_light)) ui_set_look(app->is_light);
+        if (ui_check("light panels", &app->is_light)) {
+            ui_set_look(app->is_light);
+            app_write_note(app, "look.txt", app->is_light ? "light\n" : "dark\n");
+        }
         ui_hint("dark text on a light ground; the scene and the panes stay dark");
     }
 
@@ -337,21 +349,21 @@ static lr_status act_open(struct app *app, const struct command_words *words)
     const char *path = words->words[2];
     int kind = 0;
     LR_TRY(command_choice(&app->log, words, 1, kinds, &kind));
-    switch (kind) {
-    case 0: return study_open(app->study, &(struct study_wish){.scanner = path});
-    case 1: return study_open(app->study, &(struct study_wish){.image = path});
-    case 2: return study_open(app->study, &(struct study_wish){.mu = path});
-    case 3: return study_open(app->study, &(struct study_wish){.data = path});
-    case 4: return app_open_file(app, LR_FILE_SESSION, path);
-    case 5: return app_open_file(app, LR_FILE_HISTO, path);
-    case 7: return study_open(app->study, &(struct study_wish){.second = path});
-    default: app_drop(app, path); return LR_OK;
-    }
+    const struct study_wish wishes[8] = {
+        {.scanner = path}, {.image = path}, {.mu = path}, {.data = path}, [7] = {.second = path}};
+    if (kind == 4) return app_open_file(app, LR_FILE_SESSION, path);
+    if (kind == 5) return app_open_file(app, LR_FILE_HISTO, path);
+    if (kind != 6) return study_open(app->study, &wishes[kind]);
+    app_drop(app, path);
+    return LR_OK;
 }
 
-static lr_status set_frame(struct app *app, const struct command_words *words)
+static const char *const settings[] = {"frame", NULL};
+
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
     int number = 0;
+    (void)setting;
     LR_TRY(command_integer(&app->log, words, 2, &number));
     return open_frame(app, number);
 }
@@ -379,10 +391,10 @@ static const struct command commands[] = {
     {"open", "scanner|image|mu|second|data|session|histo|file PATH", 2, 2, .act = act_open},
     {0},
 };
-static const struct command_setting settings[] = {{"frame", set_frame}, {0}};
 
 const struct viewer_tool study_tool = {.state_bytes = sizeof(struct study_state),
                                        .update = update,
                                        .commands = commands,
                                        .settings = settings,
+                                       .set = set,
                                        .get_value = get_value};

@@ -321,7 +321,6 @@ static void show_result(struct app *app, const struct voxel_result *result)
         }
         show_sheet(app, k);
 
-        /* Draws the legend: false colours or values. */
         if (tool->gap.why[0] != '\0') continue;
         if (kind != SHEET_CRYSTALS) {
             const bool is_difference = kind == SHEET_DIFFERENCE;
@@ -524,34 +523,29 @@ static lr_status act(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set_value(struct app *app, const struct command_words *words)
+static const char *const settings[] = {"backend",    "rays",   "samples", "steps", "exact",
+                                       "absorption", "module", "whole",   NULL};
+
+static lr_status set(struct app *app, const struct command_words *words, int setting)
 {
     struct voxel_state *tool = app_state(app, &voxel_tool);
     struct voxel_request *request = &tool->request;
-    const char *name = words->words[1];
-    int value = 0;
-    LR_TRY(strcmp(name, "backend") == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
-                                        : command_integer(&app->log, words, 2, &value));
-    if (strcmp(name, "backend") == 0) {
-        tool->backend = value;
-    } else if (strcmp(name, "whole") == 0) {
-        request->wants_whole = value != 0;
-        ask(app);
-        return LR_OK;
-    } else if (strcmp(name, "module") == 0) { /* -1: all modules */
+    int value = 0, *const numbers[] = {&tool->backend, &request->rays, &request->samples, &request->mu_steps};
+    LR_TRY(setting == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
+                        : command_integer(&app->log, words, 2, &value));
+    switch (setting) { /* counted in the order of the names above */
+    case 4: request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED; break;
+    case 5: request->without_mu = !value; break;
+    case 6: /* -1: all modules */
         request->primary = value < 0 ? 0 : value;
         request->all_primaries = value < 0;
         tool->seeks_primary = false;
-    } else if (strcmp(name, "rays") == 0) {
-        request->rays = value;
-    } else if (strcmp(name, "samples") == 0) {
-        request->samples = value;
-    } else if (strcmp(name, "steps") == 0) {
-        request->mu_steps = value;
-    } else if (strcmp(name, "exact") == 0) {
-        request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED;
-    } else {
-        request->without_mu = !value;
+        break;
+    case 7:
+        request->wants_whole = value != 0;
+        ask(app);
+        return LR_OK;
+    default: *numbers[setting] = value; break;
     }
     ask(app);
     return tool->is_asked ? LR_OK : LR_USAGE;
@@ -602,12 +596,6 @@ static const struct command commands[] = {
     {0},
 };
 
-static const struct command_setting settings[] = {
-    {"module", set_value},  {"rays", set_value},  {"samples", set_value},
-    {"steps", set_value},   {"exact", set_value}, {"absorption", set_value},
-    {"backend", set_value}, {"whole", set_value}, {0},
-};
-
 const struct viewer_tool voxel_tool = {.name = "Voxel",
                                        .word = "voxel",
                                        .mode = LR_SESSION_VOXEL,
@@ -623,4 +611,5 @@ const struct viewer_tool voxel_tool = {.name = "Voxel",
                                        .read_session = read_session,
                                        .commands = commands,
                                        .settings = settings,
+                                       .set = set,
                                        .get_value = get_value};
