@@ -65,27 +65,30 @@ class Operator:
     ) -> None:
         """The operator of a scanner and a grid. Defaults stand in the signature.
 
-        scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y, z)
-            of the first voxel; None = the grid is centred on the origin.
-        backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the first
-            of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted modules.
+        scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y,
+            z) of the first voxel; None = the grid is centred on the origin.
+        backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the
+            first of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted
+            modules.
         device: number among the usable ones of loraster.devices().
         mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
-        samples: points per voxel along x, y and z; 0 = as many as the mean needs. Time grows with the points, and of sampled
-            elements with the lines, too: a projection of a whole scanner then takes minutes on a processor. samples=1,
-            rays=2 is a quick look; progress=True shows how far it is.
+        samples: points per voxel along x, y and z; 0 = as many as the mean needs. Time grows with the points, and of
+            sampled elements with the lines, too: a projection of a whole scanner then takes minutes on a processor.
+            samples=1, rays=2 is a quick look; progress=True shows how far it is.
         attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
         efficiencies: [num_crystals], or [num_lors], float32.
         psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-        store: None keeps the matrix where that usually is quicker for so many `projections` and it fits max_memory_bytes,
-            as the program's --store auto: "native" keeps it from 8 projections on (it takes the time of about seven, and
-            each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a single one. True keeps
-            it or fails, False computes it anew in every projection. A.info["stored"] says what has become of it.
-        deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane in
-            it; needs mode "sampled" or "auto", and a backend other than "raster".
+        store: None keeps the matrix where that usually is quicker for so many `projections` and it fits
+            max_memory_bytes, as the program's --store auto: "native" keeps it from 8 projections on (it takes the time
+            of about seven, and each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a
+            single one. True keeps it or fails, False computes it anew in every projection. A.info["stored"] says what
+            has become of it.
+        deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane
+            in it; needs mode "sampled" or "auto", and a backend other than "raster".
+        layers_alone: each layer of crystals detects as if it were the only one.
         max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
-        part: (rank, ranks) of processes that reconstruct together (loraster.recon, comm=) by so many `subsets`: the operator
-            is that of the rank's LORs, whose numbers in the scanner are A.indices.
+        part: (rank, ranks) of processes that reconstruct together (loraster.recon, comm=) by so many `subsets`: the
+            operator is that of the rank's LORs, whose numbers in the scanner are A.indices.
         progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total). None
             warns once of work that takes longer than 10 s, False does not.
         """

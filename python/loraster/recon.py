@@ -2,6 +2,8 @@
 # Copyright The LORaster authors
 """Images from data: activity x that explains measured counts y by A x + additive.
 
+help(loraster.recon.osem) describes the arguments, which the functions share.
+
 comm: a communicator of mpi4py, whose ranks make the image together: each has an operator and data of its own, by
 Operator(..., part=(rank, ranks), subsets=n) of its LORs, and each gets the whole image. Callbacks that end the work
 have to on all ranks. Where the call fails on one rank, it fails on all, and the others' error names that rank. A rank

@@ -126,7 +126,8 @@ class Geometry:
         return len(self.box_centre_mm)
 
     def __repr__(self) -> str:
-        return f"<GATE geometry {self.name!r}: {self.system}, {len(self.crystals)} modules, {self.num_crystals} crystals>"
+        num = f"{len(self.crystals)} modules, {self.num_crystals} crystals"
+        return f"<GATE geometry {self.name!r}: {self.system}, {num}>"
 
     def to_yaml(self) -> str:
         """The scanner in LORaster's format (docs/formats/scanners.md)."""
