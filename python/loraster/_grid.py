@@ -54,9 +54,8 @@ def image(given: Any, default: Core, name: str) -> tuple[Any, Core]:
         return given, default
     num_dims = np.ndim(given.values)
     if num_dims != 3:
-        raise ValueError(
-            f"{name} has {num_dims} dimension{'s' * (num_dims != 1)}, and 3 are needed, [nz][ny][nx]; "
-            "data go to .h5 or .hs with scanner="
-        )
+        remedy = "take one of its frames" if num_dims == 4 else "data go with scanner= to .h5 or .hs"
+        plural = "s" if num_dims != 1 else ""
+        raise ValueError(f"{name} has {num_dims} dimension{plural}, and 3 are needed, [nz][ny][nx]: {remedy}")
     nz, ny, nx = given.values.shape
     return given.values, grid((nx, ny, nz), given.voxel_mm, given.origin_mm)

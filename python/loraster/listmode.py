@@ -65,7 +65,7 @@ class ListMode:
             if tof_mm is not None:
                 # Windows of coincidence let places far outside through, but none at a hundred radii.
                 far_mm = 100 * np.linalg.norm(scanner.hits, axis=1).max()
-                far = np.flatnonzero(np.abs(tof_mm) > far_mm)
+                far = np.flatnonzero(np.abs(np.asarray(tof_mm)) > far_mm)
                 if len(far) > 0:
                     name, given, unit = ("tof_mm", tof_mm, "um") if tof_ps is None else ("tof_ps", tof_ps, "fs")
                     raise ValueError(

@@ -183,7 +183,7 @@ def test_operators_that_make_no_sense_are_refused(scanner, arguments, sentence):
         (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300, 5]]), ValueError,
          r"crystals has the shape \(1, 3\), and \(n, 2\) is wanted"),
         (lambda scanner: lr.write("y.nii", np.zeros(3, np.float32), voxel_mm=2.5), ValueError,
-         "image has 1 dimension, and 3 are needed"),
+         "image has 1 dimension, and 3 are needed, .*: data go with scanner="),
     ],
 )  # fmt: skip
 def test_arguments_that_make_no_sense_are_answered_by_what_to_write(scanner, wrong, error, sentence):
@@ -194,7 +194,7 @@ def test_arguments_that_make_no_sense_are_answered_by_what_to_write(scanner, wro
 def test_help_has_the_arguments():
     for function in (lr.Operator.__init__, lr.recon.mlem, lr.recon.osem, lr.recon.ramla, lr.recon.bsrem):
         named = inspect.signature(function).parameters
-        for name in {"grid", "attenuation", "y", "subsets"} & {*named}:
+        for name in {"grid", "attenuation", "y", "callback"} & {*named}:
             assert f"{name}:" in function.__doc__
 
 

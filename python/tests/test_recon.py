@@ -323,7 +323,7 @@ def test_frames_of_a_file_come_along(activity, tmp_path):
     values, voxel_mm, _ = lr.read(tmp_path / "four.nii")
     np.testing.assert_array_equal(values, np.stack(4 * [activity]))
     np.testing.assert_allclose(voxel_mm, VOXEL_MM, rtol=1e-6)
-    with pytest.raises(ValueError, match="image has 4 dimensions, and 3 are needed"):
+    with pytest.raises(ValueError, match="image has 4 dimensions, and 3 are needed, .*: take one of its frames"):
         lr.write(tmp_path / "again.nii", lr.Image(values, voxel_mm))
 
 
