@@ -36,6 +36,8 @@ def three(value: Union[float, Sequence[float]], name: str) -> tuple[float, float
 
 
 def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]) -> Core:
+    if np.ndim(size) == 0:
+        raise TypeError(f"grid is {size}: give nx, ny, nz")
     numbers = tuple(size)
     if len(numbers) != 3:
         raise ValueError(f"grid has {len(numbers)} numbers: give (nx, ny, nz), the voxels along x, y and z")
@@ -50,5 +52,10 @@ def image(given: Any, default: Core, name: str) -> tuple[Any, Core]:
     """An image with its grid: an Image has its own, an array the default's."""
     if not isinstance(given, Image):
         return given, default
+    num_dims = np.ndim(given.values)
+    if num_dims != 3:
+        remedy = "take one of its frames" if num_dims == 4 else "data go with scanner= to .h5 or .hs"
+        plural = "s" if num_dims != 1 else ""
+        raise ValueError(f"{name} has {num_dims} dimension{plural}, and 3 are needed, [nz][ny][nx]: {remedy}")
     nz, ny, nx = given.values.shape
     return given.values, grid((nx, ny, nz), given.voxel_mm, given.origin_mm)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid
+from ._arguments import check_type
 from ._grid import Image
 from ._program import program
 from .listmode import ListMode
@@ -54,17 +55,18 @@ def poisson(expected: ArrayLike, seed: int) -> NDArray[np.float32]:
 
 
 def read(path: Path, scanner: Optional[Scanner] = None) -> Any:
-    """What a file holds: a Scanner, an Image (with its voxels' size), or, with a scanner, data [num_lors] or a
-    ListMode."""
+    """What a file holds: a Scanner, an Image (with its voxels' size; where the file has several frames, its values are
+    [nt][nz][ny][nx]), or, with a scanner, data [num_lors] or a ListMode."""
     name = os.fspath(path)
     kind = _core.file_kind(name)
     if kind == "image":
-        return Image(*_core.read_image(name, 1))
+        return Image(*_core.read_image(name))
     if kind == "scanner" or (kind == "petsird" and scanner is None):
         return Scanner(name)
     if kind in ("events", "petsird", "data"):
         if scanner is None:
             raise ValueError(f"{name} holds numbers of a scanner's LORs: write read(path, scanner)")
+        check_type(scanner, Scanner, "scanner", "lr.Scanner({})")
         return ListMode(scanner, name) if kind != "data" else _core.read_data(name, scanner._core)
     raise ValueError(f"{name}: neither a scanner, an image, data, nor events, or it cannot be read")
 
@@ -77,12 +79,16 @@ def write(
     origin_mm: Optional[Sequence[float]] = None,
     scanner: Optional[Scanner] = None,
 ) -> None:
-    """Writes a Scanner (.yaml, .geom, .hscan, .petsird); an Image, or an array [nz][ny][nx] with voxel_mm (.nii,
-    .nii.gz, .hv, .hdr, .mhd, .mha); or data [num_lors] with scanner (.h5, .hs)."""
+    """Writes a Scanner (.yaml, .geom, .hscan, .petsird); a ListMode, by time (.petsird, .Cdh, .tsv); an Image, or an
+    array [nz][ny][nx] with voxel_mm (.nii, .nii.gz, .hv, .hdr, .mhd, .mha); or data [num_lors] with scanner (.h5,
+    .hs)."""
     name = os.fspath(path)
     if isinstance(what, Scanner):
         _core.write_scanner(name, what._core)
+    elif isinstance(what, ListMode):
+        _core.write_events(name, what._core)
     elif scanner is not None:
+        check_type(scanner, Scanner, "scanner", "lr.Scanner({})")
         _core.write_data(name, what, scanner._core)
     else:
         if not isinstance(what, Image):
@@ -100,6 +106,7 @@ def view(scanner: Scanner, image: Any = None, voxel_mm: Optional[_grid.Millimetr
     when Python ends, and Ctrl-C does not close it. What ends the viewer by an error goes to
     logging.getLogger("loraster"). NoDeviceError where there is no screen.
     """
+    check_type(scanner, Scanner, "scanner", "lr.Scanner({})")
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         raise _core.NoDeviceError(
             "there is no screen to open the viewer on: log in on a desktop, or set DISPLAY (ssh -X does); "

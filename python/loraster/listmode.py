@@ -2,6 +2,7 @@
 # Copyright The LORaster authors
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any, Optional, Union
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _progress
+from ._arguments import check_resolution, check_type
 from .scanner import Scanner
 
 _MM_PER_PS = 0.299792458 / 2
@@ -46,6 +48,7 @@ class ListMode:
         companion: Union[str, os.PathLike[str], None] = None,
         progress: _progress.Progress = None,
     ) -> None:
+        check_type(scanner, Scanner, "scanner", "lr.Scanner({})")
         self._scanner = scanner
         if (source is None) == (crystals is None):
             raise TypeError("give either the path of a file of events or crystals=, an array [n, 2]")
@@ -53,21 +56,40 @@ class ListMode:
             beside = None if companion is None else os.fspath(companion)
             with _progress.listening(progress) as listener:
                 self._core = _core.ListMode.read(scanner._core, os.fspath(source), beside, listener)
-            return
-        if tof_ps is not None:
+        else:
+            check_resolution(tof_resolution_ps, "tof_resolution_ps")
+            if tof_ps is not None:
+                if tof_mm is not None:
+                    raise TypeError("give either tof_mm or tof_ps")
+                tof_mm = _MM_PER_PS * np.asarray(tof_ps, np.float64)
             if tof_mm is not None:
-                raise TypeError("give either tof_mm or tof_ps")
-            tof_mm = _MM_PER_PS * np.asarray(tof_ps, np.float64)
-        self._core = _core.ListMode.of_columns(
-            scanner._core,
-            np.ascontiguousarray(crystals, dtype=np.int32),
-            _column(tof_mm, np.float32),
-            _column(time_ms, np.int64),
-            _column(weights, np.float32),
-            _column(delayed, np.int64),
-            tof_resolution_ps,
-            tof_bin_mm,
-        )
+                # Windows of coincidence let places far outside through, but none at a hundred radii.
+                far_mm = 100 * np.linalg.norm(scanner.hits, axis=1).max()
+                far = np.flatnonzero(np.abs(np.asarray(tof_mm)) > far_mm)
+                if len(far) > 0:
+                    name, given, unit = ("tof_mm", tof_mm, "um") if tof_ps is None else ("tof_ps", tof_ps, "fs")
+                    raise ValueError(
+                        f"event {far[0]} has {name} {np.asarray(given)[far[0]]:g}, beyond the scanner's bore: "
+                        f"is it in {unit}?"
+                    )
+            self._core = _core.ListMode.of_columns(
+                scanner._core,
+                np.ascontiguousarray(crystals, dtype=np.int32),
+                _column(tof_mm, np.float32),
+                _column(time_ms, np.int64),
+                _column(weights, np.float32),
+                _column(delayed, np.int64),
+                tof_resolution_ps,
+                tof_bin_mm,
+            )
+        lost = len(self) - self._core.num_joined
+        if lost > 0.1 * len(self):
+            logging.getLogger("loraster").warning(
+                "%d of %d events join crystals that are not in coincidence: are they of this scanner, and are its "
+                "rules (field_of_view_mm, min_module_difference, max_ring_difference) those of the measurement?",
+                lost,
+                len(self),
+            )
 
     def __len__(self) -> int:
         return self._core.count

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid, _progress
+from ._arguments import check_resolution, check_type
 from ._arrays import check_output, output_like, result_like
 from .listmode import ListMode
 from .scanner import Scanner, png
@@ -34,30 +35,6 @@ class Operator:
 
     Calls give up the interpreter's lock; those of several threads come one after the other. Ctrl-C ends a call by
     KeyboardInterrupt, and the operator may be used again.
-
-    scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y, z)
-        of the first voxel; None = the grid is centred on the origin.
-    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the first
-        of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted modules.
-    device: number among the usable ones of loraster.devices().
-    mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
-    samples: points per voxel along x, y and z; 0 = as many as the mean needs. Time grows with the points, and of sampled
-        elements with the lines, too: a projection of a whole scanner then takes minutes on a processor. samples=1,
-        rays=2 is a quick look; progress=True shows how far it is.
-    attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
-    efficiencies: [num_crystals], or [num_lors], float32.
-    psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-    store: None keeps the matrix where that usually is quicker for so many `projections` and it fits max_memory_bytes,
-        as the program's --store auto: "native" keeps it from 8 projections on (it takes the time of about seven, and
-        each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a single one. True keeps
-        it or fails, False computes it anew in every projection. A.info["stored"] says what has become of it.
-    deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane in
-        it; needs mode "sampled" or "auto", and a backend other than "raster".
-    max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
-    part: (rank, ranks) of processes that reconstruct together (loraster.recon, comm=) by so many `subsets`: the operator
-        is that of the rank's LORs, whose numbers in the scanner are A.indices.
-    progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total). None
-        warns once of work that takes longer than 10 s, False does not.
     """
 
     def __init__(
@@ -86,6 +63,36 @@ class Operator:
         threads: int = 0,
         progress: _progress.Progress = None,
     ) -> None:
+        """The operator of a scanner and a grid. Defaults stand in the signature.
+
+        scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y,
+            z) of the first voxel; None = the grid is centred on the origin.
+        backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the
+            first of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted
+            modules.
+        device: number among the usable ones of loraster.devices().
+        mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
+        samples: points per voxel along x, y and z; 0 = as many as the mean needs. Time grows with the points, and of
+            sampled elements with the lines, too: a projection of a whole scanner then takes minutes on a processor.
+            samples=1, rays=2 is a quick look; progress=True shows how far it is.
+        attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
+        efficiencies: [num_crystals], or [num_lors], float32.
+        psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
+        store: None keeps the matrix where that usually is quicker for so many `projections` and it fits
+            max_memory_bytes, as the program's --store auto: "native" keeps it from 8 projections on (it takes the time
+            of about seven, and each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a
+            single one. True keeps it or fails, False computes it anew in every projection. A.info["stored"] says what
+            has become of it.
+        deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane
+            in it; needs mode "sampled" or "auto", and a backend other than "raster".
+        layers_alone: each layer of crystals detects as if it were the only one.
+        max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
+        part: (rank, ranks) of processes that reconstruct together (loraster.recon, comm=) by so many `subsets`: the
+            operator is that of the rank's LORs, whose numbers in the scanner are A.indices.
+        progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total). None
+            warns once of work that takes longer than 10 s, False does not.
+        """
+        check_type(scanner, Scanner, "scanner", "lr.Scanner({})")
         where = _grid.grid(grid, voxel_mm, origin_mm)
         with _progress.listening(progress) as listener:
             core = _core.Operator.correspondence(
@@ -169,6 +176,7 @@ class Operator:
         Other arguments are those of Operator; backend: "cuda", "compute", "native" or "cpu"; None = the first that
             works.
         """
+        check_type(events, ListMode, "events", "lr.ListMode(scanner, {})")
         where = _grid.grid(grid, voxel_mm, origin_mm)
         with _progress.listening(progress) as listener:
             return cls._of(
@@ -238,6 +246,8 @@ class Operator:
         """
         where = _grid.grid(grid, voxel_mm, origin_mm)
         has_own = getattr(tof_resolution_ps, "ndim", 0) > 0
+        if not has_own:
+            check_resolution(tof_resolution_ps, "tof_resolution_ps")
         with _progress.listening(progress) as listener:
             return cls._of(
                 _core.Operator.of_lines(
@@ -292,6 +302,7 @@ class Operator:
             radial_mm at the axis; 0 = the same everywhere.
         factors: [num_views][nz][ny][nx] float32, multiplied with projections. backend: "cuda", "compute" or "cpu".
         """
+        check_resolution(tof_ps, "tof_ps")
         with _progress.listening(progress) as listener:
             return cls._of(
                 _core.direct(
@@ -395,8 +406,16 @@ class Operator:
 
     def column(self, voxel: Union[int, Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The LORs and elements of one voxel: its number, or its index [iz, iy, ix] in an image."""
-        number = voxel if isinstance(voxel, (int, np.integer)) else np.ravel_multi_index(tuple(voxel), self.image_shape)
-        values, columns, _ = self._core.voxel_rows(int(number), int(number) + 1)
+        if isinstance(voxel, (int, np.integer)):
+            number = int(voxel)
+        else:
+            try:
+                number = int(np.ravel_multi_index(tuple(voxel), self.image_shape))
+            except ValueError:
+                raise ValueError(
+                    f"voxel {tuple(voxel)} is outside [nz][ny][nx] = {self.image_shape}: the order is iz, iy, ix"
+                ) from None
+        values, columns, _ = self._core.voxel_rows(number, number + 1)
         return columns, values
 
     def correspondence(self, point_mm: Sequence[float], module: int) -> Correspondence:

@@ -2,11 +2,7 @@
 # Copyright The LORaster authors
 """Images from data: activity x that explains measured counts y by A x + additive.
 
-Each takes an Operator, data y >= 0 [num_lors] (None in list mode: 1 for each event), and returns the image
-[nz][ny][nx] in emissions per voxel, in y's library. Additive: expected randoms and scatters, like y. initial: the
-first image; None = a uniform one. subsets: with operators of events and lines at most their `ranges`. callback: called
-with an Iteration after each; where it raises StopIteration the image so far is returned. progress: True for a bar by
-tqdm, or lines where it is not installed; or a function of (what, done, total).
+help(loraster.recon.osem) describes the arguments, which the functions share.
 
 comm: a communicator of mpi4py, whose ranks make the image together: each has an operator and data of its own, by
 Operator(..., part=(rank, ranks), subsets=n) of its LORs, and each gets the whole image. Callbacks that end the work
@@ -24,6 +20,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core, _progress
+from ._arguments import check_type
 from ._arrays import output_like, result_like
 from .operator import Operator
 
@@ -183,6 +180,24 @@ def bsrem(
     )
 
 
+_ARGUMENTS = """
+
+    Returns the image [nz][ny][nx] in emissions per voxel, in y's library.
+
+    A: an Operator. y: counts, at least 0, in the shape A.data_shape ([num_lors]), float32; None in list mode: 1 for
+        each event.
+    iterations: passes over all data. subsets: updates in a pass, here 1 by default (the program's default is 7), and
+        with operators of events and lines at most their `ranges`; mlem has none.
+    additive: expected randoms and scatters, in counts, in the shape of y; None = none.
+    initial: the first image, float32 in the shape A.image_shape; None = a uniform one.
+    callback: called with an Iteration after each; where it raises StopIteration the image so far is returned.
+    progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total).
+    comm: a communicator of mpi4py, whose ranks make the image together (help(loraster.recon)).
+    """
+for _function in (mlem, osem, ramla, bsrem):
+    _function.__doc__ = f"{_function.__doc__}".rstrip() + _ARGUMENTS
+
+
 def _common(iterations: int, subsets: int, additive: Any, initial: Any, comm: Any) -> dict[str, Any]:
     return dict(iterations=iterations, subsets=subsets, additive=additive, initial=initial, comm=comm)
 
@@ -207,6 +222,10 @@ def _reconstruct(
             for name in ("iterations", "subsets"):
                 if options[name] < 1:
                     raise ValueError(f"{name} is {options[name]}: at least 1 is needed")
+            if options.get("prior") is not None:
+                check_type(options["prior"], RDP, "prior", "prior=lr.recon.RDP(beta=...)")
+            if y is not None and options["additive"] is y:
+                raise ValueError("additive is y itself: give the expected randoms and scatters alone, in counts")
             if y is None:
                 y = np.ones(A.data_shape, np.float32)
             image = output_like(y, A.image_shape)

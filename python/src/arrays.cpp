@@ -180,6 +180,10 @@ Array::Array(nb::handle object, const Wanted &wanted)
         view = view_of(capsule);
     } else {
         nb::ndarray<> writable;
+        if (nb::isinstance<nb::str>(object))
+            throw nb::type_error((std::string(wanted.name) + " is a str: write lr.read(" +
+                                  nb::repr(object).c_str() + (wanted.shape->size() == 3 ? ").values" : ", scanner)"))
+                                     .c_str());
         if (!held.is_valid() && !nb::try_cast(object, held))
             throw nb::type_error((std::string(wanted.name) + " is a " + class_name(object) +
                                   ", and not an array: write numpy.asarray(" + wanted.name +
@@ -225,7 +229,9 @@ void Array::take(const View &view, const Wanted &wanted)
         int64_t num_wanted = 1;
         for (const int64_t n : shape) num_wanted *= n;
         std::string remedy;
-        if (turned == shape)
+        if (wanted.mistaken != nullptr && *wanted.mistaken == given)
+            remedy = std::string(": ") + wanted.remedy;
+        else if (turned == shape)
             remedy = ": images are [nz][ny][nx]: write numpy.ascontiguousarray(" + name + ".T)";
         else if (num == num_wanted && given.size() == 1)
             remedy = ": write " + name + ".reshape" + right;
@@ -283,9 +289,14 @@ nb::ndarray<const Number, nb::c_contig, nb::device::cpu, nb::ro> rows_of(nb::han
     if (is_array && (columns == 0 ? rows.ndim() == 1 : rows.ndim() == 2 && rows.shape(1) == (size_t)columns))
         return rows;
     const std::string type = number_name(nb::dtype<Number>());
+    const int64_t shape[] = {-1, columns};
+    const std::string wanted = shape_text(shape, columns == 0 ? 1 : 2);
+    if (is_array)
+        throw nb::value_error((std::string(name) + " has the shape " + shape_text(rows.shape_ptr(), rows.ndim()) +
+                               ", and " + wanted + " is wanted")
+                                  .c_str());
     throw nb::type_error((std::string(name) + " must be an array of " + type + " with the shape " +
-                          (columns == 0 ? std::string("(n,)") : "(n, " + std::to_string(columns) + ")") +
-                          ": write numpy.ascontiguousarray(" + name + ", dtype=numpy." + type + ")")
+                          wanted + ": write numpy.ascontiguousarray(" + name + ", dtype=numpy." + type + ")")
                              .c_str());
 }
 template nb::ndarray<const float, nb::c_contig, nb::device::cpu, nb::ro> rows_of(nb::handle, const char *, int64_t);

@@ -49,6 +49,8 @@ struct Wanted {
     bool doubles = false; /* true if float64 is also allowed */
     bool writes = false;  /* true if the argument is an output */
     bool cuda = false;    /* true if arrays on a CUDA device are allowed */
+    const Shape *mistaken = nullptr; /* the shape of what is often given in its place, or NULL */
+    const char *remedy = nullptr;    /* what to write then */
 };
 
 /* An argument that is an array: float32 in C order, with the required shape. This object keeps the array's memory

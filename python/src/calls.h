@@ -61,9 +61,9 @@ class Calls
     /* Waits for calls in other threads. No new call begins until the lock is released. */
     std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex); }
 
-    /* Stores the exception of a callback until the end of the call. It must be called in a catch block; for an
-     * exception of Python, with the interpreter's lock. */
-    void keep_exception() { exception = std::current_exception(); }
+    /* Stores an exception until the end of the call: in a catch block that of a callback. For an exception of Python
+     * the interpreter's lock is needed. */
+    void keep_exception(std::exception_ptr kept = std::current_exception()) { exception = kept; }
 
     lr_log log;
     lr_progress progress;

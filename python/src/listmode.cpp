@@ -99,6 +99,14 @@ static nb::object event_lors(const ListMode &list)
     return numpy_array(std::move(numbers), {num});
 }
 
+/* Counts the events in coincidence. */
+static int64_t num_joined(const ListMode &list)
+{
+    nb::gil_scoped_release unlocked;
+    const lr_event_span span = {list.events.data(), (int64_t)list.events.size(), 0};
+    return lr_events_count_joined(list.lors->lors, &span);
+}
+
 template <class Number, class Get> static nb::object column_of(const ListMode &list, Get get)
 {
     std::vector<Number> numbers(list.events.size());
@@ -148,6 +156,7 @@ void bind_listmode(nb::module_ &m)
             })
         .def_prop_ro(
             "count", [](const ListMode &list) { return list.events.size(); })
+        .def_prop_ro("num_joined", &num_joined)
         .def_prop_ro(
             "has_tof", [](const ListMode &list) { return list.info.has_tof; })
         .def_prop_ro(

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "objects.h"
 
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 
 lr_grid grid_of(const GridTuple &tuple)
@@ -104,6 +106,19 @@ static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
                                    std::to_string(num_lors) + " LORs")
                                       .c_str());
         const bool is_of_crystals = (int64_t)given.size() == num_crystals;
+        bool is_zero = true;
+        for (size_t k = 0; k < given.size(); k++) {
+            const float number = given.data()[k];
+            is_zero = is_zero && number == 0;
+            if (number >= 0 && !std::isinf(number)) continue;
+            char sentence[160];
+            snprintf(sentence, sizeof(sentence),
+                     "efficiencies: the number of %s %zu is %g: it must be finite and not negative",
+                     is_of_crystals ? "crystal" : "LOR", k, (double)number);
+            throw nb::value_error(sentence);
+        }
+        if (is_zero)
+            throw nb::value_error("efficiencies are 0 everywhere, and no crystal would count: is it the right array?");
         if (is_of_crystals || engine.share == nullptr)
             factors->efficiencies.assign(given.data(), given.data() + given.size());
         else
@@ -384,7 +399,8 @@ template <class Project> static void project(Operator &op, Array &from, Array &t
 static void forward(Operator &op, nb::handle x, nb::handle out, nb::handle listener)
 {
     const Engine &engine = *op.engine;
-    Array image(x, {"x", &engine.image, engine.takes_doubles, false, engine.takes_cuda});
+    Array image(x, {"x", &engine.image, engine.takes_doubles, false, engine.takes_cuda, &op.data,
+                    "these are data: write A.T @ x"});
     Array values(out, {"out", &op.data, engine.takes_doubles, true, engine.takes_cuda});
     project(op, image, values, listener, lr_operator_forward);
 }
@@ -392,7 +408,8 @@ static void forward(Operator &op, nb::handle x, nb::handle out, nb::handle liste
 static void adjoint(Operator &op, nb::handle y, nb::handle out, nb::handle listener)
 {
     const Engine &engine = *op.engine;
-    Array values(y, {"y", &op.data, engine.takes_doubles, false, engine.takes_cuda});
+    Array values(y, {"y", &op.data, engine.takes_doubles, false, engine.takes_cuda, &engine.image,
+                     "this is an image: write A @ y"});
     Array image(out, {"out", &engine.image, engine.takes_doubles, true, engine.takes_cuda});
     project(op, values, image, listener, lr_operator_back);
 }

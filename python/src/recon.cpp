@@ -159,6 +159,16 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
             bool is_any_called = is_called; /* if one rank has a callback, all ranks add up the fit */
             if (status == LR_OK) status = lr_comm_any(ranks.comm, &is_any_called);
             params.without_fit = !is_any_called;
+            lr_vector_sums sums = {};
+            if (status == LR_OK) status = lr_vector_add_up(&y.vector, nullptr, &sums);
+            double counts = sums.sum + (double)sums.not_finite; /* of all ranks */
+            if (status == LR_OK) status = lr_comm_sum_numbers(ranks.comm, &counts, 1);
+            if (status == LR_OK && counts == 0) {
+                engine.calls.keep_exception(std::make_exception_ptr(
+                    Failure{LR_BAD_INPUT, "y holds no counts: every number is 0, of which no image comes: is it the "
+                                          "right array?"}));
+                status = LR_BAD_INPUT;
+            }
             if (status == LR_OK) status = lr_recon(&params, &to);
             for (Given *given : {&y, &additive, &initial, &kappa}) {
                 if (status == LR_OK) status = given->array.finish();

@@ -61,6 +61,7 @@ def module_centres(geometry):
 def test_crystals_stand_where_the_closed_form_says(tmp_path, system):
     text, centre, counts, levels = SYSTEMS[system]
     geometry = geometry_of(tmp_path, text)
+    assert repr(geometry).startswith("<GATE geometry ") and len(repr(geometry)) < 120
     numbers = copies(counts)
     crystal = numbers_in(geometry, levels, numbers)
     assert sorted(crystal) == list(range(np.prod(counts)))

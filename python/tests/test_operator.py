@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
 import array
+import inspect
 import logging
 import math
 import re
@@ -74,6 +75,8 @@ def test_csr_rows_and_columns_are_the_operator(native, rng):
     number = np.ravel_multi_index((2, 4, 5), native.image_shape)
     np.testing.assert_allclose(matrix[:, [number]].toarray()[lors, 0], elements, rtol=1e-6)
     assert elements.sum() == pytest.approx(native.sensitivity()[2, 4, 5], rel=1e-5)
+    with pytest.raises(ValueError, match=r"voxel \(5, 4, 2\) is outside .* the order is iz, iy, ix"):
+        native.column((5, 4, 2))
 
 
 def test_as_a_linear_operator(native, rng):
@@ -110,6 +113,8 @@ def read_only(a):
         (lambda x: x.astype(np.complex64), TypeError, "complex64"),
         (lambda x: x.tolist(), TypeError, "x is a list, .* numpy.asarray"),
         (lambda x: None, TypeError, "x is a NoneType"),
+        (lambda x: "x.nii", TypeError, r"x is a str: write lr.read\('x.nii'\).values"),
+        (lambda x: np.zeros(make_scanner().num_lors, np.float32), ValueError, "these are data: write A.T @ x"),
         (lambda x: x[:-1], ValueError, r"shape \(4, 8, 10\), and \(5, 8, 10\)"),
         (lambda x: x.reshape(-1), ValueError, r"write x.reshape\(5, 8, 10\)"),
         (lambda x: np.ascontiguousarray(x.T), ValueError, r"numpy.ascontiguousarray\(x.T\)"),
@@ -145,6 +150,9 @@ def test_outputs_that_cannot_be_written_are_refused(native, activity, wrong, err
         (dict(mode="nothing"), "write one of 'auto', 'sampled', 'exact'"),
         (dict(rays=-1), "rays"),
         (dict(efficiencies=np.ones(3, np.float32)), "efficiencies has 3 numbers"),
+        (dict(efficiencies=np.full(576, -1, np.float32)), "crystal 0 is -1: it must be finite and not negative"),
+        (dict(efficiencies=np.full(576, np.nan, np.float32)), "number of crystal 0 is nan"),
+        (dict(efficiencies=np.zeros(576, np.float32)), "0 everywhere, and no crystal would count"),
         (dict(psf_mm=-1.0), "FWHM|width"),
         (dict(attenuation=np.ones((2, 2, 2), np.float32)), "attenuation has the shape"),
     ],
@@ -152,6 +160,48 @@ def test_outputs_that_cannot_be_written_are_refused(native, activity, wrong, err
 def test_operators_that_make_no_sense_are_refused(scanner, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         lr.Operator(scanner, GRID, VOXEL_MM, **arguments)
+
+
+@pytest.mark.parametrize(
+    "wrong, error, sentence",
+    [
+        (lambda scanner: lr.Operator("s.yaml", GRID, VOXEL_MM), TypeError, r"write lr.Scanner\('s.yaml'\)"),
+        (lambda scanner: lr.ListMode("s.yaml", crystals=[[0, 300]]), TypeError, r"write lr.Scanner\('s.yaml'\)"),
+        (lambda scanner: lr.write("y.h5", np.zeros(3), scanner="s.yaml"), TypeError, r"write lr.Scanner\('s.yaml'\)"),
+        (lambda scanner: lr.view("s.yaml"), TypeError, r"write lr.Scanner\('s.yaml'\)"),
+        (lambda scanner: lr.Operator.of_events("e.petsird", GRID, VOXEL_MM), TypeError,
+         r"write lr.ListMode\(scanner, 'e.petsird'\)"),
+        (lambda scanner: lr.Operator(scanner, GRID, VOXEL_MM, attenuation="mu.nii"), TypeError,
+         r"attenuation is a str: write lr.read\('mu.nii'\).values"),
+        (lambda scanner: lr.Operator(scanner, 20, 2.0), TypeError, "grid is 20: give nx, ny, nz"),
+        (lambda scanner: lr.Operator.direct((8, 8, 4), 4.0, views=lr.direct.views(4, 1), tof_ps=0.2), ValueError,
+         r"tof_ps is 0.2: it looks like ns: give 200 \(ps, FWHM\)"),
+        (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300]], tof_resolution_ps=0.2), ValueError,
+         "tof_resolution_ps is 0.2: it looks like ns: give 200"),
+        (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300]], tof_ps=[1.2e7], tof_resolution_ps=200), ValueError,
+         r"event 0 has tof_ps 1.2e\+07, beyond the scanner's bore: is it in fs\?"),
+        (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300, 5]]), ValueError,
+         r"crystals has the shape \(1, 3\), and \(n, 2\) is wanted"),
+        (lambda scanner: lr.write("y.nii", np.zeros(3, np.float32), voxel_mm=2.5), ValueError,
+         "image has 1 dimension, and 3 are needed, .*: data go with scanner="),
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense_are_answered_by_what_to_write(scanner, wrong, error, sentence):
+    with pytest.raises(error, match=sentence):
+        wrong(scanner)
+
+
+def test_help_has_the_arguments():
+    for function in (lr.Operator.__init__, lr.recon.mlem, lr.recon.osem, lr.recon.ramla, lr.recon.bsrem):
+        named = inspect.signature(function).parameters
+        for name in {"grid", "attenuation", "y", "callback"} & {*named}:
+            assert f"{name}:" in function.__doc__
+
+
+def test_voxels_that_look_like_m_are_told_of(scanner, caplog):
+    with caplog.at_level(logging.WARNING, "loraster"):
+        lr.Operator(scanner, (50, 50, 2), 0.02, backend="native", store=False)
+    assert "a voxel less than a hundredth of a crystal (4 mm): voxel edges are given in mm" in caplog.text
 
 
 def test_grids_that_make_no_sense_are_refused(scanner):
@@ -213,8 +263,8 @@ def test_a_map_in_another_unit_or_place_is_told_of(scanner, caplog):
         make_operator(scanner, "native", store=False, attenuation=mu / 10)
         assert not caplog.records
         make_operator(scanner, "native", store=False, attenuation=mu)
-    assert "it looks like 1/cm" in caplog.text
-    with pytest.raises(ValueError, match="Hounsfield"):
+    assert "it looks like 1/cm; if so, divide it by 10" in caplog.text
+    with pytest.raises(ValueError, match="Hounsfield units\\? An H up to 47 becomes 1/mm"):
         make_operator(scanner, "native", store=False, attenuation=1000 * mu)
     with pytest.raises(ValueError, match="misses the scanner"):
         make_operator(scanner, "native", store=False, attenuation=lr.Image(mu / 10, VOXEL_MM, (500, 0, 0)))

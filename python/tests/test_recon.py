@@ -3,6 +3,7 @@
 import logging
 import os
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -93,6 +94,8 @@ def test_ramla_and_bsrem(native, counts):
     plain = lr.recon.bsrem(native, counts, iterations=4)
     smooth = lr.recon.bsrem(native, counts, iterations=4, prior=lr.recon.RDP(beta=1.0))
     assert likelihood(plain) > reference
+    with pytest.raises(TypeError, match=r"prior is a str: write prior=lr.recon.RDP\(beta=...\)"):
+        lr.recon.bsrem(native, counts, prior="rdp")
     assert np.abs(np.diff(smooth, axis=2)).sum() < np.abs(np.diff(plain, axis=2)).sum()
 
 
@@ -214,6 +217,8 @@ def test_parts_that_make_no_sense_are_refused(scanner, counts):
     "change, sentence",
     [
         (lambda y: dict(y=-y), "at least 0"),
+        (lambda y: dict(y=0 * y), "y holds no counts: every number is 0, of which no image comes"),
+        (lambda y: dict(y=y, additive=y), "additive is y itself"),
         (lambda y: dict(y=y[1:]), "y has the shape"),
         (lambda y: dict(y=y, additive=y[1:]), "additive has the shape"),
         (lambda y: dict(y=y, initial=y), "initial has the shape"),
@@ -243,6 +248,30 @@ def test_list_mode(scanner, native, activity, rng):
     assert (native.sensitivity() * image).sum() == pytest.approx(len(events), rel=0.02)
     part = op.subset(1, 2)
     np.testing.assert_array_equal(part @ x, (op @ x)[part.indices])
+
+
+def test_events_out_of_coincidence_are_told_of(scanner, caplog):
+    with caplog.at_level(logging.WARNING, "loraster"):
+        lr.ListMode(scanner, crystals=[[3, 4], [5, 6]])
+    assert "2 of 2 events join crystals that are not in coincidence" in caplog.text
+
+
+def test_list_mode_comes_back_from_a_file(scanner, rng, tmp_path):
+    lors = rng.choice(np.flatnonzero(scanner.lor_of(scanner.lor_crystals()) >= 0), 1000)
+    times = rng.permutation(1000)
+    tof_mm = 6.0 * rng.integers(-4, 5, 1000)
+    events = lr.ListMode(scanner, crystals=scanner.lor_crystals(lors), time_ms=times, delayed=times % 7 == 0,
+                         tof_mm=tof_mm, tof_bin_mm=6.0, tof_resolution_ps=200)  # fmt: skip
+    lr.write(tmp_path / "events.petsird", events)
+    again, order = lr.read(tmp_path / "events.petsird", scanner), np.argsort(times)
+    np.testing.assert_array_equal(again.lors, lors[order])
+    np.testing.assert_array_equal(again.time_ms, np.arange(1000))
+    np.testing.assert_array_equal(again.delayed, events.delayed[order])
+    turned = np.where(again.crystals[:, 0] == events.crystals[order, 0], 1, -1)
+    np.testing.assert_allclose(turned * again.tof_mm, tof_mm[order], atol=1e-3)
+    assert again.tof_resolution_ps == pytest.approx(200)
+    with pytest.raises(ValueError, match="PETSIRD"):
+        lr.write(tmp_path / "events.nii", events)
 
 
 def test_time_of_flight_adds_up(scanner):
@@ -285,6 +314,18 @@ def test_images_come_back_from_files(activity, tmp_path):
         lr.read(tmp_path / "nothing.nii")
     with pytest.raises(TypeError, match="voxel_mm"):
         lr.write(tmp_path / "image.nii", activity)
+
+
+def test_frames_of_a_file_come_along(activity, tmp_path):
+    lr.write(tmp_path / "one.nii", activity, voxel_mm=VOXEL_MM)
+    file = bytearray((tmp_path / "one.nii").read_bytes())
+    file[40:42] = file[48:50] = struct.pack("<h", 4)  # dim[0] and dim[4] of the header: four axes, and four volumes
+    (tmp_path / "four.nii").write_bytes(file + 3 * file[352:])
+    values, voxel_mm, _ = lr.read(tmp_path / "four.nii")
+    np.testing.assert_array_equal(values, np.stack(4 * [activity]))
+    np.testing.assert_allclose(voxel_mm, VOXEL_MM, rtol=1e-6)
+    with pytest.raises(ValueError, match="image has 4 dimensions, and 3 are needed, .*: take one of its frames"):
+        lr.write(tmp_path / "again.nii", lr.Image(values, voxel_mm))
 
 
 def test_poisson_counts_depend_on_the_seed_alone():

@@ -15,7 +15,7 @@
 static const struct {
     const char *words, *advice;
 } answers[] = {
-    {"are they Hounsfield units? Then they need that unit", " (--mu-unit hu)"},
+    {"are they Hounsfield units?", " (--mu-unit hu)"},
     {"is the map in 1/cm or 1/mm?", " (--mu-unit)"},
     {"it looks like 1/mm; if so, leave out the unit", " (--mu-unit 1/cm)"},
     {"the unit may be given instead", " (--mu-unit)"},

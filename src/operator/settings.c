@@ -128,15 +128,17 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
                 "time and memory",
                 (long long)(total - inside), (long long)total);
     }
-    /* If a grid has several voxels and is smaller than a tenth of a crystal, its unit must be wrong. */
-    double widest_mm = 0.0, pitch_mm = HUGE_VAL;
+    /* A grid of several voxels has a wrong unit if it is smaller than a tenth of a crystal, or its voxels than a
+     * hundredth. */
+    double widest_mm = 0.0, edge_mm = 0.0, pitch_mm = HUGE_VAL;
     for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
+    for (int n = 0; n < 3; n++) edge_mm = fmax(edge_mm, grid->voxel_mm[n]);
     for (int m = 0; m < scanner->num_modules; m++)
         pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    if (lr_grid_num_voxels(grid) > 1 && widest_mm < 0.1 * pitch_mm) {
-        lr_warn(log,
-                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel edges are given in mm",
-                widest_mm, pitch_mm);
+    const bool is_small = widest_mm < 0.1 * pitch_mm;
+    if (lr_grid_num_voxels(grid) > 1 && (is_small || edge_mm < 0.01 * pitch_mm)) {
+        lr_warn(log, "the whole grid is %.4g mm wide, %s of a crystal (%.4g mm): voxel edges are given in mm",
+                widest_mm, is_small ? "less than a tenth" : "and a voxel less than a hundredth", pitch_mm);
     }
 
     free(hull.sides);

@@ -56,6 +56,8 @@ CASES = {
     # --- units and order of lengths
     "voxels in m": (f"matrix {ON} --grid 6,5,3 --voxel-mm 0.003 -o o.h5", 0,
                     "warning", "0.018 mm", "a tenth of a crystal", "in mm"),
+    "voxels in m, many": (f"matrix {ON} --grid 60,50,3 --voxel-mm 0.01 --rows 0:1 -o o.h5", 0,
+                          "warning", "0.6 mm", "a hundredth of a crystal", "in mm"),
     "voxels with a unit": (f"{MATRIX} --grid 6,5,3 --voxel-mm 3mm", 2, "--voxel-mm 3mm", "leave out the unit"),
     "a grid beyond the bore": (f"sensitivity {ON} --grid 9,9,3 --voxel-mm 10 -o o.nii", 0,
                                "warning", "beyond the detectors", "smaller grid"),

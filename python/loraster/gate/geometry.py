@@ -125,6 +125,10 @@ class Geometry:
     def num_crystals(self) -> int:
         return len(self.box_centre_mm)
 
+    def __repr__(self) -> str:
+        num = f"{len(self.crystals)} modules, {self.num_crystals} crystals"
+        return f"<GATE geometry {self.name!r}: {self.system}, {num}>"
+
     def to_yaml(self) -> str:
         """The scanner in LORaster's format (docs/formats/scanners.md)."""
         lines = [f"name: {json.dumps(self.name)}"]

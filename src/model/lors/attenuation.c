@@ -418,8 +418,11 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
     if (unit != LR_MU_HU && (high * factor > most_per_mm || low < -100)) {
         return lr_error(params.log, LR_BAD_INPUT,
                         "%s: values from %g to %g are no attenuation at 511 keV, of which water has 0.0096/mm and lead "
-                        "0.18/mm: are they Hounsfield units? Then they need that unit%s",
+                        "0.18/mm: are they Hounsfield units? %s%s",
                         params.name, low, high,
+                        given->unit == LR_MU_PER_MM ? "An H up to 47 becomes 1/mm by 9.6e-6 (H + 1000), a higher one "
+                                                      "by 5.10e-6 (H + 1000) + 0.00471"
+                                                    : "Then they need that unit",
                         low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
     }
     if (params.scanner != NULL && unit != LR_MU_HU) LR_TRY(check_place(mu, &params));
@@ -436,8 +439,8 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
                     params.name, high);
         } else if (high > usual_per_mm && unit == LR_MU_PER_MM) {
             lr_warn(params.log,
-                    "%s: reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, its values are ten times "
-                    "too large",
+                    "%s: reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, divide it by 10: values "
+                    "are 1/mm",
                     params.name, high);
         }
     }
