@@ -549,7 +549,7 @@ static void note_odd_grid(const struct setup *setup)
         covered *= fmax(0, high - fmax(low, map_low)) / widths_mm[k];
     }
     if (covered < 0.5)
-        report_info(setup->report, "the map of --mu covers %.0f %% of the grid: nothing is attenuated outside of it",
+        report_info(setup->report, "the map of --mu covers %.2g %% of the grid: nothing is attenuated outside of it",
                     100 * covered);
 }
 
@@ -605,7 +605,7 @@ void setup_point_grid(struct setup *setup)
 
 lr_status setup_operator(struct setup *setup)
 {
-    static const double many_lines = 1e9; /* a projection of more takes minutes on a processor */
+    static const double many_lines = 2e8; /* a projection of so many takes about a minute on two processors */
     char bytes[32], seconds[32];
     setup->op = lr_operator_create(&setup->params);
     if (setup->op == NULL) return report_reason(setup->report);

@@ -166,8 +166,9 @@ static struct request read_request(struct cli_args *args)
     }
     for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
-            args_complain(args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s",
-                          others[k]);
+            args_complain(
+                args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s%s", others[k],
+                strcmp(others[k], "--randoms") == 0 ? " (randoms are simulated without times of flight)" : "");
         }
     }
     if (request.tof_ps > 0) request.mu_as = MU_LINES;

@@ -203,6 +203,7 @@ CASES = {
     "a decimal comma in a scanner": ("scanner show ./comma.yaml", 3, "unknown key '5'", "decimals have a point: 40.5"),
     "events for DIRECT": (f"{DIRECT} --events e.petsird", 2, "takes histo-images", "direct deposit --events e.petsird"),
     "rings too close": (f"sensitivity --scanner close.yaml {AT} -o o.nii", 3, "overlap", "ring_pitch_mm", "mm long"),
+    "rings too close, checked": ("scanner check ./close.yaml", 3, "overlap", "ring_pitch_mm"),
     "another region": (f"{MATRIX} {AT} --region cylinder:0,0,0,6", 2, "box:X0", "sphere:X", "or an image"),
     "a region with blanks": (f"{MATRIX} {AT} ".strip().replace(" ", "|") + "|--region|sphere 0 0 0 6", 2, "box:X0"),
     "a region far away": (f"{MATRIX} {AT} --region sphere:500,0,0,1", 2, "no voxel centre", "they lie from (-7.5"),

@@ -252,14 +252,15 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     if (*image == NULL) return report_reason(setup->report);
     const lr_grid *grid = &setup->grid, *own = &(*image)->grid;
     if (!lr_grid_same(grid, own)) {
-        return report_error(setup->report, LR_BAD_INPUT,
-                            "%s: its grid, %d,%d,%d of %g,%g,%g mm from (%g, %g, %g) on, is not the one to reconstruct "
-                            "on, %d,%d,%d of %g,%g,%g mm from (%g, %g, %g) on: take its grid with --like, or resample "
-                            "it",
-                            path, own->size[0], own->size[1], own->size[2], own->voxel_mm[0], own->voxel_mm[1],
-                            own->voxel_mm[2], own->origin_mm[0], own->origin_mm[1], own->origin_mm[2], grid->size[0],
-                            grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
-                            grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
+        return report_error(
+            setup->report, LR_BAD_INPUT,
+            "%s: its grid is not the one to reconstruct on: it is %d,%d,%d of %g,%g,%g mm from (%g, %g, "
+            "%g) on, and not %d,%d,%d of %g,%g,%g mm from (%g, %g, %g) on: take its grid with --like, "
+            "or resample it",
+            path, own->size[0], own->size[1], own->size[2], own->voxel_mm[0], own->voxel_mm[1], own->voxel_mm[2],
+            own->origin_mm[0], own->origin_mm[1], own->origin_mm[2], grid->size[0], grid->size[1], grid->size[2],
+            grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0], grid->origin_mm[1],
+            grid->origin_mm[2]);
     }
     return LR_OK;
 }
