@@ -190,6 +190,7 @@ CASES = {
                                         "--additive y.h5 is the data itself", "expected randoms and scatter"),
     "randoms of events without delayeds": (f"{RECON} --events e.petsird --randoms auto --iterations 1", 0,
                                            "warning", "no delayeds", "--additive"),
+    "list mode beside the grid": (f"{LISTMODE} --origin-mm 900,0,0", 3, "span x 900", "grid's origin"),
     "a sinogram far away": ("sinogram y.h5 --scanner ring.yaml --z-mm 1000 -o o.png", 3,
                             "no LOR's middle lies within 5 mm of z = 1000 mm", "they lie from"),
     "floats in the other byte order": (f"{PROJECT} --image swapped.mhd", 3,
