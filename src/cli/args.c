@@ -151,9 +151,7 @@ static const struct {
     {"it", "--iterations"},
     {"niter", "--iterations"},
     {"n", "--iterations"},
-    {"i", "--image"},
-    {"i", "--data"},
-    {"s", "--scanner"},
+    {"seed", "--bootstrap SEED"},
     {"position", "--at"},
     {"point", "--at"},
     {"verbosity", "--verbose"},
@@ -174,8 +172,22 @@ static int take_option(struct cli_args *args, char *const *argv)
         for (size_t k = 0; meant == NULL && k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
             const char *ours = synonyms[k].ours;
             if (edit_distance(name + strspn(name, "-"), synonyms[k].other) == 0 &&
-                find_option(args->verb, ours, strlen(ours)) != NULL)
+                find_option(args->verb, ours, strcspn(ours, " ")) != NULL)
                 meant = ours;
+        }
+        if (name[0] == '-' && isalpha((unsigned char)name[1]) && name[2] == '\0') {
+            /* Of the long options that begin with the letter, the first two are suggested. */
+            char list[96] = "";
+            int found = 0;
+            for (int n = 0; found < 2 && (option = args_option(args->verb, n)) != NULL; n++) {
+                if (strncmp(option->name, "--", 2) != 0 || lower(option->name[2]) != lower(name[1])) continue;
+                const size_t used = strlen(list);
+                snprintf(list + used, sizeof(list) - used, "%s%s", found++ > 0 ? " or " : "", option->name);
+            }
+            if (found == 0) snprintf(list, sizeof(list), "%s", meant != NULL ? meant : "--help");
+            args_complain(args, "%s has no option %s: there are no short options but -o: did you mean %s?", verb, name,
+                          list);
+            return 1;
         }
         if (meant == NULL) {
             const char *names[MAX_NAMES] = {0};
@@ -227,6 +239,16 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
     if (args->given == NULL) return args->status = report_error(report, LR_FAILED, "no memory for the command line");
     for (int k = 0; argv[k] != NULL; k++)
         args->help = args->help || (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0);
+    /* Word processors replace two hyphens by a dash, and a hyphen before a number by a minus sign. */
+    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK; k++) {
+        const char *minus = strstr(argv[k], "\xe2\x88\x92");
+        if (strncmp(argv[k], "\xe2\x80\x93", 3) == 0 || strncmp(argv[k], "\xe2\x80\x94", 3) == 0)
+            args_complain(args, "%s begins with a dash: type two hyphens: --%s", argv[k],
+                          argv[k] + 3 + strspn(argv[k] + 3, "-"));
+        else if (minus != NULL && isdigit((unsigned char)minus[3]) && (minus == argv[k] || minus[-1] == ','))
+            args_complain(args, "%s has the sign \xe2\x88\x92: type a hyphen before a negative number: -%.8s", argv[k],
+                          minus + 3);
+    }
     char *const *stray = NULL; /* the first word that belongs to no option; further words follow */
     const int most = verb->most_positionals > 0 ? verb->most_positionals : FEW_POSITIONALS;
     for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK && stray == NULL;)
@@ -401,7 +423,10 @@ const char *args_required(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
     if (text != NULL) return text;
-    args_complain(args, "%s needs %s %s", args->verb->name, name, find_option(args->verb, name, strlen(name))->metavar);
+    const bool is_bare = args->num_given == 0 && args->num_positional == 0; /* an example then says more */
+    args_complain(args, "%s needs %s %s%s%s", args->verb->name, name,
+                  find_option(args->verb, name, strlen(name))->metavar, is_bare ? " and more: " : "",
+                  is_bare ? args->verb->example : "");
     return "";
 }
 
@@ -424,8 +449,11 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
         if (is_good) value = (int64_t)number;
     }
     if (!is_good) {
-        args_complain(args, "%s %s: a whole number is needed, such as %s 20%s", name, text, name,
-                      range[1] > INT_MAX ? " or 2e6" : "");
+        const bool is_device = strcmp(name, "--device") == 0;
+        args_complain(args, "%s %s: a whole number is needed, such as %s %s", name, text, name,
+                      is_device            ? "0 (loraster info lists them)"
+                      : range[1] > INT_MAX ? "20 or 2e6"
+                                           : "20");
         return fallback;
     }
     if (value >= range[0] && value <= range[1]) return value;
@@ -444,7 +472,12 @@ double args_number(struct cli_args *args, const char *name, double fallback, boo
     char *end = NULL;
     if (text == NULL) return fallback;
     const double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value))
+    const bool is_decimal = end != text && *end == ',' && isdigit((unsigned char)end[1]);
+    if (end != text && strcmp(end + strspn(end, " "), "%") == 0)
+        args_complain(args, "%s %s: a number without a unit is needed: %g %% is %g", name, text, value, value / 100);
+    else if (is_decimal && strspn(end + 1, "0123456789") == strlen(end + 1))
+        args_complain(args, "%s %s: decimals have a point: %.*s.%s", name, text, (int)(end - text), text, end + 1);
+    else if (end == text || *end != '\0' || !isfinite(value))
         args_complain(args, "%s %s: a number without a unit is needed", name, text);
     else if (positive && !(value > 0))
         args_complain(args, "%s %s: it must be positive", name, text);
@@ -515,12 +548,17 @@ double args_tof_ps(struct cli_args *args)
 
 bool args_triple_text(struct cli_args *args, const char *name, const char *text, bool spread, double values[3])
 {
-    char needed[96];
+    char needed[160];
     const int count = read_list(text, values);
     if (spread && count == 1) values[1] = values[2] = values[0];
     if (count == 3 || (spread && count == 1)) return true;
-    snprintf(needed, sizeof(needed), "three numbers are needed, %ssuch as %s %s", spread ? "or one for all, " : "",
-             name, spread ? "2,2,2.5" : "1,2.5,-3");
+    int used = snprintf(needed, sizeof(needed), "three numbers are needed, %ssuch as %s %s",
+                        spread ? "or one for all, " : "", name, spread ? "2,2,2.5" : "1,2.5,-3");
+    const size_t whole = strspn(text, "0123456789");
+    if (spread && count == 2 && whole > 0 && text[whole] == ',' && strchr(text, '.') == NULL && used < 80) {
+        snprintf(needed + used, sizeof(needed) - (size_t)used, "; decimals have a point: %.*s.%.8s", (int)whole, text,
+                 text + whole + 1);
+    }
     complain_list(args, name, text, needed);
     return false;
 }
@@ -544,7 +582,11 @@ int args_sizes(struct cli_args *args, const char *name, int values[3])
         values[k] = whole ? (int)numbers[k] : 0;
     }
     if (!whole) {
-        snprintf(needed, sizeof(needed), "whole numbers of at least 1 are needed, such as %s 2,2,1", name);
+        if (count == 2)
+            snprintf(needed, sizeof(needed), "three numbers are needed, such as %s %.40s,%d", name, text,
+                     strcmp(name, "--grid") == 0 ? 6 : 1);
+        else
+            snprintf(needed, sizeof(needed), "whole numbers of at least 1 are needed, such as %s 2,2,1", name);
         complain_list(args, name, text, needed);
         return 0;
     }

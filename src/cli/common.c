@@ -517,6 +517,42 @@ static void split_samples(struct setup *setup)
     if (samples[0] > 0 && samples[1] == 0) lr_grid_split_samples(&setup->grid, samples[0], samples);
 }
 
+/* Notes a grid that looks as if its sizes were given in the order z, y, x, and a mu-map that covers less than half of
+ * the grid. */
+static void note_odd_grid(const struct setup *setup)
+{
+    const lr_grid *grid = &setup->grid;
+    const lr_scanner *scanner = setup->scanner;
+    double ends_mm[2] = {HUGE_VAL, -HUGE_VAL}, covered = 1, widths_mm[3];
+    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double half = 0.5 * (fabs(module->u[2]) * module->crystals[0] * module->pitch_mm[0] +
+                                   fabs(module->v[2]) * module->crystals[1] * module->pitch_mm[1]);
+        ends_mm[0] = fmin(ends_mm[0], module->centre_mm[2] - half);
+        ends_mm[1] = fmax(ends_mm[1], module->centre_mm[2] + half);
+    }
+    for (int k = 0; k < 3; k++) widths_mm[k] = grid->size[k] * grid->voxel_mm[k];
+    const double length_mm = ends_mm[1] - ends_mm[0];
+    if (scanner != NULL && widths_mm[0] < 0.6 * widths_mm[1] && widths_mm[0] < 1.2 * length_mm &&
+        widths_mm[2] > 1.5 * length_mm && widths_mm[2] > 0.6 * widths_mm[1]) {
+        report_info(setup->report,
+                    "the grid is %g mm wide along x and %g mm along z, where the scanner is %g mm long: is it z, y, x? "
+                    "--grid takes NX,NY,NZ",
+                    widths_mm[0], widths_mm[2], length_mm);
+    }
+    if (setup->mu == NULL) return;
+    const lr_grid *map = &setup->mu->grid;
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        const double map_low = map->origin_mm[k] - 0.5 * map->voxel_mm[k];
+        const double high = fmin(low + widths_mm[k], map_low + map->size[k] * map->voxel_mm[k]);
+        covered *= fmax(0, high - fmax(low, map_low)) / widths_mm[k];
+    }
+    if (covered < 0.5)
+        report_info(setup->report, "the map of --mu covers %.2g %% of the grid: nothing is attenuated outside of it",
+                    100 * covered);
+}
+
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image)
 {
     const char *like = args_text(args, "--like");
@@ -529,13 +565,23 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     if (!given && like == NULL) {
         setup->grid = *image;
     } else if (image != NULL && !lr_grid_same(&setup->grid, image)) {
+        const int *asked = setup->grid.size, *own = image->size;
+        const double *asked_mm = setup->grid.voxel_mm, *own_mm = image->voxel_mm;
         return report_error(setup->report, LR_USAGE,
-                            "the image's grid is not the one asked for: leave out --grid and "
-                            "--like to use the image's");
+                            "the image's grid, %d,%d,%d of %g,%g,%g mm, is not the one asked for, %d,%d,%d of %g,%g,%g "
+                            "mm%s: leave out --grid and --like to use the image's",
+                            own[0], own[1], own[2], own_mm[0], own_mm[1], own_mm[2], asked[0], asked[1], asked[2],
+                            asked_mm[0], asked_mm[1], asked_mm[2],
+                            memcmp(own, asked, 3 * sizeof(*own)) == 0 &&
+                                    memcmp(own_mm, asked_mm, 3 * sizeof(*own_mm)) == 0
+                                ? " (they differ in their origin)"
+                                : "");
     }
     split_samples(setup);
     setup->params.grid = &setup->grid;
-    return lr_grid_check(&setup->grid, &setup->report->log);
+    CLI_TRY(lr_grid_check(&setup->grid, &setup->report->log));
+    note_odd_grid(setup);
+    return LR_OK;
 }
 
 void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3])
@@ -559,6 +605,7 @@ void setup_point_grid(struct setup *setup)
 
 lr_status setup_operator(struct setup *setup)
 {
+    static const double many_lines = 2e8; /* a projection of so many takes about a minute on two processors */
     char bytes[32], seconds[32];
     setup->op = lr_operator_create(&setup->params);
     if (setup->op == NULL) return report_reason(setup->report);
@@ -570,6 +617,15 @@ lr_status setup_operator(struct setup *setup)
     }
     report_info(setup->report, "backend %s on %s, mode %s%s", info->backend, info->device,
                 info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->penetration ? ", penetration" : "");
+    const double points = (double)info->samples[0] * info->samples[1] * info->samples[2];
+    const double lines = (double)info->num_voxels * points * info->rays * info->rays * setup->scanner->num_crystals;
+    if (info->penetration && !info->is_gpu && points > 1 && lines > many_lines) {
+        report_info(
+            setup->report,
+            "penetration is sampled (%.0f points a voxel x %d lines per crystal face): --samples 1 is about %.0f "
+            "times as quick",
+            points, info->rays * info->rays, points);
+    }
     if (info->stored) {
         report_info(setup->report, "matrix kept in memory: %lld elements, %s, made in %s",
                     (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),

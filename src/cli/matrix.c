@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
 {
@@ -199,6 +200,11 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, 
 {
     if (choice->region != NULL && strncmp(choice->region, "box:", 4) != 0 &&
         strncmp(choice->region, "sphere:", 7) != 0) {
+        if (access(choice->region, F_OK) != 0 && strpbrk(choice->region, ": ") != NULL) {
+            return report_error(setup->report, LR_USAGE,
+                                "--region %s: regions are box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,R (mm) or an image",
+                                choice->region);
+        }
         choice->mask = setup_read_image(setup, args, choice->region);
         if (choice->mask == NULL) return report_reason(args->report);
     }
@@ -268,7 +274,13 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, 
                 return report_error(setup->report, LR_FAILED, "no memory for the voxels of a region");
         }
         if (choice->num_voxels > 0) return LR_OK;
-        return report_error(setup->report, LR_USAGE, "--region %s holds no voxel centre of the grid", choice->region);
+        double first[3], last[3];
+        lr_grid_voxel_centre(&setup->grid, 0, first);
+        lr_grid_voxel_centre(&setup->grid, num_voxels - 1, last);
+        return report_error(setup->report, LR_USAGE,
+                            "--region %s holds no voxel centre of the grid: they lie from (%g, %g, %g) to (%g, %g, %g) "
+                            "mm",
+                            choice->region, first[0], first[1], first[2], last[0], last[1], last[2]);
     }
 
     const char *text = choice->rows;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <lr/lr.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,18 @@ static bool is_family(const char *word)
            strcmp(word, "direct") == 0 || strcmp(word, "sample") == 0;
 }
 
-/* Flushes standard output. If this fails, the results are lost, and so the verb has failed. */
+/* Returns true if the file is a pipe that nobody reads any more. */
+static bool has_no_reader(int file)
+{
+    struct pollfd pipe = {.fd = file, .events = POLLOUT};
+    return poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR) != 0;
+}
+
+/* Flushes standard output. If this fails, the results are lost, and so the verb has failed. A reader that has closed a
+ * pipe, such as head, wanted no more. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK && !has_no_reader(STDOUT_FILENO))
         return report_error(report, LR_FAILED, "standard output cannot be written: %s", strerror(errno));
     return status;
 }
@@ -186,6 +195,12 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
         printf("loraster %s\n", lr_version());
         return report_exit_code(report, flush_output(report, LR_OK));
     }
+    if (strcmp(first, "help") == 0 && second != NULL) { /* "help recon" is "recon --help" */
+        int num_words = 0;
+        const struct cli_verb *verb = find_verb(verbs, argv + 2, &num_words);
+        static char *const help[] = {"--help", NULL};
+        if (verb != NULL && verb->program == NULL) return run_verb(report, verb, help);
+    }
     const bool family_help = is_family(first) && second != NULL && strcmp(second, "--help") == 0;
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0 || family_help) {
         printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n", lr_version());
@@ -225,6 +240,10 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
     for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->name;
     snprintf(asked, sizeof(asked), "%s%s%s", first, family ? " " : "", family ? second : "");
     const char *nearest = args_nearest(asked, names);
+    if (strcmp(first, "scanner") == 0 && nearest == NULL && second != NULL && access(second, F_OK) == 0) {
+        report_error(report, LR_USAGE, "there is no verb %s: did you mean scanner show %s?", asked, second);
+        return CLI_USAGE;
+    }
     report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,
                  nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "", nearest ? "?" : "");
     return CLI_USAGE;

@@ -18,6 +18,9 @@ static lr_status run_smooth(struct cli_args *args)
     args_triple(args, "--fwhm-mm", true, fwhm_mm);
     if (args->num_positional != 2) args_complain(args, "smooth needs %s", args->verb->positionals);
     if (args->status != LR_OK) return args->status;
+    if (fwhm_mm[0] == 0 && fwhm_mm[1] == 0 && fwhm_mm[2] == 0)
+        report_warn(args->report, "--fwhm-mm %s smooths nothing: give the width of the Gaussian, such as --fwhm-mm 5",
+                    args_text(args, "--fwhm-mm"));
     lr_image *image = setup_read_image(&setup, args, args->positional[0]);
     lr_status status =
         image != NULL ? lr_image_smooth(image, fwhm_mm, &args->report->log) : report_reason(args->report);

@@ -106,8 +106,9 @@ static int64_t matrix_find_lor(const struct setup *setup, const char *text)
     }
     const int64_t lor = lr_lors_number(setup->lors, crystals[0], crystals[1]);
     if (lor < 0) {
-        report_error(setup->report, LR_USAGE, "--lor %s: modules %d and %d are not in coincidence", text, numbers[0],
-                     numbers[3]);
+        report_error(setup->report, LR_USAGE,
+                     "--lor %s: modules %d and %d are not in coincidence: loraster scanner show says which rules hold",
+                     text, numbers[0], numbers[3]);
     }
     return lor;
 }

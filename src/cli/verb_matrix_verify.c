@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * matrix join, matrix verify. */
+#include "base/path.h"
 #include "matrix.h"
 #include "verbs.h"
 
@@ -468,6 +469,13 @@ static lr_status verify_run(struct cli_args *args)
     struct verify verify = {.path = args->num_positional > 0 ? args->positional[0] : NULL};
     if (verify.path == NULL || args->num_positional > 1)
         return report_error(args->report, LR_USAGE, "matrix verify needs the name of one file (.h5, .npz)");
+    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
+    if (lr_path_ends(verify.path, ".npz") && !(args_has(args, "--scanner") && has_grid)) {
+        return report_error(args->report, LR_USAGE,
+                            "%s: a .npz file has no scanner and no grid: give --scanner NAME|FILE, and --grid NX,NY,NZ "
+                            "with --voxel-mm DX,DY,DZ or --like IMAGE",
+                            verify.path);
+    }
     verify.setup.report = args->report;
     const lr_status status = verify_file(&verify, args);
     for (int k = 0; k < verify.num_samples; k++) retained_row_finish(&verify.samples[k].row);

@@ -223,7 +223,9 @@ static void print_findings(const struct check *check, const char *name)
                  has_remedy ? "; " : "", finding->remedy);
 
         if (diagnosis->findings[k].severity == LR_SUSPECT)
-            report_warn(report, "suspect %s", text);
+            finding->kind == LR_FINDING_REFUSED
+                ? report_warn(report, "refused by every other verb: %s", finding->sentence)
+                : report_warn(report, "suspect %s", text);
         else if (good)
             printf("note %s\n", text);
         else

@@ -42,6 +42,9 @@ static lr_status run(struct cli_args *args)
                                       .progress = &args->report->progress};
     const bool has_place = name != NULL && (strcmp(name, "point") == 0 || strcmp(name, "line") == 0);
     if (args->num_positional != 1) args_complain(args, "phantom needs the name of one, such as six-spheres");
+    const bool has_contrast = name == NULL || strstr(name, "spheres") != NULL;
+    if (params.contrast > 0 && !has_contrast)
+        report_warn(args->report, "--contrast has no effect: %s has no spheres", name);
     if (params.at_mm != NULL && !has_place) args_complain(args, "--at belongs to the phantoms point and line");
     lr_status status = args->status;
     if (status == LR_OK) status = setup_grid(&setup, args, NULL);
@@ -163,8 +166,9 @@ static struct request read_request(struct cli_args *args)
     }
     for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
-            args_complain(args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s",
-                          others[k]);
+            args_complain(
+                args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s%s", others[k],
+                strcmp(others[k], "--randoms") == 0 ? " (randoms are simulated without times of flight)" : "");
         }
     }
     if (request.tof_ps > 0) request.mu_as = MU_LINES;
@@ -298,6 +302,10 @@ static lr_status fill_data(struct setup *setup, const struct request *request, s
         CLI_TRY(add_randoms(setup, trues * request->randoms / (1 - request->randoms), simulation));
 
     const double expected = common_sum(data->values, data->count);
+    if (request->phantom != NULL && !(request->counts > 0)) {
+        report_info(setup->report, "the phantom's own %.4g emissions give %.4g counts: --counts N scales them", emitted,
+                    expected);
+    }
     if (!request->expected) {
         CLI_TRY(lr_poisson(data->values, data->count, request->seed, log));
         report_info(setup->report, "Poisson counts drawn with seed %" PRIu64, request->seed);

@@ -16,6 +16,7 @@ typedef struct lr_forecast {
     double elements;      /* elements of all rows */
     double kept_elements; /* elements that are at least `threshold` times the largest of their row */
     double memory_bytes;  /* memory that the call uses, in addition to the caller's arrays */
+    double matrix_bytes;  /* the part of memory_bytes that is a stored matrix; 0 = none is stored */
 } lr_forecast;
 
 /* The rows to compute. With by_lor they are the LORs of choice.part, as in lr_operator_lor_rows. Otherwise they are the

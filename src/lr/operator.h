@@ -43,7 +43,7 @@ typedef struct lr_operator_params {
     const lr_lors *lors; /* required; the scanner's LORs */
     const lr_grid *grid; /* required; copied */
     /* "cpu", "raster", "compute", "native", NULL or "auto". Auto takes the first of these that supports the params and
-     * finds a device: `compute` on a graphics processor, `native`, `compute` on a software renderer, `cpu`. A list such
+     * finds a device: `compute` on a graphics processor, `native`, `cpu`, `compute` on a software renderer. A list such
      * as "raster,cpu" takes the first entry that can be created; a backend with pictures must also be able to draw. */
     const char *backend;
     lr_mode mode;
@@ -63,10 +63,10 @@ typedef struct lr_operator_params {
      * Correspondence images show this case. The sum over layers then exceeds the emitted photons */
     bool layers_alone;
     lr_store store;
-    /* expected number of projections of all LORs, forward and back; 0 = not known. If a matrix fits, LR_STORE_AUTO
-     * keeps it when this is usually quicker. On processors, this means for at least 8 projections, or for at least 2
-     * with backend cpu. On a software renderer, on a graphics processor and for raster, the matrix is not kept. If the
-     * number is not known, or with `deterministic`, LR_STORE_AUTO keeps every matrix that fits */
+    /* expected number of projections of all LORs, forward and back; 0 = not known. Interleaved subsets count as many
+     * times as they cost (lr_osem_cost). LR_STORE_AUTO keeps a matrix that fits if it is usually quicker: for at least
+     * 8 projections on processors, for at least 2 with backend cpu, and never on a software renderer, on a graphics
+     * processor or for raster. If the number is not known, or with `deterministic`, it keeps every matrix that fits */
     double projections;
     /* limit for each of three kinds of memory: a stored matrix on the host (0 = half of the machine's memory); buffers
      * on the device (0 = all device memory); the data that a reconstruction keeps on the device (lr/recon.h; 0 = half

@@ -311,6 +311,10 @@ LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_v
  * out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
+/* The time that a projection of all subsets takes, relative to a projection of all LORs: 1, or up to 4 where subsets are
+ * interleaved and the crystals around are too few for every subset to have angles of its own. */
+LR_API double lr_osem_cost(const lr_lors *lors, int interleave);
+
 /* Assigns whole module pairs to subsets: subset_of[lors->num_pairs], 0 .. subsets-1. The result is the same in every
  * run. Subsets with neighbouring numbers see the object from neighbouring directions. docs/method/common.md,
  * "Subsets", describes the method. View k of histo-images belongs to subset k mod subsets. errors, logged: LR_USAGE

@@ -182,6 +182,7 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
         const struct lr_backend_choice *choice = &search->choices->list[k];
         if (choice->family != search->choices->family || choice->is_reference != are_references) continue;
         if (!fits(choice, &search->wish)) {
+            if (search->is_refused) continue; /* the reason of a preferred backend is kept */
             snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
                      search->wish.penetration && !choice->has_penetration ? "crystal penetration"
                      : search->wish.hiding                                ? "exact elements of modules that may hide"
@@ -231,9 +232,9 @@ static lr_status create_first_able(struct lr_operator *op, struct search *search
 {
     search->wish = (struct wish){op->params.mode, op->params.penetration, search->choices->needs_hiding};
     lr_status status = try_all(op, search, false);
+    if (status == LR_NO_DEVICE) status = try_all(op, search, true);
     if (status == LR_NO_DEVICE && search->emulated_choice != NULL)
         return take(op, search, search->emulated_choice, &search->emulated);
-    status = status == LR_NO_DEVICE ? try_all(op, search, true) : status;
     drop(&search->emulated);
     search->emulated_choice = NULL;
     return status;

@@ -168,11 +168,11 @@ bool lr_gl_is_hardware(int device, const lr_log *log);
  * - several names with commas between them. The first backend that can be created is taken, and op->passed_over says
  *   why the earlier ones cannot be used.
  * - NULL or "auto". Backends without a required property are not tried. Backends on graphics processors or on the
- *   processor's vector units are tried first, in the order of the list; then a backend on a software renderer, and then
- *   the reference. Exact mode is tried before sampled mode, unless the caller asks for sampled mode.
+ *   processor's vector units are tried first, in the order of the list; then the reference, and then a backend on a
+ *   software renderer. Exact mode is tried before sampled mode, unless the caller asks for sampled mode.
  *
  * The choice uses no timing. On all scanners that we tried, a graphics processor was 10 to 100 times as fast as
- * `native` (docs/performance.md), and `native` was faster than a software renderer. If "auto" takes the processor
+ * `native` (docs/performance.md), and `native` and the reference were faster than a software renderer. If "auto" takes the processor
  * because a graphics processor cannot do the work, a warning and op->passed_over say why.
  *
  * errors: LR_USAGE for an unknown name, or for properties that no backend has; LR_NO_DEVICE; errors of the backend. */

@@ -599,7 +599,8 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
     LR_TRY(lr_project_check_room(op));
     forecast->memory_bytes = (double)op->info.num_voxels * op->backend.fns->voxel_bytes;
     if (op->info.stored) {
-        forecast->memory_bytes += (double)op->info.memory_bytes;
+        forecast->matrix_bytes = (double)op->info.memory_bytes;
+        forecast->memory_bytes += forecast->matrix_bytes;
         return LR_OK;
     }
 
@@ -611,6 +612,8 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
     lr_forecast rows;
     LR_TRY(lr_operator_forecast_rows(op, &all, &rows));
     const double bytes = LR_STORED_ELEMENT_BYTES * rows.elements;
-    if (store == LR_STORE_YES || bytes <= (double)lr_stored_memory_limit(&op->params)) forecast->memory_bytes += bytes;
+    const bool has_room = bytes <= (double)lr_stored_memory_limit(&op->params);
+    forecast->matrix_bytes = store == LR_STORE_YES || has_room ? bytes : 0.0;
+    forecast->memory_bytes += forecast->matrix_bytes;
     return LR_OK;
 }

@@ -499,6 +499,12 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         settings->samples[k] = params->samples[k] > 0 ? params->samples[k] : defaults[k];
         product *= settings->samples[k];
     }
+    if (product > MAX_SAMPLES && params->samples[0] <= 0) {
+        const double *voxel_mm = settings->grid->voxel_mm;
+        return lr_error(log, LR_USAGE,
+                        "voxels of %g x %g x %g mm are far larger than a crystal: edges are in mm: give smaller voxels",
+                        voxel_mm[0], voxel_mm[1], voxel_mm[2]);
+    }
     if (product > MAX_SAMPLES) {
         return lr_error(log, LR_USAGE,
                         "%d x %d x %d sample points per voxel, more than %d: give fewer samples or smaller voxels",

@@ -23,6 +23,8 @@ struct bins {
     double most_mm; /* distances go from -most_mm to most_mm */
     double *sums;
     int64_t *lors;
+    int64_t num_lors;    /* number of LORs in the slice */
+    double middle_mm[2]; /* the lowest and the highest middle of a LOR in coincidence */
 };
 
 static lr_status add_all(struct bins *bins)
@@ -45,8 +47,11 @@ static lr_status add_all(struct bins *bins)
             if (!lr_lors_in_coincidence(lors, first + k)) continue;
             double(*const ends)[3] = ends_mm[k];
             const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1], length = hypot(dx, dy);
-            const double off_mm = fabs(0.5 * (ends[0][2] + ends[1][2]) - params->z_mm);
+            const double middle_mm = 0.5 * (ends[0][2] + ends[1][2]), off_mm = fabs(middle_mm - params->z_mm);
+            bins->middle_mm[0] = fmin(bins->middle_mm[0], middle_mm);
+            bins->middle_mm[1] = fmax(bins->middle_mm[1], middle_mm);
             const bool is_in_slice = !(params->thickness_mm > 0.0) || off_mm <= 0.5 * params->thickness_mm;
+            bins->num_lors += is_in_slice;
             if (!(length > 0.0) || !is_in_slice) continue;
             /* The normal points to angles from 0 to 180 degrees, and the distance is measured along the normal. */
             const double sign = dx > 0.0 || (dx == 0.0 && dy < 0.0) ? 1.0 : -1.0;
@@ -61,6 +66,11 @@ static lr_status add_all(struct bins *bins)
         }
     }
     free(ends_mm);
+    if (status == LR_OK && bins->num_lors == 0 && params->thickness_mm > 0.0) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "no LOR's middle lies within %g mm of z = %g mm: they lie from %.4g to %.4g mm",
+                        0.5 * params->thickness_mm, params->z_mm, bins->middle_mm[0], bins->middle_mm[1]);
+    }
     return status;
 }
 
@@ -108,7 +118,7 @@ lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_para
     }
     /* A bin is as wide as a crystal. There are as many angles as crystals on half of the circle. */
     const lr_scanner *scanner = params->lors->scanner;
-    struct bins bins = {.params = params};
+    struct bins bins = {.params = params, .middle_mm = {INFINITY, -INFINITY}};
     double pitch_mm = INFINITY;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];

@@ -324,9 +324,15 @@ static lr_status start_with(struct recon *recon)
     LR_TRY(lr_vector_add_up(image, NULL, &sums));
     recon->most = sums.sum;
     if (!(sensitive.largest > 0.0)) {
+        const lr_grid *grid = recon->info->grid;
+        double first[3], last[3];
+        lr_grid_voxel_centre(grid, 0, first);
+        lr_grid_voxel_centre(grid, lr_grid_num_voxels(grid) - 1, last);
         return lr_error(recon->params->log, LR_BAD_INPUT,
-                        "no voxel of the grid is seen by a LOR in coincidence: check the grid and "
-                        "the scanner's coincidence rules");
+                        "no voxel of the grid is seen by a LOR in coincidence: its voxel centres span x %g to %g, y %g "
+                        "to %g, z %g to %g mm: change the grid's origin or leave it out to centre the grid, and check "
+                        "the scanner's coincidence rules",
+                        first[0], last[0], first[1], last[1], first[2], last[2]);
     }
     if (!(sums.largest > 0.0)) {
         return lr_error(recon->params->log, LR_BAD_INPUT,

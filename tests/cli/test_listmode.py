@@ -6,6 +6,7 @@ import json
 import math
 import re
 import struct
+from operator import mul
 from pathlib import Path
 
 import yardl
@@ -38,7 +39,8 @@ class Listmode(ProgramTest):
         truth = read_nifti("truth.nii")[3]
         for kernel in ("tube", "line"):
             report, listed = self.image(f"{VISTA} --events ev.petsird --algorithm osem --subsets 4",
-                                        f"--operator listmode --kernel {kernel} --sensitivity-lines 1000000")
+                                        f"--operator listmode --kernel {kernel} --sensitivity-lines 1000000",
+                                        "--truth truth.nii")
             with self.subTest(kernel):
                 self.assertGreater(correlation(listed, truth), 0.9)
                 self.assertEqual(report["operator"]["family"], "listmode")
@@ -46,6 +48,10 @@ class Listmode(ProgramTest):
                 self.assertAlmostEqual(report["image_sum"] / sum(listed), 1, 5)
                 last = report["iterations"][-1]
                 self.assertEqual(last["measured_counts"], report["events"]["prompts"])
+                # The image's scale is fitted to the truth: what is left is the sine of the angle between the two.
+                product, square = sum(map(mul, listed, truth)), sum(map(mul, listed, listed))
+                sine = math.sqrt(1 - product ** 2 / (square * sum(map(mul, truth, truth))))
+                self.assertAlmostEqual(last["image_error"], sine, 4)
                 # Each subset explains its own events.
                 self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 3)
                 # So does the image to begin with, whatever the kernel's scale.

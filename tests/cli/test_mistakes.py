@@ -10,6 +10,7 @@ import math
 import os
 import shutil
 import struct
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -108,7 +109,7 @@ CASES = {
     "an empty file as data": (f"{RECON} --data empty.h5", 3, "empty.h5", "is empty", "make it again"),
     "several images in one array": (f"{PROJECT} --image four.npy --grid 6,5,3 --voxel-mm 3", 3,
                                     "four.npy", "4 dimensions", "[nz][ny][nx]"),
-    "a table as list mode": (f"{RECON} --events eff.csv", 3, "eff.csv", "CSV", "PETSIRD", "gate.md"),
+    "a table as list mode": (f"{RECON} --events eff.csv", 3, "eff.csv", "CSV", "PETSIRD", "python.md#list-mode", "gate.md"),
     "a point and a grid": (f"{MATRIX} --at 0,0,0 {AT}", 2, "--at", "no grid", "leave out --grid"),
     "a file without its option": ("view ring.yaml", 2, "Did you mean --scanner ring.yaml"),
     # --- names
@@ -187,6 +188,45 @@ CASES = {
     "events of another field of view": (
         f"recon --scanner narrow.yaml --backend cpu --threads 1 {AT} -o o.nii --events e.petsird --iterations 1", 0,
         "warning", "e.petsird", "% of the prompts", "not in coincidence", "field_of_view_mm"),
+    "data as their own additive term": (f"{RECON} --data y.h5 --additive y.h5", 2,
+                                        "--additive y.h5 is the data itself", "expected randoms and scatter"),
+    "randoms of events without delayeds": (f"{RECON} --events e.petsird --randoms auto --iterations 1", 0,
+                                           "warning", "no delayeds", "--additive"),
+    "list mode beside the grid": (f"{LISTMODE} --origin-mm 900,0,0", 3, "span x 900", "grid's origin"),
+    "a sinogram far away": ("sinogram y.h5 --scanner ring.yaml --z-mm 1000 -o o.png", 3,
+                            "no LOR's middle lies within 5 mm of z = 1000 mm", "they lie from"),
+    "floats in the other byte order": (f"{PROJECT} --image swapped.mhd", 3,
+                                       "swapped", "other byte order only", "BinaryDataByteOrderMSB"),
+    "floats as whole numbers": (f"{PROJECT} --image whole.mhd", 0, "warning", "whole numbers look like floats"),
+    "a short option": (f"{RECON} --data y.h5 -i 3", 2, "no short options but -o", "--iterations or --initial?"),
+    "a seed": (f"{RECON} --data y.h5 --seed 3", 2, "did you mean --bootstrap SEED?"),
+    "a grid of two numbers": (f"{MATRIX} --grid 20,20 --voxel-mm 3", 2, "three numbers", "--grid 20,20,6"),
+    "a decimal comma": (f"{MATRIX} --grid 6,5,3 --voxel-mm 2,5", 2, "three numbers", "decimals have a point: 2.5"),
+    "a decimal comma of one number": (f"{LISTMODE} --tof-ps 40,5", 2, "decimals have a point: 40.5"),
+    "a decimal comma in a scanner": ("scanner show ./comma.yaml", 3, "unknown key '5'", "decimals have a point: 40.5"),
+    "events for DIRECT": (f"{DIRECT} --events e.petsird", 2, "takes histo-images", "direct deposit --events e.petsird"),
+    "rings too close": (f"sensitivity --scanner close.yaml {AT} -o o.nii", 3, "overlap", "ring_pitch_mm", "mm long"),
+    "rings too close, checked": ("scanner check ./close.yaml", 3, "overlap", "ring_pitch_mm"),
+    "another region": (f"{MATRIX} {AT} --region cylinder:0,0,0,6", 2, "box:X0", "sphere:X", "or an image"),
+    "a region with blanks": (f"{MATRIX} {AT} ".strip().replace(" ", "|") + "|--region|sphere 0 0 0 6", 2, "box:X0"),
+    "a region far away": (f"{MATRIX} {AT} --region sphere:500,0,0,1", 2, "no voxel centre", "they lie from (-7.5"),
+    "modules of a LOR out of coincidence": (f"{MATRIX.replace('o.tsv', 'o.nii')} {AT} --lor 0,0,0,1,0,0", 2,
+                                            "not in coincidence", "scanner show"),
+    "voxels of 8 m": (f"{SENSITIVITY.replace(AT, '--grid 6,5,3 --voxel-mm 8000')}", 2, "edges are in mm"),
+    "a device by its kind": (f"{SENSITIVITY} --device gpu", 2, "--device 0 (loraster info lists them)"),
+    "a share in percent": (f"simulate {ON} {AT} --phantom point --counts 9 --randoms 30% -o o.h5", 2, "30 % is 0.3"),
+    "a dash for two hyphens": (f"{RECON} \u2013\u2013data y.h5".replace("\u2013\u2013", "\u2013"), 2,
+                               "type two hyphens: --data"),
+    "a sign for a hyphen": (f"{MATRIX} --at 5,0,\u22122", 2, "type a hyphen"),
+    "a folder as a scanner": (f"sensitivity --scanner heads {AT} -o o.nii", 3, "did you mean heads/scanner.yaml?"),
+    "a scanner without a verb": ("scanner ring.yaml", 2, "did you mean scanner show ring.yaml?"),
+    "a verb alone": ("recon", 2, "recon needs -o IMAGE", "loraster recon --scanner"),
+    "data to verify": ("matrix verify y.h5", 3, "y.h5", "/matrix", "recon --data"),
+    "a matrix that does not say whose": ("matrix verify m.npz", 2, "m.npz", "--scanner", "--grid"),
+    "contrast without spheres": (f"phantom cylinder --contrast 3 {AT} -o o.nii", 0, "warning", "no spheres"),
+    "smoothing by nothing": ("smooth x.nii o.nii --fwhm-mm 0", 0, "warning", "smooths nothing"),
+    "UTF-16": ("scanner show ./utf16.yaml", 3, "utf16.yaml", "save it as UTF-8"),
+    "an empty PETSIRD file": (f"{RECON} --events empty.petsird", 3, "empty.petsird", "copy it again"),
     # --- outputs
     "no output": (f"project {ON} --image x.nii", 2, "-o FILE"),
     "an output in no folder": (f"project {ON} --image x.nii -o no/o.h5", 1, "no folder no", "make it first"),
@@ -221,6 +261,13 @@ class Mistakes(ProgramTest):
         struct.pack_into("<f", raw, 280 + 12, first_mm + shift_mm)
         Path(name).write_bytes(raw)
 
+    def put_metaimage(self, name, kind, order):
+        """Floats, whose header may name another type or byte order."""
+        Path(name + ".raw").write_bytes(struct.pack(f"{order}{NUM_VOXELS}f", *[0.5 + 0.01 * k for k in range(NUM_VOXELS)]))
+        self.write(name + ".mhd", "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\n"
+                   f"CompressedData = False\nOffset = -7.5 -6 -4\nElementSpacing = 3 3 4\nDimSize = 6 5 3\n"
+                   f"ElementType = {kind}\nElementDataFile = {name}.raw\n")
+
     def put_array(self, name, shape):
         head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
         head = head.ljust(117) + "\n"
@@ -244,6 +291,15 @@ class Mistakes(ProgramTest):
         self.put_image("far.nii", 0.0096, shift_mm=900)
         self.put_image("corner.nii", 0.0096, shift_mm=25)
         write_nifti("other.nii", (4, 4, 4), (3, 3, 3), [1.0] * 64)
+        self.put_metaimage("swapped", "MET_FLOAT", ">")
+        self.put_metaimage("whole", "MET_INT", "<")
+        self.write("comma.yaml", README_RING.replace("radius_mm: 60", "radius_mm: 40,5"))
+        self.write("close.yaml", README_RING.replace("ring_pitch_mm: 22", "ring_pitch_mm: 10"))
+        Path("utf16.yaml").write_bytes(README_RING.encode("utf-16"))
+        self.write("empty.petsird", "")
+        self.write("m.npz", "")
+        os.mkdir("heads")
+        self.write("heads/scanner.yaml", SMALL_RING)
         self.put_array("cube.npy", (3, 5, 6))
         self.write("eff.csv", "crystal,efficiency\n0,1\n")
         self.write("few.txt", "1\n" * 127)
@@ -321,6 +377,33 @@ class Mistakes(ProgramTest):
             self.refuse(2, "subsets", f"{command} --subsets 50")
         for name in ("panels.yaml", "panels.h5", "panels.petsird", "panels.nii"):
             os.remove(name)
+
+    def test_a_reader_that_has_enough(self):
+        """A pipe that `head` closes is no error."""
+        done = subprocess.run(["bash", "-c", f"'{self.program}' scanner show siemens-mmr --crystals | head -2; "
+                                             "echo ${PIPESTATUS[0]}"], capture_output=True, text=True, check=True)
+        self.assertIn(done.stdout.split()[-1], ("0", "141"))
+        self.assertEqual(done.stderr, "")
+
+    def test_a_box_is_no_ring(self):
+        """Four panels with an end cap leave open corners, which say nothing about a radius."""
+        panel = "crystals: [8, 8], pitch_mm: [3, 3], face_mm: [2.9, 2.9], depth_mm: 12}"
+        sides = ((30, 0, 0, "[0, 1, 0]", "[0, 0, 1]"), (-30, 0, 0, "[0, -1, 0]", "[0, 0, 1]"),
+                 (0, 30, 0, "[-1, 0, 0]", "[0, 0, 1]"), (0, -30, 0, "[1, 0, 0]", "[0, 0, 1]"),
+                 (0, 0, 30, "[-1, 0, 0]", "[0, 1, 0]"))
+        self.write("box.yaml", "name: box\nmodules:\n" + "".join(
+            f"  - {{centre_mm: [{x}, {y}, {z}], u: {u}, v: {v}, {panel}\n" for x, y, z, u, v in sides))
+        done = self.run_program("scanner", "check", "./box.yaml")
+        self.assertNotIn("radius", done.stdout + done.stderr)
+        os.remove("box.yaml")
+
+    def test_interleaved_subsets_count_for_the_matrix(self):
+        """Three iterations of seven subsets keep the matrix as four do; one sensitivity does not."""
+        ring = f"--scanner ring.yaml {AT} --backend native --dry-run -o o.nii"
+        osem = f"recon {ring} --data y.h5 --algorithm osem --iterations"
+        for command, keeps in ((f"{osem} 3", True), (f"{osem} 4", True), (f"sensitivity {ring}", False)):
+            forecast = self.json(command)["forecast"]
+            self.assertEqual(forecast["matrix_bytes"] > 0, keeps, command)
 
     def test_right_radius_passes(self):
         self.write("right.yaml", README_RING)

@@ -4,6 +4,7 @@
 import math
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, preloadable, preloading, read_nifti
@@ -64,7 +65,8 @@ class Recon(ProgramTest):
 
     def test_additive(self):
         data = self.expected_counts()
-        found = self.json(f"recon {self.on_ring} {GRID} --data {data} --additive {data} --iterations 2 -o x.nii")
+        shutil.copy(data, "b.h5")  # the data itself is refused
+        found = self.json(f"recon {self.on_ring} {GRID} --data {data} --additive b.h5 --iterations 2 -o x.nii")
         step = found["iterations"][0]
         self.assertGreater(step["estimated_counts"], step["measured_counts"])
 
@@ -137,14 +139,13 @@ class Stop(ProgramTest):
             Path("y.h5").unlink(missing_ok=True)
 
     def test_reader_has_gone(self):
-        """What is printed reaches nobody: a sentence, and no death by SIGPIPE."""
+        """A reader that wants no more, such as `head`, ends the program without an error, and without SIGPIPE."""
         process = self.start("scanner show siemens-mmr --crystals")
         process.stdout.readline()
         process.stdout.close()
         process.stdout = None
         said = process.communicate(timeout=HANG_S)[1]
-        self.assertEqual(process.returncode, 1, said)
-        self.assertIn("standard output cannot be written: Broken pipe", said)
+        self.assertEqual((process.returncode, said), (0, ""))
 
     def test_interrupt_of_one_projection_leaves_nothing(self):
         self.interrupt("back-projecting: ", f"sensitivity --scanner ge-explore-vista-dr {CPU} --grid 96,96,16",

@@ -292,13 +292,17 @@ static const struct lr_backend_choice choices_with_reference[] = {
     {.name = "second", .create = create_second},
 };
 
-/* The reference is used only if no other backend can be created. */
-static void test_the_reference_comes_last(void **state)
+/* The reference is used if no other backend can be created, or all others are on a software renderer, which is slower.
+ * Without the reference, the software renderer is used. */
+static void test_the_reference_comes_before_a_software_renderer(void **state)
 {
     expect_among(choices_with_reference, "first");
-    racers[0].is_emulated = racers[1].is_emulated = true;
-    expect_among(choices_with_reference, "first");
     assert_int_equal(racers[2].creations, 0);
+    racers[0].is_emulated = racers[1].is_emulated = true;
+    expect_among(choices_with_reference, "rows");
+    racers[2].answer = LR_NO_DEVICE;
+    expect_among(choices_with_reference, "first");
+    racers[2].answer = LR_OK;
     racers[0].answer = racers[1].answer = LR_NO_DEVICE;
     expect_among(choices_with_reference, "rows");
     assert_int_equal(num_timed(), 0);
@@ -394,7 +398,8 @@ static void test_making_a_matrix_can_be_cancelled(void **state)
 }
 
 test_main("operator_test_choose", CASE_AFTER(set_up, test_the_first_is_taken),
-          CASE_AFTER(set_up, test_the_reference_comes_last), CASE_AFTER(set_up, test_who_cannot_run_is_left_out),
+          CASE_AFTER(set_up, test_the_reference_comes_before_a_software_renderer),
+          CASE_AFTER(set_up, test_who_cannot_run_is_left_out),
           CASE_AFTER(set_up, test_a_graphics_processor_is_not_left_unsaid), CASE_AFTER(set_up, test_lists),
           CASE_AFTER(set_up, test_auto_mode), CASE_AFTER(set_up, test_penetration_and_determinism_are_passed_on),
           CASE_AFTER(set_up, test_a_matrix_is_kept_where_it_pays),

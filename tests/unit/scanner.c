@@ -320,8 +320,10 @@ static void ring_overlap_starts_at_the_polygon_side(void **state)
     ring.rings = 2;
     ring.ring_pitch_mm = 18.5;
     assert_null(lr_scanner_create_ring(&params, &ring));
-    assert_string_equal(log.error, "ring: modules 0 and 12 overlap by 1.5 mm: reduce the pitch or "
-                                   "the number of modules, or move them apart");
+    assert_string_equal(log.error,
+                        "ring: modules 0 and 12 overlap by 1.5 mm: their centres lie 18.5 mm apart along the "
+                        "axis, and a module is 20 mm long: give a larger distance from ring to ring "
+                        "(ring_pitch_mm)");
 }
 
 /* Checks that the ring is refused, and then makes it valid again. */

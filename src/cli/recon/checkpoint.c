@@ -46,7 +46,7 @@ static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHE
     uint64_t digest = 0;
     text[0] = '\0';
     add(key, "operator %s; scanner %.200s", recon_families[request->family], scanner != NULL ? scanner->name : "none");
-    add(key, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0], grid->size[1],
+    add(key, "; grid %d,%d,%d of %.15g,%.15g,%.15g mm at %.15g,%.15g,%.15g", grid->size[0], grid->size[1],
         grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0], grid->origin_mm[1],
         grid->origin_mm[2]);
     add(key, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d", info->backend,

@@ -138,11 +138,17 @@ void measurement_say_events(const struct measurement *measured)
 {
     const lr_event_counts *counts = &measured->events;
     report_info(measured->setup.report,
-                "%s: %lld prompts, %lld delayeds, %lld time marks; left out: %lld of unknown "
+                "%s: %lld prompts, %lld delayed coincidences, %lld marks of time; left out: %lld of unknown "
                 "crystals, %lld out of coincidence",
                 measured->request->events, (long long)counts->prompts, (long long)counts->delayeds,
                 (long long)counts->time_marks, (long long)counts->unknown_crystals,
                 (long long)counts->not_in_coincidence);
+    if (measured->request->asks_for_randoms && counts->delayeds == 0) {
+        report_warn(measured->setup.report,
+                    "%s has no delayeds (delayed coincidences), from which --randoms auto finds the randoms: give the "
+                    "expected randoms by --additive",
+                    measured->request->events);
+    }
     const double share = (double)counts->not_in_coincidence / fmax(1.0, (double)counts->prompts);
     if (share > 0.1) {
         report_warn(measured->setup.report,
@@ -244,10 +250,17 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     if (path == NULL) return LR_OK;
     *image = lr_image_read_on(path, &setup->grid, &setup->report->log);
     if (*image == NULL) return report_reason(setup->report);
-    if (!lr_grid_same(&setup->grid, &(*image)->grid)) {
-        return report_error(setup->report, LR_BAD_INPUT,
-                            "%s: its grid is not the one to reconstruct on: take its grid with --like, or resample it",
-                            path);
+    const lr_grid *grid = &setup->grid, *own = &(*image)->grid;
+    if (!lr_grid_same(grid, own)) {
+        return report_error(
+            setup->report, LR_BAD_INPUT,
+            "%s: its grid is not the one to reconstruct on: it is %d,%d,%d of %g,%g,%g mm from (%g, %g, "
+            "%g) on, and not %d,%d,%d of %g,%g,%g mm from (%g, %g, %g) on: take its grid with --like, "
+            "or resample it",
+            path, own->size[0], own->size[1], own->size[2], own->voxel_mm[0], own->voxel_mm[1], own->voxel_mm[2],
+            own->origin_mm[0], own->origin_mm[1], own->origin_mm[2], grid->size[0], grid->size[1], grid->size[2],
+            grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0], grid->origin_mm[1],
+            grid->origin_mm[2]);
     }
     return LR_OK;
 }

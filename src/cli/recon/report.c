@@ -10,7 +10,7 @@
 
 static const char *unit_of(const struct measurement *measured)
 {
-    return measurement_counts_emissions(measured) ? "emissions" : "in all, of its own scale";
+    return measurement_counts_emissions(measured) ? "emissions" : "in all (no emissions: its scale is not known)";
 }
 
 static double emissions(const struct recon_run *run)
@@ -270,7 +270,7 @@ lr_status recon_draw(const struct recon_run *run)
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
-            .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, of its own scale",
+            .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, by an unknown factor",
             .log = &measured->setup.report->log,
         };
         /* -0 becomes 0, because its sign would be printed. */

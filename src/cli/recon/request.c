@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 const char *const recon_families[] = {"correspondence", "direct", "listmode", NULL};
 
@@ -60,7 +61,7 @@ const struct cli_option recon_algorithm_options[] = {
     {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", NULL},
     {"--after", "N",
      "iterations that made --initial (a checkpoint has the number): --fall and numbers go on from there", NULL},
-    {"--truth", "IMAGE", "report in --json how far each iteration's image is from this one", NULL},
+    {"--truth", "IMAGE", "report how far each iteration's image is from this one", NULL},
     {"--additive", "FILE", "expected randoms and scatter, as --data", NULL},
     {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", NULL},
     {"--fit", NULL, "direct: report the log-likelihood of each iteration, for which a graphics processor takes longer",
@@ -174,6 +175,11 @@ static void check_family(struct cli_args *args, enum recon_family family)
     refuse_all(args, family != RECON_CORRESPONDENCE ? of_lors : tof_variant,
                family != RECON_CORRESPONDENCE ? "correspondence" : "direct or listmode");
     if (is_direct) {
+        if (args_has(args, "--events")) {
+            args_complain(args,
+                          "--operator direct takes histo-images: loraster direct deposit --events %s ... makes them",
+                          args_text(args, "--events"));
+        }
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");
@@ -395,6 +401,7 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
     };
     read_algorithm(args, request);
     request->randoms = (enum recon_randoms)args_word(args, "--randoms", NULL, RECON_RANDOMS_AUTO);
+    request->asks_for_randoms = args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO;
     request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
     request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
     for (int axis = 0; request->has_psf && axis < 3; axis++)
@@ -436,7 +443,19 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
     if (args_has(args, "--after") && request->initial == NULL)
         args_complain(args, "--after says of how many iterations --initial is: give that image");
-    if (request->additive != NULL && args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO)
+    struct stat data, additive;
+    const char *measured = request->data != NULL ? request->data : request->events;
+    if (request->additive != NULL && measured != NULL && stat(measured, &data) == 0 &&
+        stat(request->additive, &additive) == 0 && data.st_dev == additive.st_dev && data.st_ino == additive.st_ino) {
+        args_complain(args, "--additive %s is the data itself: give the expected randoms and scatter",
+                      request->additive);
+    }
+    if (request->data != NULL && request->asks_for_randoms)
+        report_warn(args->report,
+                    "--randoms auto has no effect: only events have delayeds, and %s is LOR data: give the "
+                    "expected randoms by --additive",
+                    request->data);
+    if (request->additive != NULL && request->asks_for_randoms)
         args_complain(args, "--additive gives the randoms: leave out --randoms auto");
 
     read_frames(args, request);

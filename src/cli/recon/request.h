@@ -38,6 +38,7 @@ struct recon_request {
     lr_events_source source; /* settings for reading `events` */
     const char *additive, *efficiencies, *corrections;
     enum recon_randoms randoms;
+    bool asks_for_randoms; /* --randoms auto is given, and not only the default */
     enum mu_way mu_as;
     bool bootstraps;
     uint64_t bootstrap_seed;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stores the time when an image was ready, and the image's error |image - truth| / |truth|. */
+/* Stores the time when an image was ready, and the image's error |image - truth| / |truth|. An image that does not count
+ * emissions is first multiplied by the factor that makes its error least. */
 static lr_status note_step(struct recon_run *run, const lr_vector *image)
 {
     const lr_image *truth = run->measured->truth;
@@ -18,9 +19,14 @@ static lr_status note_step(struct recon_run *run, const lr_vector *image)
     const double begin_s = report_seconds();
     CLI_TRY(measurement_take_image(run->measured, image, run->image));
     const int64_t count = lr_grid_num_voxels(&truth->grid);
-    double apart = 0, all = 0;
+    double apart = 0, all = 0, product = 0, square = 0;
     for (int64_t v = 0; v < count; v++) {
-        const double t = truth->values[v], difference = run->image->values[v] - t;
+        product += (double)truth->values[v] * run->image->values[v];
+        square += (double)run->image->values[v] * run->image->values[v];
+    }
+    const double scale = measurement_counts_emissions(run->measured) || !(square > 0) ? 1 : product / square;
+    for (int64_t v = 0; v < count; v++) {
+        const double t = truth->values[v], difference = scale * run->image->values[v] - t;
         apart += difference * difference;
         all += t * t;
     }
@@ -44,6 +50,11 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
         if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
     } else {
         report_info(report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds, done->device_seconds);
+    }
+    if (measured->truth != NULL && run->steps != NULL && run->steps[run->num_done - 1].image_error >= 0) {
+        report_info(report, "iteration %d: differs from --truth by %.4g of it%s", done->number,
+                    run->steps[run->num_done - 1].image_error,
+                    measurement_counts_emissions(measured) ? "" : ", after fitting its scale");
     }
     const lr_place *place = lr_operator_place(measured->setup.op);
     const lr_traffic now = lr_place_get_info(place).traffic, before = run->traffic;

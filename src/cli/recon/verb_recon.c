@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* All data of the verb. A struct of zeros is valid. It must not move. */
 struct recon {
@@ -31,6 +32,35 @@ static double count_projections(const struct recon *recon)
     const double share = (double)data->count / (double)recon->measured.setup.lors->count;
     const double part = data->index != NULL ? fmin(5.0 * share, 1.0) : 1.0;
     return 1.0 + 2.0 * recon->run.iterations * part;
+}
+
+/* Counts the same projections by their cost without a stored matrix. Subsets of interleaved LORs cost more than one
+ * projection of all LORs; lists of single LORs do not. */
+static double count_replaced(const struct recon *recon)
+{
+    const struct measurement *measured = &recon->measured;
+    const lr_lors *lors = measured->setup.lors;
+    int interleave = measured->interleave;
+    if (measured->subset_of == NULL && lr_osem_interleave(lors, measured->subsets, &interleave, NULL) != LR_OK)
+        interleave = 1; /* the reconstruction reports the error */
+    const double all = count_projections(recon), cost = lr_osem_cost(lors, interleave);
+    return measured->data->index != NULL ? all - 1 + cost : all * cost;
+}
+
+/* Names the memory of a matrix that --store auto does not keep on a software renderer, where making it takes as long as
+ * 50 projections or more, although many more projections follow. */
+static lr_status say_not_kept(const struct setup *setup)
+{
+    static const double many = 100;
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const bool is_left_out = setup->store == LR_STORE_AUTO && !info->stored && !info->is_gpu;
+    lr_forecast forecast;
+    char size[32];
+    if (!is_left_out || setup->params.projections < many || strcmp(info->backend, "compute") != 0) return LR_OK;
+    CLI_TRY(lr_operator_forecast_projections(setup->op, setup->params.projections, LR_STORE_YES, &forecast));
+    report_info(setup->report, "the matrix is not kept: --store yes would take %s",
+                common_bytes(size, (int64_t)forecast.matrix_bytes));
+    return LR_OK;
 }
 
 /* Writes the image and its picture, and reports both files. */
@@ -64,8 +94,9 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
     if (setup->op == NULL) { /* histograms have no operator yet */
         setup->params.progress = measured->progress;
-        setup->params.projections = count_projections(recon);
+        setup->params.projections = count_replaced(recon);
         CLI_TRY(setup_operator(setup));
+        if (!setup->dry_run) CLI_TRY(say_not_kept(setup));
         const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
         const double array_bytes = bytes * (voxels * (2 + measured->subsets) + (double)measured->data->count);
         const bool is_deflated = lr_path_ends(run->output, ".gz");
@@ -99,6 +130,8 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
 
     /* If Ctrl-C stopped the run, the image of the last complete iteration is written. */
     const bool stopped = status == LR_CANCELLED;
+    if (run->num_done == 0 && stopped && measured->cluster.rank == 0)
+        report_warn(setup->report, "no iteration was finished: %s was not written", run->output);
     if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
     if (stopped)
         stop_wait_for_results();
@@ -231,6 +264,8 @@ static lr_status begin(struct cli_args *args, struct recon *recon)
         return report_error(args->report, LR_USAGE, "--combine %s needs several ranks: mpirun -n 2 loraster recon ...",
                             args_text(args, "--combine"));
     }
+    if (request->checkpoint != NULL && !request->resumes && access(request->checkpoint, F_OK) == 0)
+        report_info(args->report, "%s is there and is overwritten: --resume would go on from it", request->checkpoint);
     if (request->num_intervals == 0)
         CLI_TRY(outputs_check_iterations(args, request->output, request->save_every, range));
     for (int k = 0; k < request->num_intervals && !request->frames_in_one; k++) {

@@ -104,10 +104,15 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
                         "attenuation as factors per LOR, or use backend compute, raster or cpu");
     }
     if (lr_lors_axial_axis(lors) < 0) {
+        int odd = 0; /* the first module that does not stand along z as module 0 does */
+        const int usual = lr_module_axial(&scanner->modules[0], 2);
+        while (usual >= 0 && odd < scanner->num_modules - 1 && lr_module_axial(&scanner->modules[odd], 2) == usual)
+            odd++;
         return lr_error(params->log, LR_USAGE,
                         "backend native needs modules that share an axial direction along an axis of "
-                        "the grid, and some modules of this scanner are tilted or turned: use backend "
-                        "compute, or cpu");
+                        "the grid, and module %d of this scanner is tilted or turned: use backend cpu, or compute on a "
+                        "graphics processor",
+                        odd);
     }
     if (lr_modules_may_hide(scanner)) {
         return lr_error(params->log, LR_USAGE,

@@ -35,7 +35,9 @@ void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_typ
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
 /* End of the message about a file in the other byte order. */
-#define LR_OTHER_BYTE_ORDER "its numbers make sense in the other byte order only: correct the byte order in its header"
+#define LR_OTHER_BYTE_ORDER                                                                                            \
+    "its numbers make sense in the other byte order only: correct the byte order in its header (MetaImage: "           \
+    "BinaryDataByteOrderMSB, Interfile: imagedata byte order)"
 
 /* --- single numbers in little-endian order --- */
 

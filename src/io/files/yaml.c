@@ -163,8 +163,9 @@ static lr_status check_text(const struct lr_yaml *yaml)
                        (byte >= 0x20 || byte == '\t' || byte == '\n' || byte == '\r');
         for (int k = 1; k < count && is_text; k++) is_text = continues_character((char)text[at + k]);
         if (!is_text) {
-            return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text",
-                            yaml->name, line, byte);
+            return lr_error(yaml->log, LR_BAD_INPUT,
+                            "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text: save it as UTF-8", yaml->name,
+                            line, byte);
         }
         bool begins_line = at == 0;
         for (size_t k = 0; byte == '%' && k < sizeof(breaks) / sizeof(breaks[0]); k++) {
@@ -545,7 +546,8 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
 
     void *iterator = NULL;
     struct fy_node_pair *pair;
-    while ((pair = fy_node_mapping_iterate(mapping->node, &iterator)) != NULL) {
+    struct fy_node *before = NULL; /* the value before the key */
+    for (; (pair = fy_node_mapping_iterate(mapping->node, &iterator)) != NULL; before = fy_node_pair_value(pair)) {
         struct fy_node *key = fy_node_pair_key(pair);
         size_t length = 0;
         const bool is_word = key != NULL && fy_node_is_scalar(key) && !fy_node_is_alias(key);
@@ -563,8 +565,14 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
             snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 63), name ? name : "");
             word[strcspn(word, "\n")] = '\0';
             struct fy_node *at = stands_somewhere(key) ? key : mapping->at;
+            char whole[64] = ""; /* "radius_mm: 40,5" is read as the value 40 and the key 5 */
+            const char *digits = before != NULL && fy_node_is_scalar(before) ? fy_node_get_scalar(before, &length) : "";
+            snprintf(whole, sizeof(whole), "%.*s", (int)(length < 64 ? length : 63), digits != NULL ? digits : "");
+            if (word[0] != '\0' && word[strspn(word, "0123456789")] == '\0' && whole[0] != '\0' &&
+                whole[strspn(whole, "+-0123456789")] == '\0')
+                return lr_yaml_error(yaml, at, "unknown key '%s': decimals have a point: %s.%s", word, whole, word);
             const char *near = lr_nearest_word(word, names, (size_t)num_fields);
-            return near != NULL && length > 0
+            return near != NULL && word[0] != '\0'
                        ? lr_yaml_error(yaml, at, "unknown key '%s'; did you mean '%s'?", word, near)
                        : lr_yaml_error(yaml, at, "unknown key '%s'; %s has: %s", word, mapping->what, known);
         }

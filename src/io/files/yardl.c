@@ -174,7 +174,7 @@ struct lr_yardl_input *lr_yardl_open(const char *path, struct lr_yardl_schema **
     if (there < MAGIC_BYTES || memcmp(magic, "yardl", 5) != 0) {
         lr_error(log, LR_BAD_INPUT,
                  "%s: does not begin with 'yardl' and a version, so it is no PETSIRD file in binary encoding%s", path,
-                 input->size == 0 ? ": it is empty" : "");
+                 input->size == 0 ? ": it is empty: copy it again, or ask for it again" : "");
         goto failed;
     }
     const uint64_t version = lr_whole_at(magic + 5, 4);
@@ -308,7 +308,7 @@ static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl
     return count <= most ? LR_OK
                          : lr_yardl_error(input,
                                           "%lld items are to follow, which the %lld bytes that the "
-                                          "file has left cannot hold: it is truncated or damaged",
+                                          "file has left cannot hold: it is truncated or damaged: copy it again",
                                           (long long)count, (long long)left);
 }
 

@@ -80,7 +80,7 @@ lr_status lr_image_layout_put(const struct lr_image_layout *layout, const struct
             return lr_error(log, LR_BAD_INPUT,
                             "%s holds %g in its voxel (%d, %d, %d), counted from 0 as stored: "
                             "replace it with a finite number",
-                            line->path, line->numbers[n], n, line->at[1], line->at[2]);
+                            line->path, isnan(value) ? (double)NAN : line->numbers[n], n, line->at[1], line->at[2]);
         }
         image->values[start + n * step] = value;
     }
@@ -95,12 +95,33 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
+/* Returns true if all numbers of the file are usual ones when read in the other byte order. raw: has room for one
+ * line along the file's first axis, and is overwritten. */
+static bool fits_other_order(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
+                             unsigned char *raw)
+{
+    const struct lr_number_type other = {voxels->type.kind, voxels->type.bytes, !voxels->type.big_endian};
+    const size_t bytes = (size_t)layout->size[0] * (size_t)other.bytes;
+    bool fits = other.kind == LR_KIND_FLOAT && fseeko(file, (off_t)voxels->offset_bytes, SEEK_SET) == 0;
+    for (int64_t n = 0; fits && n < (int64_t)layout->size[1] * layout->size[2]; n++) {
+        fits = fread(raw, 1, bytes, file) == bytes;
+        for (int k = 0; fits && k < layout->size[0]; k++) {
+            double number;
+            lr_numbers_convert(&other, raw + k * other.bytes, 1, &number);
+            fits = number == 0.0 || (fabs(number) > 1e-30 && fabs(number) < 1e30);
+        }
+    }
+    return fits;
+}
+
 /* raw, numbers: each has room for one line along the file's first axis. */
 static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
                             unsigned char *raw, double *numbers, lr_image *image, const lr_log *log)
 {
     const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
     struct lr_byte_order order = {0, 0};
+    const bool is_whole = voxels->type.kind != LR_KIND_FLOAT && voxels->type.bytes == 4;
+    int64_t active = 0, huge = 0, absurd = 0; /* numbers other than 0, beyond 2^29, and beyond 1e30 */
     const int64_t total = (int64_t)layout->size[1] * layout->size[2];
     for (int64_t n = 0; n < total; n++) {
         if (n % layout->size[1] == 0)
@@ -110,7 +131,11 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
         lr_numbers_convert(&voxels->type, raw, layout->size[0], numbers);
         lr_byte_order_watch(&order, &voxels->type, raw, numbers, layout->size[0]);
         for (int k = 0; k < layout->size[0]; k++) {
-            if (!isfinite(numbers[k]) && lr_byte_order_is_wrong(&order))
+            active += numbers[k] != 0.0;
+            huge += fabs(numbers[k]) > 0x1p29;
+            absurd += fabs(numbers[k]) > 1e30;
+            if (!isfinite(numbers[k]) &&
+                (lr_byte_order_is_wrong(&order) || fits_other_order(voxels, layout, file, raw)))
                 return lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
             numbers[k] = numbers[k] * voxels->slope + voxels->intercept;
         }
@@ -118,8 +143,14 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
             voxels->path, numbers, {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
         LR_TRY(lr_image_layout_put(layout, &put, image, log));
     }
-    return !lr_byte_order_is_wrong(&order) ? LR_OK
-                                           : lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
+    /* The bits of a float of usual size are a whole number beyond 2^29. */
+    if (is_whole && 2 * huge > active) {
+        lr_warn(log, "%s: its whole numbers look like floats: does its header name the right type of numbers?",
+                voxels->path);
+    }
+    if (lr_byte_order_is_wrong(&order) || (absurd > 0 && fits_other_order(voxels, layout, file, raw)))
+        return lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
+    return LR_OK;
 }
 
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log)

@@ -10,6 +10,7 @@
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/lor_data.h"
 #include "io/scanners/scanner_formats.h"
+#include "model/lors/place.h"
 
 #include <limits.h>
 #include <lr/direct.h>
@@ -42,8 +43,10 @@ static lr_status check_piece(const struct place *place, const lr_lors *lors, con
                             place->what, (long long)lor, (long long)before, (long long)(place->first + n));
         }
         if (!isfinite(some->values[n])) {
-            return lr_error(log, LR_BAD_INPUT, "%s holds %g for LOR %lld: values must be finite", place->what,
-                            (double)some->values[n], (long long)lor);
+            char name[160];
+            return lr_error(log, LR_BAD_INPUT, "%s holds %g for %s: values must be finite", place->what,
+                            isnan(some->values[n]) ? (double)NAN : (double)some->values[n],
+                            lr_lor_name(lors, lor, name));
         }
         before = lor;
     }
@@ -102,8 +105,10 @@ static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, 
                             in->path, (long long)index[0], (long long)*count, (long long)lors->count);
         }
     } else if (*count != lors->count) {
-        return lr_error(in->log, LR_BAD_INPUT, "/lor/values in %s has %lld values, the scanner has %lld LORs", in->path,
-                        (long long)*count, (long long)lors->count);
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "/lor/values in %s has %lld values, the scanner has %lld LORs: is it "
+                        "of this scanner, with the same coincidence rules?",
+                        in->path, (long long)*count, (long long)lors->count);
     }
     return LR_OK;
 }

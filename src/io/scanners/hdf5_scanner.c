@@ -128,8 +128,10 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
     const int rank = column->length > 1 ? 2 : 1;
     LR_TRY(lr_hdf5_shape(in, name, column->whole, shape, rank));
     if (shape[0] != scanner->num_modules || (rank == 2 && shape[1] != column->length)) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: it has %lld modules, %s has %d",
-                        in->path, (long long)shape[0], scanner->name, scanner->num_modules);
+        return lr_error(
+            in->log, LR_BAD_INPUT,
+            "%s was made for another scanner: it has %lld modules, %s has %d: give the scanner it was made for",
+            in->path, (long long)shape[0], scanner->name, scanner->num_modules);
     }
     const int count = scanner->num_modules * column->length;
     double *numbers = lr_alloc(count, sizeof(double), "a scanner's modules", in->log);

@@ -123,7 +123,12 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
     const char *part = name + strlen(name);
     while (part > name && strchr("-_ ", part[-1]) == NULL) part--;
     if (near == NULL && strlen(part) >= 3) near = lr_nearest_word(part, lr_preset_names, (size_t)lr_num_presets);
-    char known[512] = "";
+    char known[512] = "", inside[512];
+    snprintf(inside, sizeof(inside), "%s/scanner.yaml", name); /* in a folder that `sample get` has made */
+    if (near == NULL && access(inside, F_OK) == 0) {
+        lr_error(log, LR_BAD_INPUT, "%s is a folder: did you mean %s?", name, inside);
+        return NULL;
+    }
     for (int k = 0; k < lr_num_presets; k++) lr_names_add(known, sizeof(known), lr_preset_names[k]);
     if (near != NULL) {
         lr_error(log, LR_BAD_INPUT,

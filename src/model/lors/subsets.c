@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "model/lors/place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -452,12 +453,20 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
             subsets, (long long)lors->num_pairs, places);
     }
     if (status == LR_OK && best == 1) {
-        lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g", subsets, best_found);
+        lr_info(log, "%d subsets of whole pairs of modules; subsets see points unevenly: by %.2g %%", subsets,
+                100.0 * best_found);
     } else if (status == LR_OK) {
-        lr_info(log,
-                "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, and would see "
-                "those of whole pairs by %.2g",
-                subsets, best, best_found, whole);
+        char of_pairs[96] = "";
+        if (isfinite(whole))
+            snprintf(of_pairs, sizeof(of_pairs), " (of whole module pairs it would be %.2g %%)", 100.0 * whole);
+        lr_info(log, "%d subsets of LORs interleaved %d-fold by angle; subsets see points unevenly: by %.2g %%%s",
+                subsets, best, 100.0 * best_found, of_pairs);
     }
     return status;
+}
+
+double lr_osem_cost(const lr_lors *lors, int interleave)
+{
+    if (lors->scanner == NULL || interleave <= 1 || lr_turn_shift(lors, interleave) == 0) return 1.0;
+    return interleave < LR_ROW_KINDS ? interleave : LR_ROW_KINDS;
 }

@@ -62,6 +62,9 @@ static void examination_rest(struct lr_examination *examination, const struct lr
  * wide_gaps may be intended and gives a note. A fraction above too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
+/* Boxes of fewer panels than this are not round, and leave open corners. */
+static const int least_round = 6;
+
 /* Least share of the circumference that a correct ring may fill. This share is just more than half of too_full, so that
  * a correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
@@ -93,7 +96,7 @@ void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
     const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * LR_PI);
-    if (!belt->closed) return;
+    if (!belt->closed || belt->count < least_round) return;
     const double ratio = width / (2 * LR_PI * radius);
     if (ratio >= wide_gaps && ratio <= too_full) return;
 
@@ -344,6 +347,9 @@ void lr_examine_overlaps(struct lr_examination *examination)
             const int other = index.met[k];
             const double overlap = lr_module_overlap_mm(&examination->modules[m], &examination->modules[other]);
             if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
+                const double *a = examination->modules[m].centre_mm, *b = examination->modules[other].centre_mm;
+                if (fabs(b[2] - a[2]) > hypot(b[0] - a[0], b[1] - a[1]))
+                    head.remedy = "give a larger distance from ring to ring (ring_pitch_mm), or shorter modules";
                 head.modules[0] = m;
                 head.modules[1] = other;
                 lr_examination_add(examination, &head,

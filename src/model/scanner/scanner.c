@@ -403,6 +403,16 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
             const lr_module *module = &scanner->modules[m], *other = &scanner->modules[index.met[k]];
             const double overlap = lr_module_overlap_mm(module, other);
             if (!(overlap > LR_OVERLAP_TOLERANCE_MM)) continue;
+            const double *c = module->centre_mm, *d = other->centre_mm;
+            if (fabs(d[2] - c[2]) > hypot(d[0] - c[0], d[1] - c[1])) {
+                status = lr_error(params->log, LR_BAD_INPUT,
+                                  "%s: modules %d and %d overlap by %.3g mm: their centres lie %.4g mm apart along the "
+                                  "axis, and a module is %.4g mm long: give a larger distance from ring to ring "
+                                  "(ring_pitch_mm)",
+                                  scanner->name, m, index.met[k], overlap, fabs(d[2] - c[2]),
+                                  2.0 * lr_module_half_mm(module, 2));
+                continue;
+            }
             status = lr_error(params->log, LR_BAD_INPUT,
                               "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the number of modules, or "
                               "move them apart%s",
