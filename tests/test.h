@@ -56,8 +56,7 @@
 struct test_log {
     lr_log log; /* pass &test.log */
     lr_status status;
-    char error[1024];
-    char warning[1024];
+    char error[1024], warning[1024];
     int num_warnings;
 };
 

@@ -15,8 +15,7 @@ struct crystal_box {
 /* [num_crystals], indexed by crystal number. Lives until destroy_kept. */
 static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 {
-    struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes));
-    struct crystal_box *box = boxes;
+    struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes)), *box = boxes;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         for (int n = 0; n < module->crystals[0] * module->crystals[1]; n++, box++) {

@@ -23,8 +23,7 @@ struct arrangement {
     const char *name;
     void (*build)(lr_module *modules, int *panels, int *num_modules);
     int num_panels, num_points;
-    double points_mm[MOST_POINTS][3];
-    double field_of_view_mm;
+    double points_mm[MOST_POINTS][3], field_of_view_mm;
 };
 
 /* A module across the direction `towards`, rotated about it; the axes are made orthogonal here. */
@@ -65,8 +64,7 @@ static inline void build_rings(lr_module *modules, int *panels, int *num_modules
     for (int m = 0; m < *num_modules; m++) {
         const bool is_inner = m < 8;
         const double angle = is_inner ? 2 * TEST_PI * (m + 0.2) / 8 : 2 * TEST_PI * (m - 8) / 12;
-        const double radius = is_inner ? 24 : 46;
-        const double out[3] = {cos(angle), sin(angle), 0};
+        const double radius = is_inner ? 24 : 46, out[3] = {cos(angle), sin(angle), 0};
         const double centre[3] = {radius * out[0], radius * out[1], is_inner ? 1 : -1};
         modules[m] =
             is_inner ? panel(centre, out, (int[2]){4, 5}, 3.1, 2.6) : panel(centre, out, (int[2]){5, 6}, 4, 3.7);

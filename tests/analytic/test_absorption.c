@@ -81,8 +81,7 @@ static void test_constant_box(void **state)
             double y1[3], y2[3], length2 = 0;
             find_line(a, point, y1, y2);
             for (int k = 0; k < 3; k++) length2 += (y2[k] - y1[k]) * (y2[k] - y1[k]);
-            const double slant = sqrt(length2) / fabs(y2[1] - y1[1]);
-            const double h = sqrt(length2) / num_steps;
+            const double slant = sqrt(length2) / fabs(y2[1] - y1[1]), h = sqrt(length2) / num_steps;
             const double bound = 4 * h * h / 8 * mu / (voxel[1] * slant);
             assert_true(fabs(-log(found[a]) - mu * extent * slant) <= bound + 1e-12);
         }

@@ -22,8 +22,7 @@ static lr_scanner *planted(double blocker_face)
 
 static void test_planted_module(void **state)
 {
-    const double origin[1][3] = {{0, 0, 0}};
-    const double whole = rectangle_angle(-50, 50, -50, 50, 100);
+    const double origin[1][3] = {{0, 0, 0}}, whole = rectangle_angle(-50, 50, -50, 50, 100);
     const double hidden = rectangle_angle(-45, 5, -15, 35, 100);
     for (int k = 0; k < 2; k++) {
         struct setup setup = setup_of(planted(k == 0 ? 5 : 3), &(struct setup_options){.mode = LR_MODE_EXACT});

@@ -89,8 +89,7 @@ static void add_pair(const struct hiding *hiding, int64_t pair, const double *co
 
 static double deviations(const struct sums *sums)
 {
-    const double expected = NUM_LINES * sums->probability;
-    const double variance = expected * (1 - sums->probability);
+    const double expected = NUM_LINES * sums->probability, variance = expected * (1 - sums->probability);
     return variance > 0 ? (sums->counted - expected) / sqrt(variance) : 0;
 }
 
@@ -105,8 +104,7 @@ static double chi2_deviations(double chi2, int degrees)
 /* slack: error of the row that is allowed in addition, as a probability. */
 static void check_sum(const struct hiding *hiding, int point, const char *what, const struct sums *sums, double slack)
 {
-    const double difference = sums->counted / NUM_LINES - sums->probability;
-    const double z = deviations(sums);
+    const double difference = sums->counted / NUM_LINES - sums->probability, z = deviations(sums);
     if (sums->probability == 0 && sums->counted == 0) return;
     print_message("%s, point %d, %s: %.6f, lines %.6f, z = %+.2f\n", hiding->arrangement->name, point, what,
                   sums->probability, sums->counted / NUM_LINES, z);
@@ -216,17 +214,14 @@ static void check_exact(const struct bench *bench, int point, const double *row,
 static void check_point(struct bench *bench, int point, lr_operator *const ops[3], uint64_t seed)
 {
     const struct hiding *hiding = &bench->hiding;
-    double borderline;
-    double *counts = count_lines(hiding, point, seed);
-    double *expected = sampled_row(hiding, point, &borderline);
-    double *sampled = point_row(hiding, ops[0], point);
+    double borderline, *counts = count_lines(hiding, point, seed);
+    double *expected = sampled_row(hiding, point, &borderline), *sampled = point_row(hiding, ops[0], point);
     check_sampled(bench, point, sampled, expected, borderline);
     /* Lines of crystals that line up cross an edge together: one line in R. */
     print_message("sampled\n");
     check_sums(hiding, point, counts, sampled, 1.0 / RAYS);
     if (ops[1] != NULL) {
-        double *exact = point_row(hiding, ops[1], point);
-        double *reference = point_row(hiding, ops[2], point);
+        double *exact = point_row(hiding, ops[1], point), *reference = point_row(hiding, ops[2], point);
         print_message("exact\n");
         check_sums(hiding, point, counts, exact, 0);
         check_exact(bench, point, exact, reference);
@@ -322,8 +317,7 @@ static void check_values(const struct bench *bench, const char *what, const floa
 static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state)
 {
     lr_operator *op = make_operator(bench, bench->kind->backend, mode);
-    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid);
-    const int64_t num_lors = bench->hiding.lors->count;
+    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid), num_lors = bench->hiding.lors->count;
     const double *matrix = kept_rows(op, 0, num_voxels);
     float *image = kept_random_floats(num_voxels, 0.2, 1.2, state),
           *data = kept_random_floats(num_lors, 0.2, 1.2, state);

@@ -55,8 +55,7 @@ static double *expect(struct hiding *hiding, const lr_grid *grid)
         .store = LR_STORE_NO,
         .threads = 2,
     }));
-    double *row = kept_rows(op, 0, 1);
-    double sum = 0;
+    double *row = kept_rows(op, 0, 1), sum = 0;
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) sum += row[lor];
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) row[lor] *= NUM_EVENTS / sum;
     return row;
@@ -94,8 +93,7 @@ static void test_events(void **state)
             /* A voxel so small that it equals the point. */
             lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
             memcpy(grid.origin_mm, arrangements[n].points_mm[point], sizeof(grid.origin_mm));
-            double *counts = kept_doubles(hiding.lors->count);
-            double *expected = expect(&hiding, &grid);
+            double *counts = kept_doubles(hiding.lors->count), *expected = expect(&hiding, &grid);
             simulate(&hiding, &grid, seed++, counts);
             char name[64];
             snprintf(name, sizeof(name), "%s, point %d", arrangements[n].name, point);

@@ -128,8 +128,7 @@ static void test_parallax(void **state)
                                                            (double[3]){0, 0, 1}, (int[2]){2501, 1}, pitch, pitch),
                                                depth)};
             struct setup setup = stopping_setup(modules, 2, mu, 1);
-            double *row = point_matrix(&setup, origin, 1);
-            double sum = 0, moment = 0;
+            double *row = point_matrix(&setup, origin, 1), sum = 0, moment = 0;
             for (int crystal = 0; crystal < 2501; crystal++) {
                 const double value = row[lr_lors_number(setup.lors, 0, 1 + crystal)];
                 sum += value;
@@ -157,8 +156,7 @@ static void test_sum_rule(void **state)
     }
     for (int k = 0; k < 2; k++) {
         /* Lines through the small module's front: |tangent| <= 10 / 27 along each axis. */
-        const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2));
-        const double most = 1 - exp(-mu * longest);
+        const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2)), most = 1 - exp(-mu * longest);
         assert_true(sums[0][k] < sums[1][k] * most * most);
         assert_true(sums[0][k] > 0.3 * sums[1][k] * most * most);
     }
@@ -172,8 +170,7 @@ static void test_mirror(void **state)
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
                                   deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
     struct setup setup = stopping_setup(modules, 2, 0.087, 16);
-    double *rows = point_matrix(&setup, points, 2);
-    double off2 = 0, norm2 = 0;
+    double *rows = point_matrix(&setup, points, 2), off2 = 0, norm2 = 0;
     int num_elements = 0;
     for (int64_t lor = 0; lor < setup.lors->count; lor++) {
         const lr_lor at = lr_lors_describe(setup.lors, lor);

@@ -50,8 +50,7 @@ static void emit_pair(const struct photons *photons, const double origin[3], uin
     const philox4x32_key_t key = {{(uint32_t)photons->seed, (uint32_t)(photons->seed >> 32)}};
     const philox4x32_ctr_t bits = philox4x32(counter, key);
     const double z = 2 * to_unit(bits.v[0]) - 1, angle = 2 * TEST_PI * to_unit(bits.v[1]);
-    const double across = sqrt(1 - z * z);
-    const double there[3] = {across * cos(angle), across * sin(angle), z};
+    const double across = sqrt(1 - z * z), there[3] = {across * cos(angle), across * sin(angle), z};
     const double back[3] = {-there[0], -there[1], -there[2]};
     const int a = stop_in(photons, origin, there, to_unit(bits.v[2]));
     if (a < 0) return;

@@ -145,12 +145,10 @@ static void test_pictures_hold_the_row(void **state)
     lr_image *mu = make_mu(&seed);
     struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, mu);
     struct setup setup = setup_of(ring(), &options);
-    double *row = point_matrix(&setup, point, 1);
-    double *sums = kept_doubles(setup.lors->count);
+    double *row = point_matrix(&setup, point, 1), *sums = kept_doubles(setup.lors->count);
     int num_excluded = 0, num_gaps = 0;
     for (int m = 0; m < setup.scanner->num_modules; m++) {
-        const int nu = setup.scanner->modules[m].crystals[0];
-        const int nv = setup.scanner->modules[m].crystals[1];
+        const int nu = setup.scanner->modules[m].crystals[0], nv = setup.scanner->modules[m].crystals[1];
         lr_pixel pixels[4 * RAYS * 4 * RAYS];
         assert_true(nu <= 4 && nv <= 4);
         assert_ok(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels));

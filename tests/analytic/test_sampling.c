@@ -26,8 +26,7 @@ static void make_points(const struct configuration *configuration, uint64_t *see
     const double half = configuration->angle_deg / 2 * TEST_PI / 180;
     const double to_middle = 465 * cos(half), direction = TEST_PI / 2 + half;
     for (int n = 0; n < NUM_POINTS; n++) {
-        const double along = 200 * (test_random(seed) - 0.5);
-        const double across = 20 * (test_random(seed) - 0.5) + to_middle;
+        const double along = 200 * (test_random(seed) - 0.5), across = 20 * (test_random(seed) - 0.5) + to_middle;
         points[n][0] = across * cos(direction) - along * sin(direction);
         points[n][1] = across * sin(direction) + along * cos(direction);
         points[n][2] = 20 * (test_random(seed) - 0.5);

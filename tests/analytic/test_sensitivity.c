@@ -36,8 +36,7 @@ static void test_ring_centres(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const struct ring_case *ring = &cases[k];
         const double a = ring->crystals[0] * ring->pitch[0], b = ring->crystals[1] * ring->pitch[1];
-        const double d = ring->radius;
-        const double omega = 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
+        const double d = ring->radius, omega = 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
         const double solid = central_sum(ring, ring->pitch);
         assert_close(solid, ring->modules * omega / (4 * TEST_PI), 1e-10);
         assert_close(solid, ring->solid, 3e-9);

@@ -149,8 +149,7 @@ static void test_mirror_pair(void **state)
     struct setup setup = exact_setup(modules, 2);
     const double centre[1][3] = {{0, 0, 0}};
     double *row = point_matrix(&setup, centre, 1);
-    const int first = setup.scanner->first_crystal[1];
-    const int a = 30 * 27 + 13;
+    const int first = setup.scanner->first_crystal[1], a = 30 * 27 + 13;
     assert_close(row[lr_lors_number(setup.lors, a, first + 29 * 27 + 13)], 1.177639186527e-05, 1e-12);
     assert_true(row[lr_lors_number(setup.lors, a, first + 30 * 27 + 13)] == 0);
     int num_elements = 0;

@@ -14,8 +14,7 @@ static lr_scanner *tilted(uint64_t *seed)
     for (int m = 0; m < NUM_TILTED; m++) {
         const double angle = (m + 0.15 * test_random(seed)) * 2 * TEST_PI / NUM_TILTED;
         const double radius = 85 + 25 * test_random(seed), z = 30 * (test_random(seed) - 0.5);
-        const double lean = 2.4 * (test_random(seed) - 0.5);
-        const double nod = 2.4 * (test_random(seed) - 0.5);
+        const double lean = 2.4 * (test_random(seed) - 0.5), nod = 2.4 * (test_random(seed) - 0.5);
         const double out[3] = {cos(angle), sin(angle), 0}, side[3] = {-sin(angle), cos(angle), 0};
         double u[3], v[3];
         for (int k = 0; k < 3; k++) u[k] = side[k] + lean * out[k];

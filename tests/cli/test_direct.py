@@ -250,8 +250,7 @@ class Reconstructions(Direct):
         self.assertEqual(report["deposited"] + report["too_tilted"] + report["outside_grid"], 60000)
         self.assertLess(abs(self.histo().astype(float).sum() / report["deposited"] - 1), 1e-4)
         for algorithm in (["--algorithm ramla --views-per-block 1 --fall 0.3"],
-                          ["--algorithm osem --views-per-block 3"],
-                          ["--algorithm mlem --iterations 6"]):
+                          ["--algorithm osem --views-per-block 3"], ["--algorithm mlem --iterations 6"]):
             self.good(f"{RECON} --data y.h5", f"{KERNEL} {CPU}", *algorithm, "-o r.nii.gz")
             values = self.values().reshape(SIZE[::-1])
             hot = values[2:4, 5:7, 6:7].mean()

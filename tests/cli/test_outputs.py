@@ -141,18 +141,15 @@ class Limits(OutputTest):
         """ulimit -f ends no program without a sentence, whatever its output."""
         self.expected_counts("y.h5", 5000)
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o e.petsird")
-        for arguments in (
-            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.nii"],
-            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.hv"],
-            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.npy"],
-            [f"matrix {self.on_ring} {GRID} -o m.h5"],
-            [f"matrix {self.on_ring} {GRID} -o m.npz"],
-            [f"matrix {self.on_ring} {GRID} -o m.mtx"],
-            [f"matrix {self.on_ring} {GRID} -o m.tsv"],
-            [f"matrix {self.on_ring} {GRID} -o m.hpm"],
-            [f"events convert e.petsird c.Cdh --scanner {self.scanner}"],
-            [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.h5"],
-            [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.hs"]):
+        for arguments in (["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.nii"],
+                          ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.hv"],
+                          ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.npy"],
+                          [f"matrix {self.on_ring} {GRID} -o m.h5"], [f"matrix {self.on_ring} {GRID} -o m.npz"],
+                          [f"matrix {self.on_ring} {GRID} -o m.mtx"], [f"matrix {self.on_ring} {GRID} -o m.tsv"],
+                          [f"matrix {self.on_ring} {GRID} -o m.hpm"],
+                          [f"events convert e.petsird c.Cdh --scanner {self.scanner}"],
+                          [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.h5"],
+                          [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.hs"]):
             self.refuse(1, "ulimit -f", *arguments, preexec_fn=limit_files(4096))
 
     def test_checkpoints(self):

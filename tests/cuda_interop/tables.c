@@ -87,8 +87,7 @@ static void check_map(const struct group *group, int view, const lr_direct_table
     const lr_cuda_layout *layout = &group->layout;
     const uint16_t *map = group->fills[view].map.map;
     for (int k = 0; k < layout->extent[1] * layout->extent[2]; k++) {
-        const int x = k % layout->extent[1] - layout->margin[1];
-        const int y = k / layout->extent[1] - layout->margin[2];
+        const int x = k % layout->extent[1] - layout->margin[1], y = k / layout->extent[1] - layout->margin[2];
         const bool is_there = x >= 0 && x < layout->size[0] && y >= 0 && y < layout->size[1];
         assert_int_equal(map[k], is_there ? lr_direct_tables_map(reference)[x + layout->size[0] * y] : 0);
     }

@@ -228,8 +228,7 @@ static inline void pair_compare_sensitivities(struct pair *pair, const struct tu
 {
     int32_t views[TURN_VIEWS];
     const int num_views = turns_views(turns, number, views);
-    double *sum = kept_doubles(pair->count);
-    double *histo = kept_doubles(pair->count);
+    double *sum = kept_doubles(pair->count), *histo = kept_doubles(pair->count);
     for (int n = 0; n < num_views; n++) {
         for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, views[n], k);
         add_back(pair, views[n], histo, sum);

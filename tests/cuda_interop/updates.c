@@ -84,8 +84,7 @@ static double discrepancy(int what, double estimate, const double data[3])
 
 static void check_discrepancy(int what, bool has_additive, bool has_factors)
 {
-    struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0};
-    struct image factors = {0};
+    struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0}, factors = {0};
     double expected[VOXELS];
     if (has_additive) additive = make(false, false, 3);
     if (has_factors) factors = make(false, false, 4);

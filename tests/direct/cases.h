@@ -19,8 +19,7 @@ static const lr_view case_views[NUM_ANGLES] = {
 /* Measured profiles: triangles that lean outwards and become wider with the distance. */
 static inline const lr_radial_profiles *case_profiles(void)
 {
-    static double distance_mm[2] = {0, 40};
-    static double values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
+    static double distance_mm[2] = {0, 40}, values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
     static const lr_radial_profiles profiles = {.num_distances = 2,
                                                 .num_offsets = 5,
                                                 .distance_mm = distance_mm,

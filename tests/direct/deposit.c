@@ -55,8 +55,7 @@ static lr_event random_event(const struct fixture *fixture, uint64_t *seed, doub
     double ends[2][3];
     for (int k = 0; k < 2; k++) {
         const int crystal = (int)(test_random(seed) * scanner->num_crystals);
-        const int m = lr_scanner_module_of(scanner, crystal);
-        const int place = crystal - scanner->first_crystal[m];
+        const int m = lr_scanner_module_of(scanner, crystal), place = crystal - scanner->first_crystal[m];
         const lr_module *module = &scanner->modules[m];
         const int nu = module->crystals[0];
         event.crystals[k] = crystal;
@@ -118,8 +117,7 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
             assert_int_equal(found.views, 1);
             assert_close(found.weight, (double)event.weight, 1e-6);
             for (int k = 0; k < 3; k++) {
-                const double off_mm = fabs(found.mean_mm[k] - point_mm[k]);
-                const double edge_mm = fabs(grid->origin_mm[k]);
+                const double off_mm = fabs(found.mean_mm[k] - point_mm[k]), edge_mm = fabs(grid->origin_mm[k]);
                 /* at the grid's border trilinear shares go to the outermost voxel centres */
                 const bool exact = rule == 1 && fabs(point_mm[k]) <= edge_mm;
                 assert_true(off_mm < (exact ? 1e-4 : 0.5 * grid->voxel_mm[k] + 1e-4));

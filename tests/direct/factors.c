@@ -91,8 +91,7 @@ static void long_scanners_measure_all(void **state)
     lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors, .grid = &grid, .set = set});
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     for (int tilt = 0; tilt < 3; tilt++) {
-        const double low = sin((16.0 * tilt - 24) * pi / 180);
-        const double high = sin((16.0 * tilt - 8) * pi / 180);
+        const double low = sin((16.0 * tilt - 24) * pi / 180), high = sin((16.0 * tilt - 8) * pi / 180);
         const double expected = 3 * (high - low) / (2 * sin(24 * pi / 180));
         for (int64_t v = 0; v < num_voxels; v++) {
             double mean = 0;

@@ -98,8 +98,7 @@ static void pairs_follow_the_matrix(void **state)
         }
         print_message("%s: chi squared %.1f of %d LORs\n", fixture.name, chi2, (int)cells);
         assert_true(cells > 3 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
-        const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493;
-        const double mean_mm = tally.sum_mm / EVENTS;
+        const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493, mean_mm = tally.sum_mm / EVENTS;
         /* lines to the middles of crystals miss the point by up to a crystal: half a millimetre here */
         assert_true(fabs(mean_mm) < 0.5);
         assert_close(sqrt(tally.square_mm2 / EVENTS - mean_mm * mean_mm), sigma_mm, 0.02);

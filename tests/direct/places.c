@@ -87,8 +87,7 @@ static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
 static void places_may_differ(void **state)
 {
     session_open(false);
-    lr_vector image = make(NUM_VOXELS), values = make(NUM_DATA);
-    lr_vector host_image = lr_vector_of_floats(x, NUM_VOXELS);
+    lr_vector image = make(NUM_VOXELS), values = make(NUM_DATA), host_image = lr_vector_of_floats(x, NUM_VOXELS);
     lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
     fill(x, NUM_VOXELS);
     put(x, &image);
@@ -131,8 +130,7 @@ static lr_status look(void *user, const lr_iteration *done)
  * the subset's values, in groups of threads. */
 static int64_t sums_bytes(int subsets)
 {
-    const int64_t longest = NUM_DATA / subsets;
-    const int64_t groups = (longest + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
+    const int64_t longest = NUM_DATA / subsets, groups = (longest + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
     return (int64_t)3 * subsets * 4 * groups * LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
 }
 

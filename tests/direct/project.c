@@ -88,8 +88,7 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
     const int64_t count = lr_grid_num_voxels(grid);
     static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
     lr_operator *direct = make(grid, view, kernel, test_backend);
-    double *unit = kept_doubles(count), *column = kept_doubles(count);
-    double *row = kept_doubles(count);
+    double *unit = kept_doubles(count), *column = kept_doubles(count), *row = kept_doubles(count);
     for (int p = 0; p < 3; p++) {
         const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
         memset(unit, 0, (size_t)count * sizeof(*unit));

@@ -199,8 +199,7 @@ static void ramla_is_its_formula(void **state)
     static float expected[VOXELS], ones[VOXELS];
     struct scene *scene = make_scene(true);
     const int view = 5; /* this view has both corrections */
-    lr_operator *reference = make_some(scene, "cpu", view, 1);
-    lr_operator *op = make_some(scene, test_backend, view, 1);
+    lr_operator *reference = make_some(scene, "cpu", view, 1), *op = make_some(scene, test_backend, view, 1);
     double most = 0;
     for (int k = 0; k < VOXELS; k++) {
         x[k] = histo[k] = 1;

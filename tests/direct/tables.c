@@ -27,8 +27,7 @@ static void identifiers_are_intervals_of_the_distance(void **state)
                 double at[3];
                 lr_grid_voxel_centre(&grid, row, at);
                 const double radial_mm = at[0] * axes[1][0] + at[1] * axes[1][1];
-                const int a = lr_direct_tables_map(tables)[row];
-                const int identifier = a % info->num_identifiers;
+                const int a = lr_direct_tables_map(tables)[row], identifier = a % info->num_identifiers;
                 assert_true(info->epsilon_mm == 2.0);
                 assert_true(2.0 * identifier <= fabs(radial_mm) + 1e-6);
                 assert_true(fabs(radial_mm) < 2.0 * (identifier + 1));
@@ -89,8 +88,7 @@ static int64_t count_within(const lr_direct_tables *tables)
     for (int y = -half[1] - 1; y <= half[1] + 1; y++) {
         for (int x = -half[0] - 1; x <= half[0] + 1; x++) {
             for (int z = -half[2] - 1; z <= half[2] + 1; z++) {
-                const double *mm = info->grid.voxel_mm;
-                const double d[3] = {x * mm[0], y * mm[1], z * mm[2]};
+                const double *mm = info->grid.voxel_mm, d[3] = {x * mm[0], y * mm[1], z * mm[2]};
                 double sum = 0;
                 for (int i = 0; i < 3; i++) {
                     const double part = vec_dot(d, axes[i]) / info->sigma_mm[i];
@@ -217,10 +215,8 @@ static void models_have_the_widths_of_the_paper(void **state)
 static void supports_hold_what_they_should(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
-    const double width_mm = 150 * 0.299792458 / 2 / 2.8;
-    const double sigma_mm = width_mm / 2.3548200450309493;
-    const double pi = 3.14159265358979323846;
-    const double peak = pow(1.5 / (sqrt(2 * pi) * sigma_mm), 3);
+    const double width_mm = 150 * 0.299792458 / 2 / 2.8, sigma_mm = width_mm / 2.3548200450309493;
+    const double pi = 3.14159265358979323846, peak = pow(1.5 / (sqrt(2 * pi) * sigma_mm), 3);
     const double held[2] = {0.9707, 0.99999};
     for (int k = 0; k < 2; k++) {
         const lr_direct_kernel kernel = {
@@ -258,8 +254,7 @@ static void asymmetric_kernels_lean_towards_the_axis(void **state)
         lr_direct_tables *tables = kept_tables(&grid, case_views[v], &kernel);
         const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
         assert_int_equal(info->num_kernels, 2 * info->num_identifiers);
-        const double outer = radial_mean_mm(tables, 5);
-        const double inner = radial_mean_mm(tables, info->num_identifiers + 5);
+        const double outer = radial_mean_mm(tables, 5), inner = radial_mean_mm(tables, info->num_identifiers + 5);
         assert_true(fabs(outer + inner) < 1e-9);
         assert_close(outer, -0.5 * 14 / 2.3548200450309493, 0.03);
     }

@@ -67,8 +67,7 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
     lr_operator *direct = kept_direct(
         (lr_direct_params){.grid = &grid, .views = &case_views[5], .num_views = 1, .kernel = kernel, .backend = "cpu"});
     const int64_t count = lr_operator_get_info(direct)->num_voxels;
-    float *image = kept_floats(count);
-    float *projected = kept_floats(count);
+    float *image = kept_floats(count), *projected = kept_floats(count);
     fill(image, count, 3);
     assert_ok(view_floats(direct, true, 0, image, projected));
     const lr_status status = fft_compare(library,

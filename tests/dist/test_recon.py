@@ -444,9 +444,8 @@ def frames_killed(words, checkpoint):
     ranks(2, *words, "-o", path("w.nii"))
     for name in ("c.h5", "g-1.nii"):
         path(name).unlink(missing_ok=True)
-    job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint,
-                            "--checkpoint-every", "7", "-o", path("g.nii")], env=ENVIRONMENT,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint, "--checkpoint-every", "7", "-o",
+                            path("g.nii")], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + HANG_S
     while not path("g-1.nii").exists():
         assert time.monotonic() < until and job.poll() is None, job.poll()

@@ -48,8 +48,7 @@ static void inject_write_names(void)
 /* The first call is made by the thread that starts all others. */
 static void inject_look_around(const char *kind)
 {
-    const char *wanted = getenv("INJECT_KIND"), *at = getenv("INJECT_AT");
-    const char *depth = getenv("INJECT_DEPTH");
+    const char *wanted = getenv("INJECT_KIND"), *at = getenv("INJECT_AT"), *depth = getenv("INJECT_DEPTH");
     inject.is_known = true;
     inject.is_counted = wanted != NULL && strcmp(wanted, kind) == 0;
     inject.name = getenv("INJECT_NAME");

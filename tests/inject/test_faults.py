@@ -51,12 +51,8 @@ HANG_S = 120
 # Calls that fail in a case of the spread, of these kinds.
 SPREAD = int(os.environ.get("INJECT_SPREAD", {"gl": 1, "cuda": 12, "allocs": 1, "threads": 1}[KIND]))
 # Words of the sentence for each kind of fault; device: the code of a device that is not there.
-WORDS = {
-    "gl": r"memory|OpenGL|EGL|device|map|GL_|link|compile|cannot|refuses|stages",
-    "cuda": r"CUDA|memory|device",
-    "allocs": r"memory",
-    "threads": r"thread",
-}[KIND]
+WORDS = {"gl": r"memory|OpenGL|EGL|device|map|GL_|link|compile|cannot|refuses|stages", "cuda": r"CUDA|memory|device",
+         "allocs": r"memory", "threads": r"thread"}[KIND]
 CODES = {"gl": (1, 4), "cuda": (1, 4), "allocs": (1,), "threads": (1,)}[KIND]
 START = time.monotonic()
 
@@ -79,8 +75,7 @@ def run(folder, arguments, **more):
 
 
 def files_of(folder):
-    return {str(path.relative_to(folder)): path.read_bytes()
-            for path in Path(folder).rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 def first_difference(one, other):
@@ -178,8 +173,7 @@ class Trial:
     def fail(self, number, ever):
         """What is wrong when that call fails, or None."""
         folder = self.fresh()
-        more = {"INJECT_AT": str(number), **({"INJECT_EVER": "1"} if ever else {}),
-                **dict(self.case.surroundings)}
+        more = {"INJECT_AT": str(number), **({"INJECT_EVER": "1"} if ever else {}), **dict(self.case.surroundings)}
         try:
             return self.judge(folder, run(folder, self.case.arguments, **more))
         except subprocess.TimeoutExpired:

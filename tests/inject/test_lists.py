@@ -12,8 +12,7 @@ ROOT = Path(sys.argv[1])
 # Questions for errors, which stand-ins answer or leave alone.
 QUESTIONS = {"glGetError", "glGetGraphicsResetStatus", "eglGetError", "cudaGetErrorString"}
 # Functions that kernels call, and a template of the headers over cudaLaunchKernelExC.
-ON_THE_DEVICE = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion",
-                 "cudaLaunchKernelEx"}
+ON_THE_DEVICE = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion", "cudaLaunchKernelEx"}
 
 
 def called(pattern, *folders):

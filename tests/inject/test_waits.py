@@ -72,9 +72,8 @@ class Waits(unittest.TestCase):
         self.run_program("phantom", "spheres", "--grid", "14,14,6", "--voxel-mm", "4", "-o", "a.nii")
         self.run_program("direct", "deposit", "--activity", "a.nii", "--scanner", "penn-labr3", "--count",
                          "3000", "--tof-ps", "400", "--azimuths", "4", "--tilts", "1", "-o", "y.h5")
-        recon = ["recon", "--operator", "direct", "--data", "y.h5", "--tof-ps", "100", "--radial-mm", "4",
-                 "--axial-mm", "4", "--support", "4", "--backend", "compute", "--algorithm", "ramla",
-                 "--subsets", 4]
+        recon = ["recon", "--operator", "direct", "--data", "y.h5", "--tof-ps", "100", "--radial-mm", "4", "--axial-mm",
+                 "4", "--support", "4", "--backend", "compute", "--algorithm", "ramla", "--subsets", 4]
         for more, waits in ((["--fit"], 4), ([], 1)):
             calls = self.an_iteration([*recon, *more])
             self.assertEqual(calls["glClientWaitSync"], waits, more)

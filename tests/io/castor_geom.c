@@ -99,8 +99,7 @@ static void model(const struct form *form)
         }
         const double turn = form->counterclockwise ? -1 : 1;
         const double angle = turn * (form->first_deg + sector * form->span_deg / form->count[0][0]) * pi / 180;
-        const double across_mm = turn * along_mm(form, unit[0], 0, 1);
-        const double out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
+        const double across_mm = turn * along_mm(form, unit[0], 0, 1), out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
         double *place = places_mm[num_places++];
         place[0] = -(out_mm * sin(angle) + across_mm * cos(angle));
         place[1] = out_mm * cos(angle) - across_mm * sin(angle);

@@ -288,8 +288,7 @@ static lr_diagnosis *diagnose_list(enum fault fault)
     for (int k = 0; k < 12; k++) {
         const double angle = k * acos(-1.0) / 6, c = cos(angle), s = sin(angle);
         const double radius = fault == DISPLACED && k == 5 ? 110 : 100;
-        const double turn = fault == MIRRORED && k == 5 ? -1 : 1;
-        const double sign = fault == OUTWARD && k == 5 ? 1 : -1;
+        const double turn = fault == MIRRORED && k == 5 ? -1 : 1, sign = fault == OUTWARD && k == 5 ? 1 : -1;
         const int place = fault == PLACES ? (12 - k) % 12 : k;
         const double beside = fault == PINWHEEL ? -3 : 0;
         if (fault == MISSING && k == 5) continue;

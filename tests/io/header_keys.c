@@ -241,8 +241,7 @@ static bool next_field(const char **text, char field[128], char value[256])
 {
     field[0] = value[0] = '\0';
     if (**text == '\0') return false;
-    const int length = (int)strcspn(*text, "\n");
-    const int name = (int)strcspn(*text, "=");
+    const int length = (int)strcspn(*text, "\n"), name = (int)strcspn(*text, "=");
     assert_true(name < length);
     snprintf(field, 128, "%.*s", name - 1, *text);
     snprintf(value, 256, "%.*s", length - name - 2, *text + name + 2);

@@ -85,8 +85,7 @@ static void check_same(const lr_matrix_writer_params *params, int64_t limit, int
 /* Blocks of the file end within rows and within blocks of rows; indices are 32 or 64 bits wide. */
 static void test_same_file(void **state)
 {
-    const lr_matrix_writer_params hdf5 = params_of(LR_MATRIX_HDF5);
-    const lr_matrix_writer_params npz = params_of(LR_MATRIX_NPZ);
+    const lr_matrix_writer_params hdf5 = params_of(LR_MATRIX_HDF5), npz = params_of(LR_MATRIX_NPZ);
     assert_true(first[NUM_ROWS] > 2 * lr_store_block_elements);
     check_same(&hdf5, INT32_MAX, 1);
     check_same(&hdf5, INT32_MAX, 7);

@@ -134,8 +134,7 @@ static void test_round_trip(void **state)
 static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2][3])
 {
     const int segment = bin[0], axial = bin[1], view = bin[2], t = bin[3];
-    const double phi = view * pi / h->views + h->offset_deg * pi / 180;
-    const double beta = t * pi / h->around;
+    const double phi = view * pi / h->views + h->offset_deg * pi / 180, beta = t * pi / h->around;
     const double psi[2] = {phi + beta, phi - beta + pi};
     const double m = (axial - 0.5 * (h->axial[segment] - 1)) * h->pitch_mm;
     const double apart = 0.5 * h->least[segment] * h->pitch_mm; /* ring of det2 minus ring of det1 */
@@ -220,8 +219,7 @@ static void test_compressed(void **state)
         assert_int_equal(ring[0] + ring[1], 3);
         assert_true(ring[0] != ring[1] && abs(ring[0] - ring[1]) == 1);
         /* det1 = view + floor(-3/2), det2 = view - floor(-2/2) + 32, views 10 and 11 */
-        const int low = place[0] < place[1] ? place[0] : place[1];
-        const int high = place[0] + place[1] - low;
+        const int low = place[0] < place[1] ? place[0] : place[1], high = place[0] + place[1] - low;
         assert_true((low == 8 && high == 43) || (low == 9 && high == 44));
     }
     double sum = 0, found = 0;

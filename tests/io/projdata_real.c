@@ -163,8 +163,7 @@ static void test_real_bins(void **state)
     float *bins = (float *)(void *)bytes_read(data, &count);
     assert_int_equal(count, 27 * 64 * 75 * 4);
     bytes_write(file_in(&files.folder, "smalllong.s"), bins, count);
-    lr_lor_data *found = read_good(path, lors, 3);
-    lr_lor_data *dense = keep(lr_lor_data_expand(found, lors, NULL));
+    lr_lor_data *found = read_good(path, lors, 3), *dense = keep(lr_lor_data_expand(found, lors, NULL));
     double expected[27] = {0}, sums[27] = {0}, total = 0;
     for (int n = 0; n < 27 * 64 * 75; n++) {
         expected[n / 75 % 27] += bins[n];

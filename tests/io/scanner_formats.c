@@ -358,8 +358,7 @@ static void blocks_on_a_cylinder(void **state)
      * from the middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
-    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0);
-    const double *normal = scanner->modules[0].normal;
+    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0), *normal = scanner->modules[0].normal;
     assert_true(fabs(atan2(-normal[1], -normal[0]) * 180 / pi - (100 + turn)) < 0.01);
     assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) < 0.01);
     assert_true(fabs(-scanner->modules[0].normal[0] * at[0] - scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);

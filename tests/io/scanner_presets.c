@@ -124,8 +124,7 @@ static void doubtful_numbers_are_consistent(void **state)
     lr_scanner *mmr = read_preset("siemens-mmr"), *signa = read_preset("ge-signa-petmr");
     const lr_module *block = &mmr->modules[0];
     /* The pitch is CASToR's, and also fits 504 equal angles at the depth where photons stop in 20 mm of LSO. */
-    const double lso = mmr->crystal_mu_per_mm;
-    const double mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
+    const double lso = mmr->crystal_mu_per_mm, mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
     assert_close(block->pitch_mm[0], 4.17252, 1e-9);
     assert_close(block->pitch_mm[0], 2 * pi * (328 + mean_mm) / 504, 3e-3);
     assert_true(8 * block->pitch_mm[0] < 2 * 328 * tan(pi / 56));
@@ -210,8 +209,7 @@ static void a_folder_of_assets_comes_first(void **state)
                "face_mm: [4, 4], depth_mm: 3}\n");
     text_write(ASSETS "/scanners/new.yaml", "nome: mine\n");
     setenv("LORASTER_ASSETS", ASSETS, 1);
-    lr_scanner *scanner = read_preset("penn-labr3");
-    lr_scanner *builtin = read_preset("siemens-mmr");
+    lr_scanner *scanner = read_preset("penn-labr3"), *builtin = read_preset("siemens-mmr");
     lr_scanner *wrong = lr_scanner_read("new", &log.log);
     unsetenv("LORASTER_ASSETS");
     assert_string_equal(scanner->name, "mine");

@@ -35,8 +35,7 @@ static int set_up(void **state)
                                               &(lr_coincidence){.min_module_difference = 4})),
                                NULL));
     for (int k = 0; k < MANY; k++) {
-        const int m = (int)(12 * test_random(&seed));
-        const int n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
+        const int m = (int)(12 * test_random(&seed)), n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
         events[k] =
             (lr_event){.crystals = {12 * m + (int)(12 * test_random(&seed)), 12 * n + (int)(12 * test_random(&seed))},
                        .tof_mm = (float)(40 * test_random(&seed) - 20),
@@ -178,8 +177,7 @@ static void check_integrals(const lr_blobs *of, int num_events)
     const int64_t each = lr_grid_num_voxels(&grids[0]), count = test_num_voxels(op);
     assert_int_equal(count, 2 * each);
     uint64_t seed = 4;
-    double *image = case_random(count, &seed), *values = kept_doubles(num_events);
-    double rms = 0, worst = 0;
+    double *image = case_random(count, &seed), *values = kept_doubles(num_events), rms = 0, worst = 0;
     forward(op, NULL, image, values);
     for (int k = 0; k < num_events; k++) {
         double expected = 0;

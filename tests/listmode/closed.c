@@ -363,15 +363,13 @@ static void test_area(void **state)
         struct trial trial = {.grid = lr_grid_centred((const int[3]){36, 36, 36}, (const double[3]){5, 5, 5}),
                               .model = normalised[k / 3],
                               .resolution_ps = 300};
-        const int axis = k % 3;
-        const int from[2] = {10, -20}, to[2] = {-30, 0};
+        const int axis = k % 3, from[2] = {10, -20}, to[2] = {-30, 0};
         for (double centre = -160; centre <= 160; centre += 8) {
             trial.event = across(axis, from, to, centre);
             const double half = 90 * event_length(&trial.event) / (2 * PANEL_MM);
             const double low = fmin(fmax((-half - centre) / sigma, -3), 3);
             const double high = fmin(fmax((half - centre) / sigma, -3), 3);
-            const double area = (normal(high) - normal(low)) / held;
-            const double value = value_on(&trial, NULL);
+            const double area = (normal(high) - normal(low)) / held, value = value_on(&trial, NULL);
             assert_true(area > 0 || value == 0);
             assert_true(fabs(value - area) < error_of(1e-12));
         }

@@ -16,8 +16,7 @@ static double between(uint64_t *state, double low, double high)
 struct found {
     int count;
     float weight[MOST];
-    int32_t offset[MOST];
-    int32_t scratch[3 * MOST];
+    int32_t offset[MOST], scratch[3 * MOST];
     float overlaps[4 * MOST];
 };
 

@@ -164,8 +164,7 @@ static void projections_are_sums_of_rows(void)
     const lr_row_sink sink = {take_row, &sums};
     assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &sink));
     const lr_selection all = all_pairs();
-    float *data = forward(NULL), *image = back(NULL, bench.data);
-    float *ones = back(&all, NULL);
+    float *data = forward(NULL), *image = back(NULL, bench.data), *ones = back(&all, NULL);
     assert_true(worst_apart(data, sums.data, bench.num_lors) <= rounding);
     assert_true(worst_apart(image, sums.image, bench.num_voxels) <= rounding);
     assert_true(worst_apart(ones, sums.ones, bench.num_voxels) <= rounding);
@@ -227,8 +226,7 @@ static void same_bits(void)
 {
     const int64_t first[] = {3, 17, 40, bench.num_lors / 2, bench.num_lors - 1};
     const lr_selection part = {.lors = first, .num_lors = 5};
-    float *data = forward(NULL), *image = back(NULL, data);
-    float *some = forward(&part), *few = back(&part, some);
+    float *data = forward(NULL), *image = back(NULL, data), *some = forward(&part), *few = back(&part, some);
     for (int n = 0; n < 4; n++) {
         static const int threads[] = {1, 2, 3, 7};
         bench.params.threads = threads[n];

@@ -78,12 +78,10 @@ static int64_t count_of(const struct law *law, const lr_selection *part)
  * effect. */
 static void project(const struct law *law, bool is_forward, const lr_selection *part, const double *in, double *out)
 {
-    const int64_t count = count_of(law, part);
-    const int64_t from = is_forward ? law->num_voxels : count;
+    const int64_t count = count_of(law, part), from = is_forward ? law->num_voxels : count;
     const int64_t to = is_forward ? count : law->num_voxels;
     lr_vector whole[2] = {make_whole(law, from), make_whole(law, to)};
-    lr_vector source = lr_vector_part(&whole[0], BEFORE, from);
-    lr_vector target = lr_vector_part(&whole[1], BEFORE, to);
+    lr_vector source = lr_vector_part(&whole[0], BEFORE, from), target = lr_vector_part(&whole[1], BEFORE, to);
     put(in, &source);
     assert_ok(lr_vector_fill(&target, NAN));
     assert_ok((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target));
@@ -93,8 +91,7 @@ static void project(const struct law *law, bool is_forward, const lr_selection *
 
 static void find_sensitivity(const struct law *law, const lr_selection *part, double *image)
 {
-    lr_vector whole = make_whole(law, law->num_voxels);
-    lr_vector target = lr_vector_part(&whole, BEFORE, law->num_voxels);
+    lr_vector whole = make_whole(law, law->num_voxels), target = lr_vector_part(&whole, BEFORE, law->num_voxels);
     assert_ok(lr_operator_sensitivity(law->subject->op, part, &target));
     get(&target, image);
     assert_rest_is_zero(&whole);

@@ -25,8 +25,7 @@ static lr_status run(const struct call *call, const lr_vector *in, lr_vector *ou
 {
     const size_t in_bytes = in != NULL ? (size_t)in->count * sizeof(double) : 0;
     const size_t out_bytes = (size_t)out->count * sizeof(double);
-    double *in_copy = in != NULL ? malloc(in_bytes) : NULL;
-    double *out_copy = malloc(out_bytes);
+    double *in_copy = in != NULL ? malloc(in_bytes) : NULL, *out_copy = malloc(out_bytes);
     lr_status status = (in == NULL || in_copy != NULL) && out_copy != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         const lr_vector in_vector = lr_vector_of_doubles(in_copy, in != NULL ? in->count : 0);

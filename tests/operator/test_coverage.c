@@ -51,8 +51,7 @@ static void check_ring(int num_panels)
     struct test_log log = TEST_LOG(log);
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring));
     const lr_grid grid = lr_grid_centred((const int[3]){40, 38, 9}, (const double[3]){2.03, 2.11, 3.07});
-    const double half_angle = pi / num_panels;
-    const double joint_mm = 32.0 * cos(half_angle) + 10.75 * sin(half_angle);
+    const double half_angle = pi / num_panels, joint_mm = 32.0 * cos(half_angle) + 10.75 * sin(half_angle);
     int64_t behind = 0, outside_hull = 0;
     for (int64_t row = 0; row < lr_grid_num_voxels(&grid); row++) {
         double centre[3];

@@ -141,8 +141,7 @@ static void check_conversion(const char *backend, lr_store store)
     w.params.backend = backend;
     w.params.store = store;
     lr_operator *op = keep(create());
-    const int64_t nv = lr_operator_get_info(op)->num_voxels;
-    const int64_t nl = lr_operator_get_info(op)->num_lors;
+    const int64_t nv = lr_operator_get_info(op)->num_voxels, nl = lr_operator_get_info(op)->num_lors;
     assert_int_equal(lr_operator_get_info(op)->stored, store == LR_STORE_YES);
     double *image = kept_doubles(nv), *data = kept_doubles(nl);
     float *image32 = kept_floats(nv), *data32 = kept_floats(nl);

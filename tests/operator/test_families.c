@@ -36,8 +36,7 @@ static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
 /* The place of a device is the operator's own if it has one, otherwise any. */
 static void check_places(const struct law_subject *subject)
 {
-    lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)};
-    lr_place *gl = own[0];
+    lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)}, *gl = own[0];
     if (gl == NULL && caller != NULL)
         gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
     const struct law_place places[3] = {

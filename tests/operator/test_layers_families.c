@@ -89,8 +89,7 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
 {
     const lr_grid grid = small_grid();
     const int64_t voxels = lr_grid_num_voxels(&grid);
-    double values[2][NUM_EVENTS];
-    double *images[2] = {kept_doubles(voxels), kept_doubles(voxels)};
+    double values[2][NUM_EVENTS], *images[2] = {kept_doubles(voxels), kept_doubles(voxels)};
     for (int kernel = LR_LISTMODE_TUBE; kernel <= LR_LISTMODE_EXACT; kernel++) {
         if (kernel == LR_LISTMODE_EXACT && test_backend_is("compute")) continue;
         project(whole, events->whole, (lr_listmode_kernel)kernel, values[0], images[0]);

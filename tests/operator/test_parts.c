@@ -335,8 +335,7 @@ static void bad_factors_are_named(void)
 static void faults_and_empty_parts(void)
 {
     const int64_t falling[] = {7, 5};
-    const lr_selection bad = {.lors = falling, .num_lors = 2};
-    const lr_selection none = {.lors = falling, .num_lors = 0};
+    const lr_selection bad = {.lors = falling, .num_lors = 2}, none = {.lors = falling, .num_lors = 0};
     const lr_selection one = {.lors = falling + 1, .num_lors = 1};
     float *image = random_floats(bench.num_voxels), values[2] = {1.0f, NAN};
     assert_int_equal(array_forward_part(bench.op, &bad, image, values), LR_USAGE);

@@ -227,8 +227,7 @@ static void osem_heeds_a_limit_of_memory(void **state)
 static void wrong_numbers_are_refused(void **state)
 {
     struct bench *bench = &benches[0];
-    lr_vector x = make(bench, bench->num_voxels);
-    lr_vector y = make(bench, bench->fixture.lors->count);
+    lr_vector x = make(bench, bench->num_voxels), y = make(bench, bench->fixture.lors->count);
     lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
     test_log_init(&bench->log);
     assert_ok(lr_vector_fill(&one, NAN));

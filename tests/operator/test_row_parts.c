@@ -30,8 +30,7 @@ static lr_status take(void *user, const lr_row *row)
     bench.next = row->row + 1;
     bench.num_rows++;
     for (int64_t k = 0; k < row->count; k++) {
-        const int64_t voxel = bench.by_lor ? row->lor[k] : row->row;
-        const int64_t lor = bench.by_lor ? row->row : row->lor[k];
+        const int64_t voxel = bench.by_lor ? row->lor[k] : row->row, lor = bench.by_lor ? row->row : row->lor[k];
         assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
         assert_true(voxel >= 0 && voxel < bench.num_voxels && lor >= 0 && lor < bench.num_lors);
         assert_true(row->probability[k] > 0.0);

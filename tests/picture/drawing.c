@@ -84,8 +84,7 @@ static void test_perceptual_map(void **state)
     const double last = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0));
     assert_true(first < 0.25 && last > 0.9);
     for (int n = 0; n <= 200; n++) {
-        const double t = n / 200.0;
-        const double line = first + t * (last - first);
+        const double t = n / 200.0, line = first + t * (last - first);
         assert_true(fabs(lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, t)) - line) < 0.006);
     }
 }

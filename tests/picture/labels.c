@@ -129,8 +129,7 @@ static void check_labelled(const lr_picture *plain, const lr_picture *labelled)
 {
     int corner[2] = {0, 0};
     assert_true(find(plain, labelled, corner));
-    const int right = corner[0] + plain->size[0], bottom = corner[1] + plain->size[1];
-    const int *size = labelled->size;
+    const int right = corner[0] + plain->size[0], bottom = corner[1] + plain->size[1], *size = labelled->size;
     assert_true(count_ink(labelled, (int[2]){0, 0}, (int[2]){corner[0] - 6, size[1]}) > 40);
     assert_true(count_ink(labelled, (int[2]){0, bottom + 6}, (int[2]){right, size[1]}) > 40);
     assert_true(count_ink(labelled, (int[2]){right + 8, 0}, size) > 100);

@@ -167,8 +167,7 @@ static void test_long_names(void **state)
     int low[2], high[2];
     for (int room = 20; room < 300; room += 31) {
         const lr_text_style free = {.size_px = 0}, limited = {.most_px = room};
-        lr_picture *ends = write(name, &free, border + room);
-        lr_picture *told = write(name, &limited, 800);
+        lr_picture *ends = write(name, &free, border + room), *told = write(name, &limited, 800);
         assert_true(count_ink(ends, low, high) > 0 && is_shortened(ends, name, &free));
         assert_true(count_ink(told, low, high) > 0 && is_shortened(told, name, &limited));
         assert_true(high[0] < border + room && high[0] >= border + room - 26);

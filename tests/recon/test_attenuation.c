@@ -96,8 +96,7 @@ static float *project(const struct fixture *fixture, const lr_operator_params *p
 {
     lr_operator *op = keep(lr_operator_create(params));
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
-    float *image = kept_floats(num_voxels);
-    float *data = kept_floats(fixture->lors->count);
+    float *image = kept_floats(num_voxels), *data = kept_floats(fixture->lors->count);
     for (int64_t v = 0; v < num_voxels; v++) image[v] = 1.0f;
     assert_ok(array_forward(op, image, data));
     return data;
@@ -127,8 +126,7 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
     for (int64_t l = 0; l < fixture->lors->count; l++) {
         assert_true((by_factor[l] > 0.0f) == (by_line[l] > 0.0f));
         if (by_factor[l] == 0.0f) continue;
-        const double ratio = fabs(log((double)by_line[l] / by_factor[l]));
-        const double bound = bound_of(fixture->lors, mu, l);
+        const double ratio = fabs(log((double)by_line[l] / by_factor[l])), bound = bound_of(fixture->lors, mu, l);
         if (!(ratio <= bound + 1e-6)) /* 1e-6: rounding of floats */
             fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l, ratio, bound);
         found->worst = fmax(found->worst, ratio);

@@ -288,8 +288,7 @@ static void test_without_strength_it_is_mlem(void **state)
     params.relaxation_fall = 0.1;
     assert_ok(reconstruct(&em, s.other));
     assert_ok(reconstruct(&params, s.image));
-    const double gained = objective(s.other) - objective(ones);
-    const double more = objective(s.image) - objective(s.other);
+    const double gained = objective(s.other) - objective(ones), more = objective(s.image) - objective(s.other);
     print_message("ML-EM gains %.8g in 40 iterations, BSREM %.3g more\n", gained, more);
     assert_true(more > 0.0 && more < 1e-3 * gained);
 }

@@ -30,8 +30,7 @@ static void make_ring(struct made *made, const int size[2], double radius_mm, do
     made->num_modules = size[0];
     made->disc_mm = 30.0;
     for (int m = 0; m < size[0]; m++) {
-        const double at = 2.0 * 3.14159265358979323846 * m / size[0];
-        const double tilt = m % 2 ? -lean : lean;
+        const double at = 2.0 * 3.14159265358979323846 * m / size[0], tilt = m % 2 ? -lean : lean;
         made->modules[m] = (lr_module){.centre_mm = {radius_mm * cos(at), radius_mm * sin(at), 0.0},
                                        .u = {-sin(at), cos(at), 0.0},
                                        .v = {sin(tilt) * cos(at), sin(tilt) * sin(at), cos(tilt)},

@@ -156,8 +156,7 @@ static inline void alone_choose_pairs(struct alone *alone)
 /* `near`: the grid reaches up to one millimetre before the nearest detection plane. */
 static inline void alone_make_grid(struct alone *alone, double reach)
 {
-    const int *wanted = alone->at->size;
-    const int usual[3] = {3, 2, 4};
+    const int *wanted = alone->at->size, usual[3] = {3, 2, 4};
     double nearest = INFINITY;
     for (int m = 0; m < alone->scanner->num_modules; m++) {
         double centre[3];
@@ -177,8 +176,7 @@ static inline void alone_make_grid(struct alone *alone, double reach)
 static inline lr_status alone_take(void *user, const lr_row *row)
 {
     struct alone *alone = user;
-    double *elements = alone->elements + row->row * alone->num_values;
-    double squared = 0;
+    double *elements = alone->elements + row->row * alone->num_values, squared = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const int64_t value = row->lor[k] - alone->window.first_value;
         if (value >= 0 && value < alone->num_values) {
@@ -381,8 +379,7 @@ static inline struct alone_values alone_choose_values(struct alone *alone, int c
 static inline void alone_compare_value(const struct alone *alone, const char *what, int64_t value, const double *found)
 {
     for (int64_t v = 0; v < alone->num_voxels; v++) {
-        const double want = alone->elements[v * alone->num_values + value];
-        const double error = fabs(found[v] - want);
+        const double want = alone->elements[v * alone->num_values + value], error = fabs(found[v] - want);
         const double close = (alone->exact ? ROW_WORST : ELEMENT_TOLERANCE) * fmax(want, LEAST_ROW * alone->largest);
         if (!(error <= close || error <= alone->edges[v] * (1 + ELEMENT_TOLERANCE))) {
             fail_msg("%s, %s: value %lld of voxel %lld is %.9g, the tracer has %.9g", alone->at->scanner, what,

@@ -81,8 +81,7 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
     for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = window->list->pairs[k];
         const int32_t *modules = lors->pairs[pair];
-        const int *crystals = alone->scanner->modules[modules[1]].crystals;
-        const int num_b = crystals[0] * crystals[1];
+        const int *crystals = alone->scanner->modules[modules[1]].crystals, num_b = crystals[0] * crystals[1];
         if (!exact || k == window->part.begin || !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
             first = next;
             next += exact ? stack_pair_values(columns, modules) : lors->offsets[pair + 1] - lors->offsets[pair];

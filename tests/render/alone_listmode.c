@@ -487,8 +487,7 @@ static struct lr_listmode_pass list_uniforms(const struct lists *lists, int axis
 
 static struct gl_program *list_program(int which, const char *shader, const char *more)
 {
-    char defines[128];
-    char name[64];
+    char defines[128], name[64];
     snprintf(defines, sizeof(defines), "%s %s", list_cases[which].defines, more);
     snprintf(name, sizeof(name), "listmode/%s%s", list_cases[which].scanner != NO_SCANNER ? "exact_" : "", shader);
     return device_program(name, defines);

@@ -86,8 +86,7 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
 static void back_alone(struct alone *alone, void *device, const float *values, double *image)
 {
     struct lr_pairs *pairs = device;
-    struct gl_buffer *list = upload_list(alone, pairs);
-    struct gl_buffer *buffer = device_buffer(4 * alone->num_values, values);
+    struct gl_buffer *list = upload_list(alone, pairs), *buffer = device_buffer(4 * alone->num_values, values);
     struct run run = {alone, pairs, LR_PAIRS_BACK, .list = list, .output = buffer};
     gl_buffer_clear(pairs->image, 0);
     run_points(&run);

@@ -254,8 +254,7 @@ static void check_near(const struct bench *bench, const char *what, const float 
 
 static void check_whole(struct bench *bench, lr_operator *op, const char *what)
 {
-    float *data = kept(bench->num_lors, sizeof(*data));
-    float *image = kept(bench->num_voxels, sizeof(*image));
+    float *data = kept(bench->num_lors, sizeof(*data)), *image = kept(bench->num_voxels, sizeof(*image));
     stage_check(bench->subject, array_forward(op, bench->image, data) == LR_OK);
     stage_check(bench->subject, array_back(op, bench->values, image) == LR_OK);
     check_near(bench, what, data, bench->forward, bench->num_lors);

@@ -141,8 +141,7 @@ static inline double eye_edge_distance(const lr_module *module, int axis, double
 {
     const double half_face = 0.5 * module->face_mm[axis] / module->pitch_mm[axis];
     const int last = module->crystals[axis] - 1;
-    const double index = fmin(fmax(floor(cell), 0), last);
-    const double face = fabs(fabs(cell - index - 0.5) - half_face);
+    const double index = fmin(fmax(floor(cell), 0), last), face = fabs(fabs(cell - index - 0.5) - half_face);
     return fmin(face, fmin(fabs(cell), fabs(last + 1 - cell)));
 }
 

@@ -77,12 +77,10 @@ static void check_roles(struct setting *setting, const double point_mm[1][3], in
 {
     const struct lr_batch batch = plan_point(setting, point_mm);
     for (int k = 0; k < batch.num_draws; k++) {
-        const int i = batch.images[batch.draws[k].image].primary;
-        const int j = pairs_with(&batch.draws[k]);
+        const int i = batch.images[batch.draws[k].image].primary, j = pairs_with(&batch.draws[k]);
         assert_true(setting->plan->hiding || batch.draws[k].secondary == (uint32_t)j);
         if (j < 0) continue;
-        const double a = setting->eye->modules[i].distance_squared;
-        const double b = setting->eye->modules[j].distance_squared;
+        const double a = setting->eye->modules[i].distance_squared, b = setting->eye->modules[j].distance_squared;
         const int other = image_of(&batch, j);
         assert_true(i != j);
         assert_true(setting->eye->modules[i].height > 0);

@@ -185,8 +185,7 @@ static inline lr_scanner *create_blocks(void)
  * one; its gaps hide, too. A third module overlaps both. */
 static inline lr_scanner *create_stacked(void)
 {
-    const lr_module wide = shape_of(9, 9, 2.5, 2.4);
-    const lr_module sparse = shape_of(4, 4, 2.8, 1.4);
+    const lr_module wide = shape_of(9, 9, 2.5, 2.4), sparse = shape_of(4, 4, 2.8, 1.4);
     const lr_module modules[4] = {place_module(&wide, &(struct placement){5, 90, 0, 0, 0, 0}),
                                   place_module(&wide, &(struct placement){180, 70, 0, 0, 0, 0}),
                                   place_module(&sparse, &(struct placement){184, 45, 2, 0, 10, 0}),

@@ -33,8 +33,7 @@ static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
 {
     int64_t first = 0;
     for (int64_t k = window->begin; k < window->end; k++) {
-        const int64_t pair = lr_pair_window_pair(window, k);
-        const int64_t within = lor - window->lors->offsets[pair];
+        const int64_t pair = lr_pair_window_pair(window, k), within = lor - window->lors->offsets[pair];
         if (within >= 0 && within < lr_pair_size(window->lors, pair)) return first + within;
         first += lr_pair_size(window->lors, pair);
     }
@@ -213,10 +212,8 @@ static void test_texels_round_trip(void **context)
     for (int k = 0; k < 6; k++) {
         const int64_t count = sizes[k];
         struct lr_texels texels = lr_texels_create(place->ctx, "texels", count);
-        float *values = kept(count, sizeof(*values));
-        float *back = kept(count, sizeof(*back));
-        lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count);
-        lr_vector there;
+        float *values = kept(count, sizeof(*values)), *back = kept(count, sizeof(*back));
+        lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count), there;
         assert_non_null(texels.target);
         assert_ok(lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE}, &there));
         lr_vector part = lr_vector_part(&there, BEFORE, count);

@@ -236,8 +236,7 @@ static inline void compare_pictures(struct subject *subject, struct eye *eye, in
 /* A selection, and a list of its LORs. */
 struct part {
     lr_selection selection;
-    int64_t *lors;
-    int64_t count;
+    int64_t *lors, count;
 };
 
 /* Selects every `every_pair`th pair of modules, or every `every_lor`th LOR of these pairs. */

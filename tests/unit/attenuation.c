@@ -226,8 +226,7 @@ static void mirrored_maps(void **unused)
             at[axis] = size[axis] - 1 - at[axis];
             mirrored->values[at[0] + 6 * (at[1] + 10 * at[2])] = map->values[v];
         }
-        float *factors = factors_of(straight, map, 1);
-        float *others = factors_of(straight, mirrored, 1);
+        float *factors = factors_of(straight, map, 1), *others = factors_of(straight, mirrored, 1);
         for (int64_t l = 0; l < straight->count; l++) {
             const lr_lor lor = lr_lors_describe(straight, l);
             const int a[2] = {lor.p, lor.q}, b[2] = {lor.r, lor.s};

@@ -70,8 +70,7 @@ static void lors_of_another_scanner_are_refused(void **unused)
     float values[160] = {0}, found[2];
     lr_crystal_product product = {fixture.lors, values, 1.0, NULL};
     const lr_lor_source source = lr_crystal_product_source(&product);
-    const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2};
-    const lr_lor_span before = {.first = -1, .count = 1};
+    const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2}, before = {.first = -1, .count = 1};
     const lr_lor_span nothing = {.first = fixture.lors->count, .count = 0};
     assert_int_equal(source.get(source.user, &behind, found), LR_USAGE);
     assert_int_equal(source.get(source.user, &before, found), LR_USAGE);
@@ -133,8 +132,7 @@ static void data_are_a_source(void **unused)
 {
     int64_t index[4] = {2, 5, 6, 11};
     float listed[4] = {7, 1, 4, 9}, all[12] = {0}, values[12];
-    lr_lor_data sparse = {.count = 4, .index = index, .values = listed};
-    lr_lor_data dense = {.count = 12, .values = all};
+    lr_lor_data sparse = {.count = 4, .index = index, .values = listed}, dense = {.count = 12, .values = all};
     const lr_lor_source sources[2] = {lr_lor_data_source(&sparse), lr_lor_data_source(&dense)};
     const int64_t some[5] = {0, 5, 7, 8, 11};
     for (int k = 0; k < 4; k++) all[index[k]] = listed[k];

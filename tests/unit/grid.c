@@ -40,8 +40,7 @@ static void sample_points_tile_the_voxel(void **state)
         double point[3];
         lr_grid_sample_point(&grid, &(lr_sample){37, {samples[0], samples[1], samples[2]}, index}, point);
         for (int k = 0; k < 3; k++) {
-            const double low = centre[k] - grid.voxel_mm[k] / 2;
-            const double spacing = grid.voxel_mm[k] / samples[k];
+            const double low = centre[k] - grid.voxel_mm[k] / 2, spacing = grid.voxel_mm[k] / samples[k];
             assert_true(fabs(point[k] - low - (part[k] + 0.5) * spacing) < 1e-14);
             sum[k] += point[k] / 24;
         }

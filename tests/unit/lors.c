@@ -50,8 +50,7 @@ static bool rules_hold(const lr_scanner *scanner, int i, int a, int j, int b)
 static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
 {
     const lr_scanner *scanner = lors->scanner;
-    const int *first = scanner->first_crystal;
-    const int num_i = first[i + 1] - first[i], num_j = first[j + 1] - first[j];
+    const int *first = scanner->first_crystal, num_i = first[i + 1] - first[i], num_j = first[j + 1] - first[j];
     const int64_t pair = lr_lors_pair(lors, i, j);
     int64_t allowed = 0;
     assert_int_equal(pair, lr_lors_pair(lors, j, i));
@@ -148,10 +147,8 @@ static void rules_of_a_ring(void **state)
     /* Without rules: all pairs of crystals, except those in the same block of 6, 9, 4 or 6. */
     const int64_t within = 16 * (15 + 36 + 6 + 15);
     assert_int_equal(check_all(small_ring(0, 0, -1)), crystals * (crystals - 1) / 2 - within);
-    const int64_t field = check_all(small_ring(50, 0, -1));
-    const int64_t modules = check_all(small_ring(0, 3, -1));
-    const int64_t rings = check_all(small_ring(0, 0, 4));
-    const int64_t all = check_all(small_ring(50, 3, 4));
+    const int64_t field = check_all(small_ring(50, 0, -1)), modules = check_all(small_ring(0, 3, -1));
+    const int64_t rings = check_all(small_ring(0, 0, 4)), all = check_all(small_ring(50, 3, 4));
     assert_true(all > 0 && all < field && all < modules && all < rings);
     check_all(small_ring(50, 0, 0));
     check_all(small_ring(1, 4, 0));
@@ -389,8 +386,7 @@ static void many_events_are_counted(void **state)
     enum { EVENTS = 20000, LORS = 700 };
     uint64_t random = test_seed();
     int64_t *events = kept(EVENTS, sizeof(*events));
-    int expected[LORS] = {0};
-    int named = 0;
+    int expected[LORS] = {0}, named = 0;
     for (int k = 0; k < EVENTS; k++) {
         const double draw = test_random(&random);
         events[k] = (int64_t)(draw * draw * (LORS + 50)) - 50;

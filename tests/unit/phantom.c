@@ -60,8 +60,7 @@ static int count_lattice_points(double diameter, double radius)
     int count = 0;
     for (int i = -reach; i <= reach; i++) {
         for (int j = -reach; j <= reach; j++) {
-            const double x = diameter * (1.5 + sqrt(3.0) * i);
-            const double y = diameter * (2 * j + (i % 2 != 0));
+            const double x = diameter * (1.5 + sqrt(3.0) * i), y = diameter * (2 * j + (i % 2 != 0));
             const double to_side = 0.5 * x - sqrt(0.75) * fabs(y);
             count += to_side >= 0.75 * diameter - 1e-9 && hypot(x, y) + diameter / 2 <= radius;
         }

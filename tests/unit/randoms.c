@@ -213,8 +213,7 @@ static lr_lor_data *draw_events(const lr_lors *lors, int64_t num_events)
 static void clinical_scanner(void **unused)
 {
     static const char *const names[2] = {"siemens-mmr", "safir-dual-ring-prototype"};
-    static const int num_delayeds[2] = {35320, 9000};
-    static const int pooled[2] = {56, 12};
+    static const int num_delayeds[2] = {35320, 9000}, pooled[2] = {56, 12};
     for (int k = 0; k < 2; k++) {
         lr_scanner *scanner = keep(lr_scanner_read(names[k], NULL));
         lr_lors *lors = keep(lr_lors_create(scanner, NULL));
@@ -262,8 +261,7 @@ static void ends_are_enough(void **state)
         for (int k = 0; k < 2 && lr_lors_in_coincidence(s.fixture.lors, l); k++)
             ends[crystals[k]] += s.delayeds->values[l];
     }
-    lr_randoms *of_counts = estimate(&s);
-    lr_randoms *of_ends = keep(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
+    lr_randoms *of_counts = estimate(&s), *of_ends = keep(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
     assert_int_equal(of_ends->pooled, of_counts->pooled);
     assert_true(fabs(of_ends->delayeds / of_counts->delayeds - 1.0) < 1e-12);
     for (int c = 0; c < NUM_CRYSTALS; c++) assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);

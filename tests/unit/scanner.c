@@ -34,8 +34,7 @@ static void ring_places_modules(void **state)
     assert_int_equal(scanner->num_crystals, 54 * 13 * 12);
     for (int m = 0; m < 54; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double angle = (10.0 + 20.0 * (m % 18)) * acos(-1.0) / 180.0;
-        const double c = cos(angle), s = sin(angle);
+        const double angle = (10.0 + 20.0 * (m % 18)) * acos(-1.0) / 180.0, c = cos(angle), s = sin(angle);
         assert_point(module->centre_mm, 59.0 * c, 59.0 * s, (m / 18 - 1) * 27.85);
         assert_point(module->u, -s, c, 0.0);
         assert_point(module->v, 0.0, 0.0, 1.0);
@@ -70,8 +69,7 @@ static void panel_of_blocks_has_gaps(void **state)
         assert_int_equal(block->crystals[0], m % 2 == 0 ? 7 : 8);
         assert_int_equal(block->position, 0);
         assert_int_equal(block->first_crystal_ring, m / 2 * 8);
-        const double first_u = m % 2 == 0 ? -15.65 : 0.25;
-        const double first_z = m / 2 == 0 ? -16.75 : 1.35;
+        const double first_u = m % 2 == 0 ? -15.65 : 0.25, first_z = m / 2 == 0 ? -16.75 : 1.35;
         double centre[3];
         lr_module_crystal_centre(block, 0, 0, centre);
         assert_point(centre, -first_u, 70.5, first_z);

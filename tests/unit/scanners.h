@@ -23,8 +23,7 @@ static inline lr_ring plain_ring(double radius_mm, int modules, const int crysta
  * from z towards the module's own normal. */
 static inline lr_module tilted_module(double x, double y, double z, double turn_deg, double tilt_deg, int nu, int nv)
 {
-    const double degree = acos(-1.0) / 180.0;
-    const double a = turn_deg * degree, b = tilt_deg * degree;
+    const double degree = acos(-1.0) / 180.0, a = turn_deg * degree, b = tilt_deg * degree;
     return (lr_module){.centre_mm = {x, y, z},
                        .u = {-sin(a), cos(a), 0.0},
                        .v = {sin(b) * cos(a), sin(b) * sin(a), cos(b)},

@@ -71,8 +71,7 @@ static void check_walk(const struct world *world, struct lr_selection_walk walk)
 
 static void check_find(const struct world *world, const lr_selection *selection, uint64_t *state)
 {
-    struct lr_selection_finder every = {.lors = world->lors, .selection = selection};
-    struct lr_selection_finder some = every;
+    struct lr_selection_finder every = {.lors = world->lors, .selection = selection}, some = every;
     int64_t position = 0;
     for (int64_t lor = 0; lor < world->lors->count; lor++) {
         const int64_t expected = world->chosen[lor] ? position++ : -1;
@@ -174,8 +173,7 @@ static void test_windows_cover_their_list(void **state)
     static const int32_t pairs[] = {0, 1, 4, 5, 6, 20};
     struct world world;
     world_init(&world);
-    const int64_t one = lr_pair_size(world.lors, 0);
-    const int64_t most[] = {1, one - 1, one, 2 * one, 3 * one + 1, 100 * one};
+    const int64_t one = lr_pair_size(world.lors, 0), most[] = {1, one - 1, one, 2 * one, 3 * one + 1, 100 * one};
     for (int k = 0; k < 6; k++) {
         check_windows(world.lors, NULL, 0, most[k]);
         for (int count = 0; count <= 6; count++) check_windows(world.lors, pairs, count, most[k]);

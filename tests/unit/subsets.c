@@ -81,8 +81,7 @@ static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct sh
 {
     const double *a = lors->scanner->modules[lors->pairs[pair][0]].centre_mm;
     const double *b = lors->scanner->modules[lors->pairs[pair][1]].centre_mm;
-    const double count = (double)lr_pair_num_coincidences(lors, pair);
-    const double dx = b[0] - a[0], dy = b[1] - a[1];
+    const double count = (double)lr_pair_num_coincidences(lors, pair), dx = b[0] - a[0], dy = b[1] - a[1];
     shares->all += count;
     if (hypot(dx, dy) < 1.0) return; /* along the axis: the direction is not defined */
     for (int m = 1; m <= NUM_WAVES; m++) {

@@ -62,8 +62,7 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
 /* Two delayed results: one is sent before it is waited for, the other is not. */
 static lr_status work_later(const lr_vector *x, lr_vector *y)
 {
-    struct lr_later fit = {.slot = 0};
-    struct lr_later sums = {.slot = LR_LATER_SLOTS};
+    struct lr_later fit = {.slot = 0}, sums = {.slot = LR_LATER_SLOTS};
     LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){x, NULL, y}, &fit));
     LR_TRY(lr_later_send(y->place, 0));
     LR_TRY(lr_vector_add_up_later(x, NULL, &sums));

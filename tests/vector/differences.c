@@ -63,8 +63,7 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
 /* Weight of the pair of numbers j and k times their kappas; 0 if they are not neighbours. */
 static double pair_weight(const struct numbers *n, int j, int k)
 {
-    const int *size = n->differences.size;
-    const int dx = abs(j % size[0] - k % size[0]);
+    const int *size = n->differences.size, dx = abs(j % size[0] - k % size[0]);
     const int dy = abs(j / size[0] % size[1] - k / size[0] % size[1]);
     const int dz = abs(j / size[0] / size[1] - k / size[0] / size[1]);
     const bool are_neighbours = j != k && dx <= 1 && dy <= 1 && dz <= 1;
@@ -202,8 +201,7 @@ static void convolutions(void **state)
 static void sizes_that_do_not_fit(void **state)
 {
     const double zeros[12] = {0};
-    lr_vector x = put(zeros, 12, LR_FLOAT32), y = put(zeros, 12, LR_FLOAT32);
-    lr_vector z = put(zeros, 12, LR_FLOAT64);
+    lr_vector x = put(zeros, 12, LR_FLOAT32), y = put(zeros, 12, LR_FLOAT32), z = put(zeros, 12, LR_FLOAT64);
     lr_relative_differences differences = {.size = {2, 2, 2}, .x = &x, .y = &y};
     assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
     differences.size[2] = 3;

@@ -456,8 +456,7 @@ static void a_fit_may_come_later(void **state)
 static void sums_may_come_later(void **state)
 {
     for (int k = 0; k < NUM_LENGTHS; k++) {
-        struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0);
-        struct placed y = place_numbers(lengths[k], LR_FLOAT32, 1);
+        struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0), y = place_numbers(lengths[k], LR_FLOAT32, 1);
         struct lr_later later[2] = {{.slot = 0}, {.slot = 1}};
         lr_vector_sums now[2];
         assert_ok(lr_vector_add_up_later(&x.part, &y.part, &later[0]));
@@ -502,8 +501,7 @@ static void check_terms(int64_t count, lr_precision precision, int own)
 {
     enum { NUM = 3 };
     const int64_t stride = count + 2;
-    struct placed y = place_numbers(count, precision, 0);
-    struct placed pieces = place_numbers(NUM * stride, precision, 1);
+    struct placed y = place_numbers(count, precision, 0), pieces = place_numbers(NUM * stride, precision, 1);
     const struct lr_vector_terms terms = {&y.part, &pieces.part, stride, own, NUM};
     const lr_status status = lr_vector_add_terms(&terms);
     assert_int_equal(status, wanted == LR_PLACE_GL ? LR_USAGE : LR_OK);
@@ -532,8 +530,7 @@ static void terms_of_ranks(void **state)
 static void a_ratio_stays_finite(void **state)
 {
     const float numbers[2] = {1e10f, 1e-38f};
-    lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32);
-    lr_vector from = lr_vector_of_floats(numbers, 1);
+    lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32), from = lr_vector_of_floats(numbers, 1);
     assert_ok(lr_vector_copy(&from, &y));
     from = lr_vector_of_floats(numbers + 1, 1);
     assert_ok(lr_vector_copy(&from, &e));

@@ -226,8 +226,7 @@ static void memory_of_cuda_as_a_vector(void **state)
     assert_null(wrapped.storage);
     check_numbers(&owner, 0, 1); /* nothing was freed */
     assert_ok(lr_vector_wrap_cuda(&params, owner.storage->block, &wrapped));
-    lr_vector part = lr_vector_part(&wrapped, 3, COUNT - 7);
-    lr_vector same = lr_vector_part(&owner, 3, COUNT - 7);
+    lr_vector part = lr_vector_part(&wrapped, 3, COUNT - 7), same = lr_vector_part(&owner, 3, COUNT - 7);
     assert_ok(lr_vector_add_scaled(&part, 1.0, &same)); /* twice the same memory */
     check_numbers(&same, 3, 2);
     assert_ptr_equal(memory, (char *)wrapped.storage->block + part.begin * (int64_t)sizeof(float));
@@ -277,8 +276,7 @@ static void check_traffic(const lr_place *place, const lr_traffic *before, int64
 static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
 {
     const int64_t count = COUNT - 9, bytes = is_direct ? 0 : count;
-    lr_vector from = make(gl, COUNT, at_gl), to = make(gl, COUNT, at_gl);
-    lr_vector there = make(cuda, COUNT, at_cuda);
+    lr_vector from = make(gl, COUNT, at_gl), to = make(gl, COUNT, at_gl), there = make(cuda, COUNT, at_cuda);
     put(&from);
     const lr_traffic before[2] = {lr_place_get_info(gl).traffic, lr_place_get_info(cuda).traffic};
     const lr_vector source = lr_vector_part(&from, 5, count);
