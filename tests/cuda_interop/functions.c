@@ -59,7 +59,6 @@ static float4 *take(const struct lr_direct_image *image)
 
 static lr_status give_back(void *self, const struct lr_direct_image *image)
 {
-    (void)self;
     struct held *held = (struct held *)image->buffer->loan;
     if (held == NULL || !held->loan.is_out) return LR_OK;
     held->loan.is_out = false;
@@ -79,7 +78,6 @@ static void *read_buffer(const struct gl_buffer *buffer)
 static lr_status run(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target)
 {
-    (void)self;
     assert_ok(gl_context_make_current(fake.compute->ctx));
     const struct lr_direct_view_tables *tables = lr_direct_open_tables(fake.compute, view);
     assert_non_null(tables);
@@ -112,7 +110,6 @@ static lr_status run_task(void *self, const lr_direct_task *task, const struct l
 /* The tables of the passes, which run() reads. */
 static lr_status make_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
-    (void)self;
     for (int k = 0; k < task->num_views; k++) {
         lr_direct_drop_tables(fake.compute, task->views[k]);
         assert_non_null(lr_direct_open_tables(fake.compute, task->views[k]));
@@ -139,7 +136,6 @@ static lr_cuda_image image_of(const struct lr_direct_image *from)
 static lr_status discrepancy(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo)
 {
-    (void)self;
     on_cpu_discrepancy((lr_cuda_discrepancy){.layout = lr_cuda_layout_of(fake.compute),
                                              .what = what,
                                              .histo = image_of(histo),
@@ -151,7 +147,6 @@ static lr_status discrepancy(void *self, int what, const struct lr_direct_view_d
 
 static lr_status change(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image)
 {
-    (void)self;
     on_cpu_change((lr_cuda_change){.layout = lr_cuda_layout_of(fake.compute),
                                    .what = change->what,
                                    .lambda = change->lambda,
@@ -165,8 +160,6 @@ static lr_status change(void *self, const struct lr_direct_change *change, const
 
 static void margins(const struct lr_direct_shape *shape, int margin[3])
 {
-    (void)shape;
-    (void)margin;
 }
 
 static void *create(struct lr_direct_compute *compute)
@@ -189,7 +182,6 @@ static double read_laps(void *self)
 
 static void destroy(void *self)
 {
-    (void)self;
 }
 
 static const struct lr_direct_functions functions = {

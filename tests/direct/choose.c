@@ -55,8 +55,6 @@ static char warnings[600];
 
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)user;
-    (void)status;
     if (level >= LR_LOG_INFO) snprintf(warnings, sizeof(warnings), "%s", sentence);
 }
 

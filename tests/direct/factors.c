@@ -276,10 +276,6 @@ static void threads_do_not_matter(void **state)
 
 static bool stop(void *user, const char *what, double done, double total)
 {
-    (void)user;
-    (void)what;
-    (void)done;
-    (void)total;
     return false;
 }
 

@@ -146,7 +146,6 @@ struct spread {
 
 static double wider_outwards(const void *user, double distance_mm)
 {
-    (void)user;
     return 8 + 0.1 * distance_mm;
 }
 

@@ -75,7 +75,6 @@ static struct test_files files;
 
 static inline int files_begin(void **state)
 {
-    (void)state;
     files.lors = NULL;
     folder_init(&files.folder);
     memcpy(files.name, files.folder.path, sizeof(files.name));

@@ -21,7 +21,6 @@ static const lr_grid image_grid = {{5, 4, 3}, {2, 3, 4}, {1, 2, 3}};
 static inline void write_image(const struct setup *s, const char *path)
 {
     lr_image *image = keep(lr_image_create(&image_grid, NULL));
-    (void)s;
     for (int n = 0; n < 60; n++) image->values[n] = (float)n;
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
 }
@@ -61,7 +60,6 @@ static inline void write_scanner(const struct setup *s, const char *path)
 /* Forms of YAML that write_scanner does not use. */
 static inline void write_yaml(const struct setup *s, const char *path)
 {
-    (void)s;
     text_write(path, "# a comment\nname: \"two rings\"\nring:\n  radius_mm: 59\n  modules: 18\n  rings: 2\n"
                      "  ring_pitch_mm: 27.85\nmodule: {crystals: [[6, 6], 13], block_gap_mm: [0.1, 0],\n"
                      "  pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15, layers: [{depth_mm: 4},\n"
@@ -122,7 +120,6 @@ static inline void write_values(const struct setup *s, const char *path)
     const int64_t shape = 36;
     float values[36];
     char text[512] = "";
-    (void)s;
     for (int n = 0; n < 36; n++) {
         values[n] = (float)n;
         snprintf(text + strlen(text), 16, "%d.5%s", n, n % 9 == 8 ? "\n" : " ");
@@ -135,7 +132,6 @@ static inline void write_values(const struct setup *s, const char *path)
 
 static inline void write_scanner_block(const struct setup *s, const char *path)
 {
-    (void)s;
     text_write(path, "!INTERFILE :=\noriginating system := none\nScanner parameters :=\nScanner type := unknown\n"
                      "Number of rings := 4\nNumber of detectors per ring := 64\nInner ring diameter (cm) := 16.3\n"
                      "Average depth of interaction (cm) := 0.5\nDistance between rings (cm) := 0.5\n"
@@ -151,7 +147,6 @@ static inline void write_scanner_block(const struct setup *s, const char *path)
 
 static inline lr_status read_image(const struct setup *s, const char *path, struct test_log *log)
 {
-    (void)s;
     lr_image *image = lr_image_read_on(path, &image_grid, &log->log);
     const bool good = image != NULL;
     lr_image_destroy(image);
@@ -186,7 +181,6 @@ static inline lr_status read_matrix(const struct setup *s, const char *path, str
 
 static inline lr_status read_scanner(const struct setup *s, const char *path, struct test_log *log)
 {
-    (void)s;
     lr_scanner *scanner = (strstr(path, ".h5") != NULL ? lr_scanner_read_hdf5 : lr_scanner_read)(path, &log->log);
     const bool good = scanner != NULL;
     lr_scanner_destroy(scanner);

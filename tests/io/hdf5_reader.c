@@ -36,7 +36,6 @@ static void *read_often(void *user)
 
 static void *allocate_often(void *user)
 {
-    (void)user;
     for (size_t turn = 1; !atomic_load(&is_over); turn++) {
         volatile char *block = malloc(turn * 7919 % (1 << 20) + 1);
         if (block != NULL) block[0] = 1;
@@ -206,7 +205,6 @@ static void write_matrix_of(const char *path, const lr_lors *lors)
 
 static lr_status pass_row(void *user, const lr_row *row)
 {
-    (void)row;
     ++*(int *)user;
     return LR_OK;
 }

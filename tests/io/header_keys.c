@@ -504,7 +504,6 @@ enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]), NUM_TEXTS = NUM_FORMA
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)status;
     if (level == LR_LOG_ERROR) {
         snprintf(fixture.error, sizeof(fixture.error), "%s", sentence);
     } else if (level == LR_LOG_WARNING) {

@@ -66,7 +66,6 @@ static inline int64_t draw_lor(const lr_lors *lors, uint64_t *seed)
 
 static inline lr_status drop_events(void *user, const lr_event *events, int64_t count)
 {
-    (void)events;
     *(int64_t *)user += count;
     return LR_OK;
 }

@@ -158,8 +158,6 @@ static void test_wrong_elements(void **state)
 /* A sink that is no matrix file takes no blocks. */
 static lr_status refuse(void *user, const lr_row *row)
 {
-    (void)user;
-    (void)row;
     return LR_CANCELLED;
 }
 

@@ -14,8 +14,6 @@ static char told[256];
 
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)user;
-    (void)status;
     if (level == LR_LOG_INFO) snprintf(told, sizeof(told), "%s", sentence);
 }
 
@@ -83,9 +81,6 @@ static void test_taken(void **state)
 
 static bool stop(void *user, const char *what, double done, double total)
 {
-    (void)what;
-    (void)done;
-    (void)total;
     *(int *)user += 1;
     return false;
 }
