@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "fixtures.h"
 
+#include "io/files/yaml.h"
+#include "io/scanners/scanner_formats.h"
 #include "operator/facade.h"
 
 /* --- objects that live until the end of their case --- */
@@ -138,6 +140,19 @@ lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision)
 
 /* --- small scanners --- */
 
+lr_scanner *scanner_from(const char *format, ...)
+{
+    struct test_log log = TEST_LOG(log);
+    char text[4096];
+    va_list list;
+    va_start(list, format);
+    const int length = vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("the test's scanner", text, length, &log.log));
+    if (scanner == NULL) fail_msg("%s", log.error);
+    return scanner;
+}
+
 static const double degrees = 3.14159265358979323846 / 180.0;
 
 static const char *const names[FIXTURE_COUNT] = {
@@ -196,36 +211,22 @@ static lr_scanner *create_pair(enum fixture_kind kind, const lr_log *log)
         &(lr_scanner_params){.name = names[kind], .modules = modules, .num_modules = 2, .log = log});
 }
 
-static lr_scanner *create_ring(enum fixture_kind kind, const lr_log *log)
+static lr_scanner *create_ring(enum fixture_kind kind)
 {
-    static const int crystals_u[1] = {5}, crystals_v[1] = {4};
-    lr_ring ring = {
-        .radius_mm = 32.0,
-        .modules = 8,
-        .rings = 1,
-        .ring_pitch_mm = 20.0,
-        .block_crystals = {crystals_u, crystals_v},
-        .pitch_mm = {4.3, 4.3},
-        .face_mm = {4.0, 4.0},
-        .depth_mm = 20.0,
-    };
-    lr_scanner_params params = {.name = names[kind], .log = log};
-    params.coincidence.field_of_view_mm = 40.0;
-    if (kind == FIXTURE_TWO_RINGS) {
-        ring.modules = 6;
-        ring.rings = 2;
-        params.coincidence =
-            (lr_coincidence){.min_module_difference = 2, .limits_ring_difference = true, .max_ring_difference = 5};
-        params.detection_depth_mm = 2.0;
-    }
-    return lr_scanner_create_ring(&params, &ring);
+    const bool is_single = kind == FIXTURE_RING;
+    return scanner_from("name: %s\nring: {radius_mm: 32, modules: %d, rings: %d, ring_pitch_mm: 20}\n"
+                        "module: {crystals: [5, 4], pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 20}\n%s",
+                        names[kind], is_single ? 8 : 6, is_single ? 1 : 2,
+                        is_single ? "coincidence: {field_of_view_mm: 40}"
+                                  : "coincidence: {min_module_difference: 2, max_ring_difference: 5}\n"
+                                    "detection_depth_mm: 2");
 }
 
 void fixture_init(struct fixture *fixture, enum fixture_kind kind)
 {
     struct test_log log = TEST_LOG(log);
     *fixture = (struct fixture){.name = names[kind]};
-    fixture->scanner = kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind, &log.log);
+    fixture->scanner = kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind);
     if (fixture->scanner == NULL) fail_msg("fixture %s: %s", names[kind], log.error);
     fixture->lors = lr_lors_create(fixture->scanner, &log.log);
     if (fixture->lors == NULL) fail_msg("fixture %s: %s", names[kind], log.error);

@@ -91,6 +91,10 @@ lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision);
 
 /* --- small scanners --- */
 
+/* Returns the scanner of a YAML description (docs/formats/scanners.md), which is formatted as by printf, or fails the
+ * test. The caller destroys it. */
+lr_scanner *scanner_from(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 enum fixture_kind {
     FIXTURE_OPPOSED = 0, /* two equal modules face to face */
     FIXTURE_OBLIQUE,     /* two modules 150 degrees apart around the axis */

@@ -28,8 +28,34 @@
         }                                                                                                              \
     } while (0)
 
-/* The call must succeed. */
-#define assert_ok(status) assert_int_equal(status, LR_OK)
+/* `check` of each of up to six arguments, or of each of up to six pairs of arguments, one after the other. */
+#define CHECK_1(check, a) check(a)
+#define CHECK_2(check, a, ...) check(a), CHECK_1(check, __VA_ARGS__)
+#define CHECK_3(check, a, ...) check(a), CHECK_2(check, __VA_ARGS__)
+#define CHECK_4(check, a, ...) check(a), CHECK_3(check, __VA_ARGS__)
+#define CHECK_5(check, a, ...) check(a), CHECK_4(check, __VA_ARGS__)
+#define CHECK_6(check, a, ...) check(a), CHECK_5(check, __VA_ARGS__)
+#define CHECK_PAIRS_2(check, a, b) check(a, b)
+#define CHECK_PAIRS_4(check, a, b, ...) check(a, b), CHECK_PAIRS_2(check, __VA_ARGS__)
+#define CHECK_PAIRS_6(check, a, b, ...) check(a, b), CHECK_PAIRS_4(check, __VA_ARGS__)
+#define CHECK_PAIRS_8(check, a, b, ...) check(a, b), CHECK_PAIRS_6(check, __VA_ARGS__)
+#define CHECK_PAIRS_10(check, a, b, ...) check(a, b), CHECK_PAIRS_8(check, __VA_ARGS__)
+#define CHECK_PAIRS_12(check, a, b, ...) check(a, b), CHECK_PAIRS_10(check, __VA_ARGS__)
+#define CHECK_JOINED(name, count) name##count
+#define CHECK_NAMED(name, count) CHECK_JOINED(name, count)
+#define CHECK_COUNT(a, b, c, d, e, f, g, h, i, j, k, l, count, ...) count
+#define CHECK_COUNTED(...) CHECK_COUNT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define CHECK_EACH(name, check, ...) (CHECK_NAMED(name, CHECK_COUNTED(__VA_ARGS__))(check, __VA_ARGS__))
+
+/* All of the conditions must be true. */
+#define assert_all(...) CHECK_EACH(CHECK_, assert_true, __VA_ARGS__)
+
+/* Pairs of integers: found, wanted, found, wanted ... */
+#define assert_ints(...) CHECK_EACH(CHECK_PAIRS_, assert_int_equal, __VA_ARGS__)
+
+/* Each of the calls must succeed. */
+#define assert_ok(...) CHECK_EACH(CHECK_, assert_succeeds, __VA_ARGS__)
+#define assert_succeeds(status) assert_int_equal(status, LR_OK)
 
 /* The text must contain the words. */
 #define assert_says(text, words)                                                                                       \

@@ -123,8 +123,7 @@ static inline void check_counts(const char *name, const double *counts, const do
     }
     print_message("%s: chi2 %.1f over %d LORs; others: %g counted, %.1f expected\n", name, chi2, degrees, rest[0],
                   rest[1]);
-    assert_true(degrees >= least_degrees);
-    assert_true(fabs(chi2 - degrees) <= sigmas * sqrt(2.0 * degrees));
+    assert_all(degrees >= least_degrees, fabs(chi2 - degrees) <= sigmas * sqrt(2.0 * degrees));
     assert_true(fabs(rest[0] - rest[1]) <= sigmas * sqrt(rest[1]));
 }
 

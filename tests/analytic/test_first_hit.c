@@ -56,8 +56,7 @@ static void test_blocked_crystals_vanish(void **state)
             }
         }
         /* 6 x 6 crystals lie in the primary's view. */
-        assert_int_equal(num_blocked, 4);
-        assert_int_equal(num_seen, 36 - 4);
+        assert_ints(num_blocked, 4, num_seen, 36 - 4);
     }
 }
 

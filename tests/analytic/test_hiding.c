@@ -193,8 +193,7 @@ static void check_sampled(const struct bench *bench, int point, const double *ro
         sum += fmax(over, 0);
     }
     if (largest > borderline || sum > 2 * borderline) {
-        fail_msg("%s, point %d: elements differ by up to %.3g, %.3g in all; lines near edges carry "
-                 "%.3g",
+        fail_msg("%s, point %d: elements differ by up to %.3g, %.3g in all; lines near edges carry %.3g",
                  bench->hiding.arrangement->name, point, largest, sum, borderline);
     }
 }
@@ -207,8 +206,7 @@ static void check_exact(const struct bench *bench, int point, const double *row,
     const double l2 = l2_apart(row, expected, count), worst = worst_apart(row, expected, count);
     print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench->hiding.arrangement->name, point, l2,
                   worst);
-    assert_true(l2 <= bench->kind->exact_l2);
-    assert_true(worst <= 10 * bench->kind->exact_l2);
+    assert_all(l2 <= bench->kind->exact_l2, worst <= 10 * bench->kind->exact_l2);
 }
 
 static void check_point(struct bench *bench, int point, lr_operator *const ops[3], uint64_t seed)
@@ -280,8 +278,8 @@ static void check_picture(struct hiding *hiding, lr_operator *op, int point, int
         if (is_borderline(hiding->eye, ray)) continue;
         if (!is_same_pixel(&pixels[n], &line, is_seen) ||
             fabs((double)pixels[n].weight - (counts ? weight : 0)) > 1e-5 * weight) {
-            fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines "
-                     "say module %d crystal %d %d weight %g",
+            fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines say module %d "
+                     "crystal %d %d weight %g",
                      hiding->arrangement->name, point, module, n, (double)pixels[n].module, (double)pixels[n].r,
                      (double)pixels[n].s, (double)pixels[n].weight, is_seen ? line.met[1].module : -1,
                      line.met[1].at[0], line.met[1].at[1], counts ? weight : 0);
@@ -328,8 +326,7 @@ static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state
     }
     float *projected = kept_random_floats(num_lors, 0.2, 1.2, state),
           *summed = kept_random_floats(num_voxels, 0.2, 1.2, state);
-    assert_ok(array_forward(op, image, projected));
-    assert_ok(array_back(op, data, summed));
+    assert_ok(array_forward(op, image, projected), array_back(op, data, summed));
     check_values(bench, "forward", projected, forward, num_lors);
     check_values(bench, "back", summed, back, num_voxels);
 }

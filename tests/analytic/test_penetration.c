@@ -157,8 +157,7 @@ static void test_sum_rule(void **state)
     for (int k = 0; k < 2; k++) {
         /* Lines through the small module's front: |tangent| <= 10 / 27 along each axis. */
         const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2)), most = 1 - exp(-mu * longest);
-        assert_true(sums[0][k] < sums[1][k] * most * most);
-        assert_true(sums[0][k] > 0.3 * sums[1][k] * most * most);
+        assert_all(sums[0][k]<sums[1][k] * most * most, sums[0][k]> 0.3 * sums[1][k] * most * most);
     }
 }
 
@@ -180,8 +179,7 @@ static void test_mirror(void **state)
         num_elements += rows[lor] > 0;
     }
     print_message("%d elements, relative L2 %.4f\n", num_elements, sqrt(off2 / norm2));
-    assert_true(num_elements > 50);
-    assert_true(off2 < pow(0.8 / 16, 2) * norm2);
+    assert_all(num_elements > 50, off2 < pow(0.8 / 16, 2) * norm2);
 }
 
 /* A coincidence rule removes LORs and leaves the others unchanged: excluded crystals still stop photons. */

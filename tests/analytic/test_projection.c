@@ -12,25 +12,10 @@ enum { NUM_VOXELS = 5 * 4 * 3 };
 /* A ring of eight modules of blocks, with rules that exclude some LORs. */
 static lr_scanner *ring(void)
 {
-    static const int sizes[2] = {4, 3};
-    const lr_ring shape = {.radius_mm = 40,
-                           .modules = 8,
-                           .rings = 2,
-                           .ring_pitch_mm = 20,
-                           .blocks = {2, 1},
-                           .block_crystals = {sizes, sizes},
-                           .block_gap_mm = {0.8, 0},
-                           .pitch_mm = {3, 4},
-                           .face_mm = {2.8, 3.7},
-                           .depth_mm = 6};
-    const lr_scanner_params params = {
-        .coincidence = {.field_of_view_mm = 44,
-                        .min_module_difference = 2,
-                        .limits_ring_difference = true,
-                        .max_ring_difference = 5},
-        .detection_depth_mm = 1.5,
-    };
-    return lr_scanner_create_ring(&params, &shape);
+    return scanner_from(
+        "ring: {radius_mm: 40, modules: 8, rings: 2, ring_pitch_mm: 20}\nmodule: {crystals: [[4, 3], 4], block_gap_mm: "
+        "[0.8, 0], pitch_mm: [3, 4], face_mm: [2.8, 3.7], depth_mm: 6}\ncoincidence: {field_of_view_mm: 44, "
+        "min_module_difference: 2, max_ring_difference: 5}\ndetection_depth_mm: 1.5");
 }
 
 static lr_image *make_mu(uint64_t *seed)
@@ -77,8 +62,7 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     const double right = dot_product(x, results.back, NUM_VOXELS);
     const double scale = sqrt(dot_product(results.forward, results.forward, results.num_lors)) *
                          sqrt(dot_product(y, y, results.num_lors));
-    assert_true(scale > 0);
-    assert_true(fabs(left - right) <= 1e-12 * scale);
+    assert_all(scale > 0, fabs(left - right) <= 1e-12 * scale);
 
     struct dense_rows dense = {.num_lors = results.num_lors};
     dense.values = kept_doubles(NUM_VOXELS * results.num_lors);
@@ -181,8 +165,7 @@ static void test_pictures_hold_the_row(void **state)
 static bool stop_at_half(void *user, const char *what, double done, double total)
 {
     int *num_calls = user;
-    assert_non_null(what);
-    assert_true(done >= 0 && done <= total);
+    assert_all(what != NULL, done >= 0 && done <= total);
     ++*num_calls;
     return done < total / 2;
 }

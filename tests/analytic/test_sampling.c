@@ -74,9 +74,7 @@ static void check_law(const struct configuration *configuration, uint64_t seed)
         double l2, sums;
         compare(sampled, exact, num_lors, &l2, &sums);
         print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2, sums);
-        assert_true(l2 <= 0.8 / rays);
-        assert_true(sums <= 0.3 / rays);
-        assert_true(rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
+        assert_all(l2 <= 0.8 / rays, sums <= 0.3 / rays, rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
         before = l2;
     }
 }

@@ -47,11 +47,8 @@ static void test_ring_centres(void **state)
 /* Two rings of modules with a gap between them. */
 static lr_scanner *two_rings(void)
 {
-    const int crystals[2] = {13, 13};
-    lr_ring shape = plain_ring(59, 18, crystals, 1.55, 1.45, 15);
-    shape.rings = 2;
-    shape.ring_pitch_mm = 27.85;
-    return lr_scanner_create_ring(&(lr_scanner_params){0}, &shape);
+    return scanner_from("ring: {radius_mm: 59, modules: 18, rings: 2, ring_pitch_mm: 27.85}\nmodule: {crystals: [13, "
+                        "13], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}");
 }
 
 /* True if a photon from `point` along `way` hits a crystal face. Seen from inside, modules of a ring do not hide each

@@ -34,9 +34,8 @@ static const struct reference references[] = {
 /* Six rings of crystals with wide gaps. */
 static lr_scanner *few_rings(void)
 {
-    static const int crystals[2] = {8, 6};
-    const lr_ring ring = plain_ring(60, 12, crystals, 4, 3.6, 10);
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "six rings"}, &ring);
+    return scanner_from("name: six rings\nring: {radius_mm: 60, modules: 12}\nmodule: {crystals: [8, 6], pitch_mm: [4, "
+                        "4], face_mm: [3.6, 3.6], depth_mm: 10}");
 }
 
 static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3], int *points)

@@ -158,9 +158,7 @@ static lr_status change(void *self, const struct lr_direct_change *change, const
 
 /* --- the rest --- */
 
-static void margins(const struct lr_direct_shape *shape, int margin[3])
-{
-}
+static void margins(const struct lr_direct_shape *shape, int margin[3]) {}
 
 static void *create(struct lr_direct_compute *compute)
 {
@@ -180,9 +178,7 @@ static double read_laps(void *self)
     return laps;
 }
 
-static void destroy(void *self)
-{
-}
+static void destroy(void *self) {}
 
 static const struct lr_direct_functions functions = {
     .name = "fake",
@@ -265,12 +261,10 @@ static void nothing_changes_hands_within_an_iteration(void **state)
         iterate(pair, &all_turns[k]);
         const struct fake before = fake;
         iterate(pair, &all_turns[k]);
-        assert_int_equal(fake.taken, before.taken);
-        assert_int_equal(fake.given, before.given);
+        assert_ints(fake.taken, before.taken, fake.given, before.given);
         pair_get_image(pair, pair->found);
         iterate(pair, &all_turns[k]);
-        assert_int_equal(fake.taken, before.taken + 1);
-        assert_int_equal(fake.given, before.given + 1);
+        assert_ints(fake.taken, before.taken + 1, fake.given, before.given + 1);
     }
 }
 

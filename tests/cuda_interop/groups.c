@@ -159,8 +159,7 @@ static struct projector *open_projector(int variant, int64_t room_bytes)
 static void close_projector(struct projector *projector)
 {
     lr_cuda_table_set_finish(&projector->set);
-    assert_int_equal(device.blocks, 0);
-    assert_int_equal(device.staging, 0);
+    assert_ints(device.blocks, 0, device.staging, 0);
 }
 
 static int count_there(const struct projector *projector)
@@ -228,8 +227,7 @@ static void calls_do_not_depend_on_the_number_of_views(void **state)
 {
     struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
     make_from(projector, 0);
-    assert_int_equal(count_calls(projector, 0), 4);
-    assert_int_equal(count_calls(projector, 10), 4);
+    assert_ints(count_calls(projector, 0), 4, count_calls(projector, 10), 4);
     assert_int_equal(count_calls(projector, 23), 5); /* allocates a little more memory */
     assert_int_equal(count_calls(projector, 23), 4);
     close_projector(projector);
@@ -272,8 +270,7 @@ static void groups_are_cut_to_the_room(void **state)
             go_through_views(projector);
             const int there = count_there(projector);
             assert_true(rooms[k] > 99 ? there == NUM_VIEWS : there < NUM_VIEWS);
-            assert_true(there == 1 || projector->set.bytes <= 2 * room_bytes);
-            assert_true(rooms[k] < 5 || there > 1);
+            assert_all(there == 1 || projector->set.bytes <= 2 * room_bytes, rooms[k] < 5 || there > 1);
             close_projector(projector);
         }
     }
@@ -286,8 +283,7 @@ static void nothing_is_half_made(void **state)
         device.fails_in = call;
         assert_null(lr_cuda_open_tables(&projector->set, 3));
         assert_says(projector->log.error, "CUDA says 2");
-        assert_int_equal(count_there(projector), 0);
-        assert_int_equal(projector->set.bytes, 0);
+        assert_ints(count_there(projector), 0, projector->set.bytes, 0);
     }
     assert_non_null(lr_cuda_open_tables(&projector->set, 3));
     projector->views[12].tilt_deg = 95;

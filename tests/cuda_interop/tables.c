@@ -220,19 +220,16 @@ static void memory_is_that_which_was_counted(void **state)
     static const char data[300] = "what the host has made";
     static char device[1024], host[512];
     struct lr_cuda_memory memory = {0};
-    assert_non_null(lr_cuda_place(&memory, 300, data));
-    assert_non_null(lr_cuda_place(&memory, 17, NULL));
+    assert_all(lr_cuda_place(&memory, 300, data) != NULL, lr_cuda_place(&memory, 17, NULL) != NULL);
     assert_non_null(lr_cuda_place(&memory, 257, NULL));
-    assert_int_equal(memory.copied_bytes, 512);
-    assert_int_equal(memory.filled_bytes, 256 + 512);
+    assert_ints(memory.copied_bytes, 512, memory.filled_bytes, 256 + 512);
     assert_int_equal(memory.copied_bytes + memory.filled_bytes, 1280);
     memory = (struct lr_cuda_memory){device, host, 512, 512, 0, 0};
     assert_ptr_equal(lr_cuda_place(&memory, 300, data), device);
     assert_ptr_equal(lr_cuda_place(&memory, 17, NULL), device + 512);
     assert_ptr_equal(lr_cuda_place(&memory, 256, NULL), device + 768);
     assert_memory_equal(host, data, 300);
-    assert_null(lr_cuda_place(&memory, 1, NULL));
-    assert_null(lr_cuda_place(&memory, 1, data));
+    assert_all(lr_cuda_place(&memory, 1, NULL) == NULL, lr_cuda_place(&memory, 1, data) == NULL);
 }
 
 /* --- what the host prepares for bands --- */
@@ -319,8 +316,7 @@ static void views_along_a_lattice_sort_alike(void **state)
             const lr_cuda_bands *of = plans[other]->passes;
             if (!has_lattice_of(pass, of)) continue;
             alike++;
-            assert_int_equal(pass->pitch, of->pitch);
-            assert_int_equal(pass->least_row, of->least_row);
+            assert_ints(pass->pitch, of->pitch, pass->least_row, of->least_row);
             assert_int_equal(pass->num_lattice_rows, of->num_lattice_rows);
             assert_memory_equal(plans[k]->bases, plans[other]->bases,
                                 (size_t)pass->num_lattice_rows * sizeof(*plans[k]->bases));
@@ -349,9 +345,7 @@ static void blocks_of_both_shapes_fit(void **state)
     const struct lr_cuda_band_plan *plan = kept_view(&grid, &(lr_view){18, 10}, 5);
     const int32_t alone = plan->passes[LR_CUDA_BANDS_ALONE].bytes;
     const int32_t beside = plan->passes[LR_CUDA_BANDS_BESIDE].bytes;
-    assert_true(beside > alone);
-    assert_true(lr_cuda_band_plan_fits(plan, beside));
-    assert_false(lr_cuda_band_plan_fits(plan, beside - 1));
+    assert_all(beside > alone, lr_cuda_band_plan_fits(plan, beside), !lr_cuda_band_plan_fits(plan, beside - 1));
 }
 
 /* Where kernels vary, a third slab must not reduce the number of blocks in memory to fewer than four. */
@@ -365,8 +359,7 @@ static void third_slabs_cost_no_block(void **state)
         const struct lr_cuda_band_plan *plan =
             kept_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5);
         const lr_cuda_bands *beside = &plan->passes[LR_CUDA_BANDS_BESIDE];
-        assert_true(beside->is_crowded);
-        assert_true(beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);
+        assert_all(beside->is_crowded, beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);
         depths[beside->depth]++;
     }
     assert_true(depths[2] > 0 && depths[3] > 0);

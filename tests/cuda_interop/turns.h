@@ -248,8 +248,7 @@ static inline void time_both_ways(struct pair *pair)
     const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS, NULL};
     lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, &x};
     lr_direct_timing timing;
-    assert_ok(lr_direct_time(pair->tested, &forward, &timing));
-    assert_ok(lr_direct_time(pair->tested, &back, &timing));
+    assert_ok(lr_direct_time(pair->tested, &forward, &timing), lr_direct_time(pair->tested, &back, &timing));
 }
 
 /* Called after each block. */

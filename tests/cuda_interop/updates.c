@@ -68,8 +68,7 @@ static void check(const struct image *image, const double *expected)
         greatest = fmax(greatest, fabs(expected[voxel]));
     }
     for (int64_t k = 0; k < FLOATS * image->num_texels; k++) all += fabs((double)image->texels[k]);
-    assert_true(greatest > 0);
-    assert_true(fabs(all - inside) <= 1e-12 * inside);
+    assert_all(greatest > 0, fabs(all - inside) <= 1e-12 * inside);
 }
 
 /* --- back-projection of a view --- */

@@ -85,8 +85,7 @@ static const char missing[] = "cuda cannot run here: no CUDA: it is away today";
 static void auto_takes_cuda_on_a_graphics_processor(void **state)
 {
     check(true, true, "auto", "cuda", NULL);
-    assert_int_equal(asked_variant, LR_DIRECT_FASTEST);
-    assert_int_equal(compute_asked, 0);
+    assert_ints(asked_variant, LR_DIRECT_FASTEST, compute_asked, 0);
     assert_string_equal(warnings, "");
 }
 
@@ -111,8 +110,7 @@ static void cuda_that_is_named_and_missing_is_refused(void **state)
                                              .backend = "cuda",
                                              .log = &log}));
     assert_string_equal(warnings, "no CUDA: it is away today");
-    assert_int_equal(cuda_asked, 1);
-    assert_int_equal(compute_asked, 0);
+    assert_ints(cuda_asked, 1, compute_asked, 0);
 }
 
 static void a_list_takes_the_first_that_runs(void **state)

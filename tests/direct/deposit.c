@@ -43,8 +43,7 @@ static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_d
 static void deposit_event(lr_deposit *deposit, const lr_event *event)
 {
     const lr_event_sink sink = lr_deposit_sink(deposit);
-    assert_ok(sink.take(sink.user, event, 1));
-    assert_ok(lr_deposit_finish(deposit));
+    assert_ok(sink.take(sink.user, event, 1), lr_deposit_finish(deposit));
 }
 
 /* Makes a random event, and returns the point at which it must be deposited. */
@@ -211,9 +210,7 @@ static void views_are_those_of_the_line(void **state)
         lr_event turned = {.crystals = {event.crystals[1], event.crystals[0]}, .weight = 1};
         lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, false);
         const lr_event_sink sink = lr_deposit_sink(deposit);
-        assert_ok(sink.take(sink.user, &event, 1));
-        assert_ok(sink.take(sink.user, &turned, 1));
-        assert_ok(lr_deposit_finish(deposit));
+        assert_ok(sink.take(sink.user, &event, 1), sink.take(sink.user, &turned, 1), lr_deposit_finish(deposit));
         if (lr_deposit_get_counts(deposit)->deposited == 2)
             assert_int_equal(find(deposit).views, 1);
         else
@@ -248,16 +245,14 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
         &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log->log});
     assert_non_null(writer);
     const lr_event_sink to_file = lr_events_writer_sink(writer);
-    assert_ok(lr_events_from_activity(photons, &to_file, NULL));
-    assert_ok(lr_events_writer_finish(writer));
+    assert_ok(lr_events_from_activity(photons, &to_file, NULL), lr_events_writer_finish(writer));
     lr_deposit *read = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink from_file = lr_deposit_sink(read);
     lr_events_info found;
     const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log->log};
     if (lr_events_read(&source, &from_file, &found) != LR_OK) fail_msg("%s", log->error);
     assert_true(found.has_tof);
-    assert_ok(lr_deposit_finish(direct));
-    assert_ok(lr_deposit_finish(read));
+    assert_ok(lr_deposit_finish(direct), lr_deposit_finish(read));
     lr_events_info_finish(&found);
     double a[15], b[15];
     count_views(direct, a);
@@ -348,8 +343,7 @@ static double difference(const lr_deposit *a, const lr_deposit *b)
 static void check_counts(const lr_deposit *a, const lr_deposit *b)
 {
     const lr_deposit_counts *left = lr_deposit_get_counts(a), *right = lr_deposit_get_counts(b);
-    assert_int_equal(left->deposited, right->deposited);
-    assert_int_equal(left->too_tilted, right->too_tilted);
+    assert_ints(left->deposited, right->deposited, left->too_tilted, right->too_tilted);
     assert_int_equal(left->outside_grid, right->outside_grid);
     assert_close(left->weight, right->weight, 1e-7 * right->weight);
     assert_true(left->deposited > 2000 && left->too_tilted > 10);
@@ -433,8 +427,7 @@ static void all_buffers_of_sums_are_used(void **state)
                                           .backend = k == 0 ? "cpu" : test_backend};
         deposits[k] = keep(lr_deposit_create(&params));
         const lr_event_sink sink = lr_deposit_sink(deposits[k]);
-        assert_ok(sink.take(sink.user, events, NUM_EVENTS));
-        assert_ok(lr_deposit_finish(deposits[k]));
+        assert_ok(sink.take(sink.user, events, NUM_EVENTS), lr_deposit_finish(deposits[k]));
     }
     assert_true(difference(deposits[0], deposits[1]) < 1e-6);
     check_counts(deposits[1], deposits[0]);

@@ -23,18 +23,11 @@ static lr_scanner *make_ring(const struct ring *ring)
     const int crystals_u = (int)(side_mm / ring->pitch_mm + 0.5);
     const double pitch_mm[2] = {side_mm / crystals_u - 1e-9, ring->pitch_mm};
     const double face = ring->face_share > 0 ? ring->face_share : 1;
-    const lr_scanner_params params = {.name = "ring"};
-    const lr_ring described = {
-        .radius_mm = ring->radius_mm,
-        .modules = ring->modules,
-        .rings = ring->rings,
-        .ring_pitch_mm = ring->crystals_v * pitch_mm[1] + ring->ring_gap_mm,
-        .block_crystals = {&crystals_u, &ring->crystals_v},
-        .pitch_mm = {pitch_mm[0], pitch_mm[1]},
-        .face_mm = {face * pitch_mm[0], face * pitch_mm[1]},
-        .depth_mm = 10,
-    };
-    return keep(lr_scanner_create_ring(&params, &described));
+    return keep(scanner_from("ring: {radius_mm: %.17g, modules: %d, rings: %d, ring_pitch_mm: %.17g}\nmodule: "
+                             "{crystals: [%d, %d], pitch_mm: [%.17g, %.17g], face_mm: [%.17g, %.17g], depth_mm: 10}",
+                             ring->radius_mm, ring->modules, ring->rings,
+                             ring->crystals_v * pitch_mm[1] + ring->ring_gap_mm, crystals_u, ring->crystals_v,
+                             pitch_mm[0], pitch_mm[1], face * pitch_mm[0], face * pitch_mm[1]));
 }
 
 static lr_histo_images *make(const lr_direct_factors_params *params)
@@ -251,9 +244,7 @@ static void pairs_follow_the_factors(void **state)
     }
     print_message("%d views and regions, %.0f counts each: chi squared %.1f, worst %.2f sigma\n", cells,
                   ratio * whole / cells, chi2, worst);
-    assert_true(cells > CELLS / 2);
-    assert_true(chi2 < cells + 3 * sqrt(2.0 * cells));
-    assert_true(worst < 4);
+    assert_all(cells > CELLS / 2, chi2 < cells + 3 * sqrt(2.0 * cells), worst < 4);
 }
 
 /* --- the rest --- */

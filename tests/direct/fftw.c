@@ -138,8 +138,7 @@ static void is_the_whole_gaussian_nearly(void **state)
         const double narrow = against_fftw(&case_views[v], 9, true, true).largest;
         print_message("azimuth %g, tilt %g: %.4f %% of the maximum at k^2 = 27, %.2f %% at 9\n",
                       case_views[v].azimuth_deg, case_views[v].tilt_deg, 100 * wide, 100 * narrow);
-        assert_true(wide < 0.01);
-        assert_true(narrow < 0.04);
+        assert_all(wide < 0.01, narrow < 0.04);
     }
 }
 

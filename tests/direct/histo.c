@@ -30,8 +30,7 @@ static lr_status take_view(void *user, const lr_histo_images *head, int view, co
 {
     struct scanned *scanned = user;
     const int64_t num_voxels = lr_grid_num_voxels(&scanned->histo->grid);
-    assert_int_equal(view, scanned->next++);
-    assert_int_equal(head->num_views, NUM_ANGLES);
+    assert_ints(view, scanned->next++, head->num_views, NUM_ANGLES);
     assert_true(head->views[view].azimuth_deg == case_views[view].azimuth_deg);
     assert_memory_equal(values, scanned->histo->values + view * num_voxels, (size_t)num_voxels * sizeof(float));
     return LR_OK;
@@ -48,8 +47,7 @@ static void files_read_back_the_same(void **state)
     assert_int_equal(again->num_views, NUM_ANGLES);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(again->grid.size[k], grid->size[k]);
-        assert_true(again->grid.voxel_mm[k] == grid->voxel_mm[k]);
-        assert_true(again->grid.origin_mm[k] == grid->origin_mm[k]);
+        assert_all(again->grid.voxel_mm[k] == grid->voxel_mm[k], again->grid.origin_mm[k] == grid->origin_mm[k]);
     }
     for (int v = 0; v < NUM_ANGLES; v++) {
         assert_true(again->views[v].azimuth_deg == case_views[v].azimuth_deg);

@@ -49,18 +49,14 @@ static void it_says_what_it_is(void **state)
 {
     const lr_operator_info *info = lr_operator_get_info(s.op);
     assert_string_equal(info->backend, test_backend);
-    assert_int_equal(info->num_voxels, NUM_VOXELS);
-    assert_int_equal(info->num_lors, NUM_DATA);
-    assert_int_equal(info->lors->num_pairs, NUM_VIEWS);
+    assert_ints(info->num_voxels, NUM_VOXELS, info->num_lors, NUM_DATA, info->lors->num_pairs, NUM_VIEWS);
     assert_null(info->lors->scanner);
     const lr_direct_info *family = lr_direct_get_info(s.op);
-    assert_int_equal(family->num_views, NUM_VIEWS);
-    assert_int_equal(family->grid.size[1], NY);
+    assert_ints(family->num_views, NUM_VIEWS, family->grid.size[1], NY);
     assert_true(family->views[1].azimuth_deg == 60 && family->views[4].tilt_deg == 6);
     assert_int_equal(lr_lors_describe(info->lors, 2 * NUM_VOXELS + 5).module_i, 2);
     assert_int_equal(lr_lors_number(info->lors, 0, 1), -1);
-    assert_true(lr_lors_in_coincidence(info->lors, NUM_DATA - 1));
-    assert_false(lr_lors_in_coincidence(info->lors, NUM_DATA));
+    assert_all(lr_lors_in_coincidence(info->lors, NUM_DATA - 1), !lr_lors_in_coincidence(info->lors, NUM_DATA));
 }
 
 static void data_are_the_histo_images(void **state)
@@ -86,8 +82,7 @@ static lr_status check_row(void *user, const lr_row *row)
     struct column *column = user;
     float *found = kept_floats(NUM_DATA);
     for (int64_t k = 0; k < row->count; k++) {
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0);
+        assert_all(k == 0 || row->lor[k] > row->lor[k - 1], row->probability[k] > 0);
         found[row->lor[k]] = (float)row->probability[k];
     }
     assert_int_equal(row->row, column->row);

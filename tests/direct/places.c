@@ -91,14 +91,12 @@ static void places_may_differ(void **state)
     lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
     fill(x, NUM_VOXELS);
     put(x, &image);
-    assert_ok(array_forward(s.op, x, on_host));
-    assert_ok(lr_operator_forward(s.op, NULL, &image, &host_values));
+    assert_ok(array_forward(s.op, x, on_host), lr_operator_forward(s.op, NULL, &image, &host_values));
     assert_same(there, on_host, NUM_DATA);
     assert_ok(lr_operator_forward(s.op, NULL, &host_image, &values));
     get(&values, there);
     assert_same(there, on_host, NUM_DATA);
-    assert_ok(array_back(s.op, there, on_host));
-    assert_ok(lr_operator_back(s.op, NULL, &host_values, &image));
+    assert_ok(array_back(s.op, there, on_host), lr_operator_back(s.op, NULL, &host_values, &image));
     get(&image, y);
     assert_same(y, on_host, NUM_VOXELS);
     assert_ok(lr_operator_back(s.op, NULL, &values, &host_image));
@@ -151,8 +149,7 @@ static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_param
     params.user = &watch;
     params.log = &s.log.log;
     assert_ok(lr_recon(&params, &to));
-    assert_int_equal(watch.iterations, 4);
-    assert_int_equal(watch.during.to_device, 0);
+    assert_ints(watch.iterations, 4, watch.during.to_device, 0);
     assert_true(watch.during.to_host <= (watch.place != NULL ? sums_bytes(params.subsets) : 0));
     assert_true(params.without_fit || watch.place == NULL || watch.during.to_host > 0);
     lr_vector_destroy(&data);
@@ -211,13 +208,11 @@ static void a_callers_buffer_is_the_image(void **state)
     fill(y, NUM_DATA);
     const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
     void *done;
-    assert_ok(lr_operator_back(s.op, NULL, &values, &image));
-    assert_ok(lr_place_fence(image.place, &done));
+    assert_ok(lr_operator_back(s.op, NULL, &values, &image), lr_place_fence(image.place, &done));
     while (glClientWaitSync(done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
     }
     glDeleteSync(done);
-    assert_ok(gl_buffer_read(buffer, 0, sizeof(x), x));
-    assert_ok(array_back(s.op, y, there));
+    assert_ok(gl_buffer_read(buffer, 0, sizeof(x), x), array_back(s.op, y, there));
     assert_same(x, there, NUM_VOXELS);
     lr_vector_destroy(&image);
     gl_buffer_destroy(buffer);

@@ -67,8 +67,7 @@ static void check_projections(const lr_grid *grid, const lr_view *view, const lr
     lr_operator *direct = make(grid, view, kernel, test_backend), *reference = make(grid, view, kernel, "cpu");
     double *x = random_image(count, &seed), *y = random_image(count, &seed), *expected = kept_doubles(count);
     double *fx = random_image(count, &seed), *fty = random_image(count, &seed);
-    assert_ok(view_doubles(direct, true, 0, x, fx));
-    assert_ok(view_doubles(direct, false, 0, y, fty));
+    assert_ok(view_doubles(direct, true, 0, x, fx), view_doubles(direct, false, 0, y, fty));
     const double left = dot_product(fx, y, count), right = dot_product(x, fty, count);
     assert_true(fabs(left - right) < tolerance() * left); /* false if one of them is NaN */
     spread(kept_tables(grid, *view, kernel), x, expected);
@@ -190,8 +189,7 @@ static void asymmetric_kernels_point_inwards_and_outwards(void **state)
         struct moments forward, back;
         project_point(&case_views[v], &kernel, &forward, &back);
         assert_close(forward.sum, 1.0, 1e-6);
-        assert_true(forward.mean_mm < -1 && forward.third < -0.1);
-        assert_true(back.mean_mm > 1 && back.third > 0.1);
+        assert_all(forward.mean_mm < -1 && forward.third<-0.1, back.mean_mm> 1 && back.third > 0.1);
     }
 }
 

@@ -205,8 +205,7 @@ static void ramla_is_its_formula(void **state)
         x[k] = histo[k] = 1;
         ones[k] = 1;
     }
-    assert_ok(array_back_f64(reference, histo, sensitivity));
-    assert_ok(array_forward_f64(reference, x, histo));
+    assert_ok(array_back_f64(reference, histo, sensitivity), array_forward_f64(reference, x, histo));
     for (int k = 0; k < VOXELS; k++) {
         most = fmax(most, sensitivity[k]);
         histo[k] = (double)scene->counts[view][k] / (histo[k] + (double)scene->additive[view][k]);
@@ -288,8 +287,7 @@ static void the_default_suits_many_subsets(void **state)
         const int x = k % 20 - 10, y = k / 20 % 20 - 10;
         image[k] = x * x + y * y < 64 ? 0.1f : 0;
     }
-    assert_ok(array_forward(op, image, counts));
-    assert_ok(lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL));
+    assert_ok(array_forward(op, image, counts), lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL));
     const lr_vector data = lr_vector_of_floats(counts, MANY_VIEWS * FEW_VOXELS);
     for (int k = 0; k < 2; k++) {
         lr_vector x = lr_vector_of_floats(image, FEW_VOXELS);

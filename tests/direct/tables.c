@@ -28,8 +28,7 @@ static void identifiers_are_intervals_of_the_distance(void **state)
                 lr_grid_voxel_centre(&grid, row, at);
                 const double radial_mm = at[0] * axes[1][0] + at[1] * axes[1][1];
                 const int a = lr_direct_tables_map(tables)[row], identifier = a % info->num_identifiers;
-                assert_true(info->epsilon_mm == 2.0);
-                assert_true(2.0 * identifier <= fabs(radial_mm) + 1e-6);
+                assert_all(info->epsilon_mm == 2.0, 2.0 * identifier <= fabs(radial_mm) + 1e-6);
                 assert_true(fabs(radial_mm) < 2.0 * (identifier + 1));
                 if (a >= info->num_identifiers)
                     assert_true(model >= 5 && radial_mm < 0);
@@ -64,9 +63,7 @@ static void offsets_fill_the_ellipsoid(void **state)
             }
             if (sum <= 8.7) {
                 assert_true(next < info->num_offsets);
-                assert_int_equal(offsets[next][0], x);
-                assert_int_equal(offsets[next][1], y);
-                assert_int_equal(offsets[next][2], z);
+                assert_ints(offsets[next][0], x, offsets[next][1], y, offsets[next][2], z);
                 assert_int_equal(offsets[info->num_offsets - 1 - next][0], -x);
                 assert_int_equal(offsets[info->num_offsets - 1 - next][1], -y);
                 assert_int_equal(offsets[info->num_offsets - 1 - next][2], -z);

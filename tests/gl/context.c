@@ -20,8 +20,7 @@ static void every_listed_way_opens_or_says_why(void **state)
         assert_true(devices[k].usable == (devices[k].renderer[0] != '\0'));
         if (devices[k].usable) {
             usable++;
-            assert_true(devices[k].max_texture_size >= 16384);
-            assert_true(devices[k].max_storage_bytes >= (int64_t)1 << 27);
+            assert_all(devices[k].max_texture_size >= 16384, devices[k].max_storage_bytes >= (int64_t)1 << 27);
         }
     }
     assert_true(usable > 0);
@@ -36,8 +35,7 @@ static void software_devices_come_after_hardware(void **state)
         assert_true(ways[k].kind >= ways[k - 1].kind);
         assert_true(ways[k].kind != ways[k - 1].kind || ways[k].software >= ways[k - 1].software);
     }
-    assert_int_equal(ways[count - 2].kind, EGL_WAY_SURFACELESS);
-    assert_int_equal(ways[count - 1].kind, EGL_WAY_PBUFFER);
+    assert_ints(ways[count - 2].kind, EGL_WAY_SURFACELESS, ways[count - 1].kind, EGL_WAY_PBUFFER);
 }
 
 static void each_way_draws(void **state)
@@ -69,10 +67,8 @@ static void each_way_draws(void **state)
 static void limits_are_at_least_what_the_standard_promises(void **state)
 {
     const struct gl_limits *limits = gl_context_limits(test->ctx);
-    assert_true(limits->max_texture_size >= 16384);
-    assert_true(limits->max_3d_texture_size >= 2048);
-    assert_true(limits->max_array_layers >= 2048);
-    assert_true(limits->max_storage_bytes >= (int64_t)1 << 27);
+    assert_all(limits->max_texture_size >= 16384, limits->max_3d_texture_size >= 2048);
+    assert_all(limits->max_array_layers >= 2048, limits->max_storage_bytes >= (int64_t)1 << 27);
     assert_true(limits->max_storage_bindings >= 8 && limits->max_compute_storage_blocks >= 8);
     assert_in_range(limits->storage_alignment, 1, 256);
     assert_true(limits->max_clip_distances >= 8 && limits->max_colour_attachments >= 8);
@@ -142,8 +138,7 @@ static void two_contexts_on_one_display_outlive_each_other(void **state)
 static void destroying_a_current_context_brings_the_other_back(void **state)
 {
     struct gl_context *second = gl_context_create(&(struct gl_context_params){0});
-    assert_ok(gl_context_make_current(second));
-    assert_ok(gl_context_make_current(second));
+    assert_ok(gl_context_make_current(second), gl_context_make_current(second));
     gl_context_destroy(second);
     assert_works(test->ctx, 6);
 }
@@ -215,8 +210,7 @@ static void a_context_moves_between_threads(void **state)
     void *status = NULL;
     assert_int_equal(pthread_create(&thread, NULL, try_elsewhere, test->ctx), 0);
     pthread_join(thread, &status);
-    assert_ok(gl_context_make_current(test->ctx));
-    assert_ok(*(lr_status *)status);
+    assert_ok(gl_context_make_current(test->ctx), *(lr_status *)status);
     assert_works(test->ctx, 10);
 }
 

@@ -25,10 +25,7 @@ static void the_list_has_refusals_only(void **state)
     assert_int_equal(count, 3);
     assert_string_equal(devices[0].way, "egl devices");
     assert_says(devices[0].reason, "EGL does not list them: ");
-    for (int k = 0; k < count; k++) {
-        assert_false(devices[k].usable);
-        assert_true(devices[k].reason[0] != '\0');
-    }
+    for (int k = 0; k < count; k++) assert_all(!devices[k].usable, devices[k].reason[0] != '\0');
 }
 
 int main(void)

@@ -60,13 +60,9 @@ static GLint integer(GLenum what)
 static void assert_baseline(void)
 {
     GLint value = 0;
-    assert_int_equal(integer(GL_CURRENT_PROGRAM), 0);
-    assert_int_equal(integer(GL_VERTEX_ARRAY_BINDING), 0);
-    assert_int_equal(integer(GL_DRAW_FRAMEBUFFER_BINDING), 0);
-    assert_int_equal(integer(GL_CLIP_DEPTH_MODE), GL_NEGATIVE_ONE_TO_ONE);
-    assert_false(glIsEnabled(GL_BLEND));
-    assert_false(glIsEnabled(GL_DEPTH_TEST));
-    assert_false(glIsEnabled(GL_SCISSOR_TEST));
+    assert_ints(integer(GL_CURRENT_PROGRAM), 0, integer(GL_VERTEX_ARRAY_BINDING), 0);
+    assert_ints(integer(GL_DRAW_FRAMEBUFFER_BINDING), 0, integer(GL_CLIP_DEPTH_MODE), GL_NEGATIVE_ONE_TO_ONE);
+    assert_all(!glIsEnabled(GL_BLEND), !glIsEnabled(GL_DEPTH_TEST), !glIsEnabled(GL_SCISSOR_TEST));
     assert_false(glIsEnabled(GL_CLIP_DISTANCE0));
     for (GLuint k = 0; k < 4; k++) {
         glGetIntegeri_v(GL_SHADER_STORAGE_BUFFER_BINDING, k, &value);
@@ -130,8 +126,7 @@ static void blended_points_add_exactly(void **state)
     float values[256];
     assert_ok(gl_texture_read(target->colours[0], NULL, values));
     assert_memory_equal(values, wanted, sizeof(wanted));
-    assert_ok(gl_pass_run(test->ctx, &pass));
-    assert_ok(gl_texture_read(target->colours[0], NULL, values));
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_texture_read(target->colours[0], NULL, values));
     for (int k = 0; k < 256; k++) assert_true(values[k] == 2 * wanted[k]);
     assert_baseline();
     assert_quiet();
@@ -199,14 +194,9 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
                                  .images[0] = {.texture = image},
                                  .groups = {2, 1, 1},
                                  .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
-    assert_ok(gl_pass_run(test->ctx, &pass));
-    assert_ok(gl_pass_run(test->ctx, &pass));
-    assert_ok(gl_buffer_read(buffer, offset, 64, numbers));
-    assert_ok(gl_texture_read(image, NULL, stored));
-    for (uint32_t k = 0; k < 16; k++) {
-        assert_int_equal(numbers[k], 4 * k * k);
-        assert_int_equal(stored[k], 4 * k * k + 1);
-    }
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_pass_run(test->ctx, &pass));
+    assert_ok(gl_buffer_read(buffer, offset, 64, numbers), gl_texture_read(image, NULL, stored));
+    for (uint32_t k = 0; k < 16; k++) assert_ints(numbers[k], 4 * k * k, stored[k], 4 * k * k + 1);
     assert_baseline();
     assert_quiet();
 }
@@ -290,16 +280,14 @@ static void stopwatches_add_laps(void **state)
     struct gl_stopwatch *watch = gl_stopwatch_create(test->ctx, "laps");
     struct gl_target *target = make_square(256, false);
     const double start = lr_clock_seconds();
-    assert_non_null(watch);
-    assert_true(gl_stopwatch_seconds(watch) == 0.0);
+    assert_all(watch != NULL, gl_stopwatch_seconds(watch) == 0.0);
     for (int k = 0; k < 200; k++) {
         gl_stopwatch_begin(watch);
         gl_target_clear(target, NULL);
         gl_stopwatch_end(watch);
     }
     const double seconds = gl_stopwatch_seconds(watch);
-    assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
-    assert_true(gl_stopwatch_seconds(watch) == seconds);
+    assert_all(seconds > 0 && seconds <= lr_clock_seconds() - start, gl_stopwatch_seconds(watch) == seconds);
     gl_stopwatch_reset(watch);
     assert_true(gl_stopwatch_seconds(watch) == 0.0);
     gl_stopwatch_destroy(watch);
@@ -352,8 +340,7 @@ static void passes_and_objects_bear_names(void **state)
     assert_ok(gl_pass_run(test->ctx, &pass));
     glDebugMessageCallback(NULL, NULL);
     assert_string_equal(groups.opened, "cover it all");
-    assert_int_equal(groups.num_opened, 1);
-    assert_int_equal(groups.num_closed, 1);
+    assert_ints(groups.num_opened, 1, groups.num_closed, 1);
     assert_labelled(GL_FRAMEBUFFER, target->name, "image");
     assert_labelled(GL_TEXTURE, target->colours[0]->name, "image");
     assert_labelled(GL_TEXTURE, target->depth->name, "image");

@@ -29,8 +29,7 @@ static void a_compute_program_knows_its_group_size(void **state)
     struct gl_program *program = make_program(&params);
     int size[3];
     gl_program_group_size(program, size);
-    assert_int_equal(size[0], 8);
-    assert_int_equal(size[1], 1);
+    assert_ints(size[0], 8, size[1], 1);
 }
 
 static void compile_errors_name_file_line_and_text(void **state)
@@ -82,8 +81,7 @@ static void a_shader_that_is_nowhere_is_named(void **state)
 
 static void stages_that_do_not_fit_are_one_sentence(void **state)
 {
-    assert_null(make("points.vert", "mismatch.frag"));
-    assert_null(strchr(test->log.error, '\n'));
+    assert_all(make("points.vert", "mismatch.frag") == NULL, strchr(test->log.error, '\n') == NULL);
     assert_error(&test->log, LR_FAILED, "program under test");
 }
 
@@ -107,8 +105,7 @@ static void assert_place(const struct gl_shader_source *source, const char *text
     struct gl_shader_place place;
     assert_true(gl_shader_source_place(source, flat_line, &place));
     assert_string_equal(place.text, text);
-    assert_int_equal(place.file, file);
-    assert_int_equal(place.line, line);
+    assert_ints(place.file, file, place.line, line);
 }
 
 static void each_file_is_included_once_with_its_lines(void **state)
@@ -121,8 +118,7 @@ static void each_file_is_included_once_with_its_lines(void **state)
     assert_string_equal(source.files[2], "common/block.glsl");
     assert_null(source.files[3]);
     const char *first = strstr(source.text, "#define BLOCK_BINDING");
-    assert_non_null(first);
-    assert_null(strstr(first + 1, "#define BLOCK_BINDING"));
+    assert_all(first != NULL, strstr(first + 1, "#define BLOCK_BINDING") == NULL);
     assert_place(&source, "uvec4 number;", 2, 6);
     assert_place(&source, "count = number;", 0, 17);
     assert_place(&source, "#define BLOCK_BINDING 0", 1, 5);

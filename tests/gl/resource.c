@@ -84,13 +84,11 @@ static void uploads_follow_clears(void **state)
         uint32_t *sent = kept(count, 4), *back = kept(count, 4);
         for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k + 1;
         struct gl_buffer *buffer = make_buffer("cleared", 8 * count, NULL);
-        assert_ok(gl_buffer_upload(buffer, 0, 4 * count, sent));
-        assert_ok(gl_buffer_read(buffer, 0, 4 * count, back));
+        assert_ok(gl_buffer_upload(buffer, 0, 4 * count, sent), gl_buffer_read(buffer, 0, 4 * count, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
         struct gl_texture *texture = make_texture("cleared", GL_R32UI, sides[n], sides[n] + 1);
         const struct gl_box box = {.width = sides[n], .height = sides[n]};
-        assert_ok(gl_texture_upload(texture, &box, sent));
-        assert_ok(gl_texture_read(texture, &box, back));
+        assert_ok(gl_texture_upload(texture, &box, sent), gl_texture_read(texture, &box, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
         destroy_kept(NULL);
     }
@@ -111,8 +109,7 @@ static void assert_round_trip(GLenum target, int form, uint64_t *seed)
     assert_ok(gl_texture_read(texture, NULL, back));
     for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
-    assert_ok(gl_texture_upload(texture, NULL, sent));
-    assert_ok(gl_texture_read(texture, NULL, back));
+    assert_ok(gl_texture_upload(texture, NULL, sent), gl_texture_read(texture, NULL, back));
     assert_memory_equal(sent, back, (size_t)bytes);
 }
 
@@ -135,8 +132,7 @@ static void boxes_reach_their_texels_only(void **state)
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t all[72], part[12];
-    assert_ok(gl_texture_upload(texture, &box, sent));
-    assert_ok(gl_texture_read(texture, NULL, all));
+    assert_ok(gl_texture_upload(texture, &box, sent), gl_texture_read(texture, NULL, all));
     for (int k = 0; k < 72; k++) {
         const int x = k % 6 - 2, y = k / 6 % 4 - 1, z = k / 24 - 1;
         const bool inside = x >= 0 && x < 3 && y >= 0 && y < 2 && z >= 0 && z < 2;
@@ -175,8 +171,7 @@ static void buffers_give_back_what_they_got(void **state)
     unsigned char back[7];
     assert_ok(gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\0\0\0\0\0\0\0", 7);
-    assert_ok(gl_buffer_upload(buffer, 2, 3, "abc"));
-    assert_ok(gl_buffer_read(buffer, 0, 7, back));
+    assert_ok(gl_buffer_upload(buffer, 2, 3, "abc"), gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\0\0abc\0\0", 7);
     assert_int_equal(gl_buffer_upload(buffer, 5, 3, "abc"), LR_USAGE);
     assert_says(test->log.error, "seven bytes: 3 bytes at 5 are not inside its 7");
@@ -205,8 +200,7 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
     const uint32_t pair[2] = {0xabcd0001u, 0x1234fffeu};
     const struct gl_buffer_range range = {.to = buffer, .to_offset = 4 * words[0], .bytes = 4 * (words[1] - words[0])};
     gl_buffer_clear(buffer, 7);
-    assert_ok(gl_buffer_fill_range(&range, pair, count));
-    assert_ok(gl_buffer_read(buffer, 0, sizeof(back), back));
+    assert_ok(gl_buffer_fill_range(&range, pair, count), gl_buffer_read(buffer, 0, sizeof(back), back));
     for (int64_t k = 0; k < FILLED_WORDS; k++) {
         const bool is_inside = k >= words[0] && k < words[1];
         assert_int_equal(back[k], is_inside ? pair[(k - words[0]) % count] : 7);
@@ -306,8 +300,7 @@ static void targets_clear_each_kind_of_colour(void **state)
     assert_ok(gl_texture_read(target->colours[0], NULL, pairs));
     assert_ok(gl_texture_read(target->colours[1], NULL, numbers));
     assert_ok(gl_texture_read(target->colours[2], NULL, fours));
-    assert_ok(gl_texture_read(target->colours[3], NULL, shorts));
-    assert_ok(gl_texture_read(target->depth, NULL, depth));
+    assert_ok(gl_texture_read(target->colours[3], NULL, shorts), gl_texture_read(target->depth, NULL, depth));
     for (int k = 0; k < 12; k++) {
         const bool in = k / 4 == 1 && (k % 4 == 1 || k % 4 == 2);
         assert_true(pairs[k][1] == (in ? -2.0f : 0.0f) && depth[k] == (in ? 0.25f : 1.0f));
@@ -411,8 +404,7 @@ static void readbacks_have_what_was_sent(void **state)
         const int64_t bytes_there = ranges[k].to_offset + ranges[k].bytes;
         assert_ok(gl_readback_reserve(&readbacks[k], 16));
         assert_int_equal(gl_readback_copy(&readbacks[k], &ranges[k]), LR_USAGE);
-        assert_ok(gl_readback_reserve(&readbacks[k], bytes_there));
-        assert_ok(gl_readback_copy(&readbacks[k], &ranges[k]));
+        assert_ok(gl_readback_reserve(&readbacks[k], bytes_there), gl_readback_copy(&readbacks[k], &ranges[k]));
         gl_readback_send(&readbacks[k]);
         gl_buffer_clear(buffer, (uint32_t)k);
     }

@@ -107,8 +107,7 @@ static void list_mode_comes_back(void **state)
         write_events(events, &info);
         lr_event_list *list = read_list(files.lors->scanner);
         assert_pairs(0, {list->count, COUNT}, {list->info.has_tof, tof});
-        assert_true(list->info.tof_resolution_ps == (tof ? 250 : 0));
-        assert_true(list->info.duration_s == 12.5);
+        assert_all(list->info.tof_resolution_ps == (tof ? 250 : 0), list->info.duration_s == 12.5);
         assert_string_equal(list->info.version, "list mode");
         assert_string_equal(list->info.scanner, "heptagon__small");
         for (int k = 0; k < COUNT; k++) {

@@ -57,8 +57,7 @@ static void write_doubles(int version, const char *text, long cut)
         fwrite(&value, sizeof(value), 1, file);
     }
     fflush(file);
-    assert_int_equal(ftruncate(fileno(file), ftell(file) - cut), 0);
-    assert_int_equal(fclose(file), 0);
+    assert_ints(ftruncate(fileno(file), ftell(file) - cut), 0, fclose(file), 0);
 }
 
 static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (36,), }\n";

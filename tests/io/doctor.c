@@ -83,8 +83,7 @@ static void presets_raise_no_alarm(void **state)
         lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
         assert_non_null(diagnosis);
         expect_no_suspects(diagnosis, *name);
-        assert_non_null(find(diagnosis, LR_FINDING_SIZE));
-        assert_null(find(diagnosis, LR_FINDING_HIDING));
+        assert_all(find(diagnosis, LR_FINDING_SIZE) != NULL, find(diagnosis, LR_FINDING_HIDING) == NULL);
         lr_diagnosis_destroy(diagnosis);
         lr_scanner_draft_destroy(draft);
     }
@@ -120,8 +119,8 @@ static void rings_hide_rings(void **state)
         const double angle = 2 * 3.14159265358979323846 * (is_inner ? m / 8.0 : m / 12.0);
         const double radius = is_inner ? 24 : 46;
         length += snprintf(yaml + length, sizeof(yaml) - (size_t)length,
-                           "  - {centre_mm: [%.9f, %.9f, 0], u: [%.9f, %.9f, 0], v: [0, 0, 1], "
-                           "crystals: [4, 5], pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 5}\n",
+                           "  - {centre_mm: [%.9f, %.9f, 0], u: [%.9f, %.9f, 0], v: [0, 0, 1], crystals: [4, 5], "
+                           "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 5}\n",
                            radius * cos(angle), radius * sin(angle), -sin(angle), cos(angle));
     }
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, NULL);
@@ -294,9 +293,9 @@ static lr_diagnosis *diagnose_list(enum fault fault)
         if (fault == MISSING && k == 5) continue;
         const size_t used = strlen(yaml);
         snprintf(yaml + used, sizeof(yaml) - used,
-                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], normal: "
-                 "[%.15g, %.15g, 0], crystals: [10, 10], pitch_mm: [5, 5], face_mm: [5, 5], "
-                 "depth_mm: 15, position: %d, ring: 0, first_crystal_ring: 0}\n",
+                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], normal: [%.15g, %.15g, 0], "
+                 "crystals: [10, 10], pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 15, position: %d, ring: 0, "
+                 "first_crystal_ring: 0}\n",
                  radius * c - beside * s, radius * s + beside * c, -turn * s, turn * c, sign * c, sign * s, place);
     }
     return diagnose_yaml(yaml, NULL);
@@ -335,8 +334,8 @@ static void layers_are_no_second_ring(void **state)
         const double radius = k < 16 ? 130 : 140;
         const size_t used = strlen(yaml);
         snprintf(yaml + used, sizeof(yaml) - used,
-                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], crystals: "
-                 "[10, 10], pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n",
+                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], crystals: [10, 10], pitch_mm: "
+                 "[5, 5], face_mm: [5, 5], depth_mm: 10}\n",
                  radius * c, radius * s, -s, c);
     }
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, NULL);

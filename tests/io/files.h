@@ -154,8 +154,7 @@ static inline void bytes_write(const char *path, const void *bytes, size_t count
 {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
+    assert_ints(fwrite(bytes, 1, count, file), count, fclose(file), 0);
 }
 
 static inline void text_write(const char *path, const char *text)

@@ -111,8 +111,7 @@ static inline void write_events(const struct setup *s, const char *path)
     lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = s->ring});
     const lr_event_sink sink = lr_events_writer_sink(writer);
     const lr_list_params list = {.lors = s->ring, .data = data, .duration_s = 1, .seed = 3};
-    assert_int_equal(lr_events_from_counts(&list, &sink), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    assert_ok(lr_events_from_counts(&list, &sink), lr_events_writer_finish(writer));
 }
 
 static inline void write_values(const struct setup *s, const char *path)

@@ -52,8 +52,7 @@ static void test_header(void **state)
         assert_true(h.srow[k][3] == (float)image->grid.origin_mm[k] && h.qoffset[k] == h.srow[k][3]);
         assert_true(h.pixdim[k + 1] == h.srow[k][k] && h.quatern[k] == 0.0f);
     }
-    assert_true(h.pixdim[0] == 1.0f);
-    assert_non_null(strstr(h.descrip, lr_version()));
+    assert_all(h.pixdim[0] == 1.0f, strstr(h.descrip, lr_version()) != NULL);
 }
 
 /* Hamilton's product of two quaternions. */

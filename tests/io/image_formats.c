@@ -25,8 +25,7 @@ static void test_round_trip(void **state)
         assert_int_equal(lr_grid_read(path, &grid, &files.log.log), LR_OK);
         assert_same_grid(&grid, &image->grid, formats[n].tolerance);
     }
-    assert_int_equal(files.log.num_warnings, 0);
-    assert_int_equal(count_files(), num_files);
+    assert_ints(files.log.num_warnings, 0, count_files(), num_files);
 }
 
 static void test_npy(void **state)

@@ -50,8 +50,7 @@ static inline void write_list(const lr_events_writer_params *params, const lr_ev
     assert_non_null(writer);
     const lr_event_sink sink = lr_events_writer_sink(writer);
     assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
-    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    assert_ok(sink.take(sink.user, events + count / 2, count - count / 2), lr_events_writer_finish(writer));
 }
 
 /* Draws a random LOR in coincidence. */

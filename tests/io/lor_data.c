@@ -177,8 +177,7 @@ static void test_other_scanner(void **state)
 static void replace(const char *name, hid_t type, hsize_t count, const void *numbers)
 {
     const hid_t file = H5Fopen(PATH, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(file >= 0);
-    assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    assert_all(file >= 0, H5Ldelete(file, name, H5P_DEFAULT) >= 0);
     if (numbers != NULL) {
         const hid_t space = H5Screate_simple(1, &count, NULL);
         const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);

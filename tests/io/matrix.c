@@ -97,8 +97,7 @@ static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t n
     assert_true(dataset >= 0);
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     const int64_t count = H5Sget_simple_extent_npoints(space);
-    assert_true(H5Tequal(type, file_type) > 0);
-    assert_true(count <= room);
+    assert_all(H5Tequal(type, file_type) > 0, count <= room);
     assert_true(H5Dread(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
     H5Sclose(space);
     H5Tclose(type);
@@ -146,8 +145,7 @@ static void test_hdf5(void **state)
         "encoding-type", "encoding-version", "description", "columns",       "scanner",       "units",
         "rows",          "row_begin",        "grid_size",   "grid_voxel_mm", "grid_origin_mm"};
     for (int n = 0; n < 11; n++) assert_true(H5Aexists_by_name(file, "/matrix", names[n], H5P_DEFAULT) > 0);
-    assert_true(H5Lexists(file, "/lor/pairs", H5P_DEFAULT) > 0);
-    assert_true(H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
+    assert_all(H5Lexists(file, "/lor/pairs", H5P_DEFAULT) > 0, H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
     assert_true(H5Lexists(file, "/scanner/centre_mm", H5P_DEFAULT) > 0);
     H5Fclose(file);
     assert_int_equal(count_files(), 1);
@@ -225,8 +223,7 @@ static void test_many_columns(void **state)
             params.end = 3;
             lr_matrix_writer *writer = writer_of(&params);
             const lr_row_sink sink = lr_matrix_writer_sink(writer);
-            assert_int_equal(sink.take(sink.user, &row), LR_OK);
-            assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+            assert_ok(sink.take(sink.user, &row), lr_matrix_writer_finish(writer));
             size_t count;
             unsigned char *bytes = bytes_read(PATH, &count);
             const char *type = n == 0 ? "<i8" : "<i4";

@@ -64,8 +64,7 @@ static void write_by_rows(const lr_matrix_writer_params *params, int64_t limit)
     other.path = "rows";
     lr_matrix_writer *writer = lr_matrix_writer_create_within(&other, limit);
     assert_non_null(writer);
-    assert_int_equal(take_rows(writer, 0, NUM_ROWS), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take_rows(writer, 0, NUM_ROWS), lr_matrix_writer_finish(writer));
 }
 
 /* rows: number of rows per block. */

@@ -37,8 +37,7 @@ static lr_status take(lr_matrix_writer *writer, int64_t begin, int64_t end)
 static void leave_rows(const lr_matrix_writer_params *params, int64_t num)
 {
     lr_matrix_writer *writer = writer_of(params);
-    assert_int_equal(take(writer, 0, num), LR_OK);
-    assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
+    assert_ok(take(writer, 0, num), lr_matrix_writer_leave(writer));
     assert_int_equal(count_files(), 2);
 }
 
@@ -46,8 +45,7 @@ static void write_whole(lr_matrix_writer_params params)
 {
     params.path = "whole";
     lr_matrix_writer *writer = writer_of(&params);
-    assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take(writer, 0, lr_grid_num_voxels(&grid)), lr_matrix_writer_finish(writer));
 }
 
 /* Continues to the end; the file must equal that of a run that was not stopped. */
@@ -56,8 +54,7 @@ static void go_on(lr_matrix_writer_params params, int64_t num)
     params.resumes = true;
     lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, num);
-    assert_int_equal(take(writer, num, lr_grid_num_voxels(&grid)), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take(writer, num, lr_grid_num_voxels(&grid)), lr_matrix_writer_finish(writer));
     assert_same_bytes(PATH, "whole");
     assert_int_equal(count_files(), 2);
     remove(PATH);
@@ -111,8 +108,7 @@ static void fill_disk(lr_matrix_format format)
         assert_non_null(strstr(files.log.error, "largest file"));
         assert_null(strstr(files.log.error, "nothing was left behind"));
         assert_non_null(strstr(files.log.warning, "rows are kept in"));
-        assert_int_equal(access(PATH, F_OK), -1);
-        assert_int_equal(count_files(), 3);
+        assert_ints(access(PATH, F_OK), -1, count_files(), 3);
         lr_matrix_writer *again = writer_of(&params);
         const int64_t rows = lr_matrix_writer_get_written(again).rows;
         assert_true(rows >= 3);
@@ -235,8 +231,7 @@ static void test_strangers(void **state)
     lr_matrix_writer *writer = writer_of(&params);
     assert_non_null(strstr(files.log.warning, "begun anew"));
     assert_none(lr_matrix_writer_create(&params), LR_FAILED, &files.log, "another program is just writing it");
-    assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take(writer, 0, lr_grid_num_voxels(&grid)), lr_matrix_writer_finish(writer));
     assert_int_equal(count_files(), 1);
 }
 

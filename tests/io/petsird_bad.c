@@ -142,8 +142,8 @@ static void schemas_are_distrusted(void **state)
         {STEPS("\"int32\"") "]}", "a record is expected"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[]") "]}", "the schema has no 'scanner'"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"type\":\"int32\"}]") "]}", "a field without name"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},"
-                                    "{\"name\":\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
+        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},{\"name\":"
+                                    "\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
          "items are to follow"},
     };
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0};
@@ -175,10 +175,10 @@ static void schemas_that_explode_are_refused(void **state)
     char *text = kept(3 * DEEP, 1);
     int used = sprintf(text, "%s", STEPS("\"T0\""));
     for (int k = 0; k < LEVELS; k++) {
-        used += sprintf(text + used,
-                        "{\"name\":\"T%d\",\"fields\":[{\"name\":\"a\",\"type\":\"T%d\"},"
-                        "{\"name\":\"b\",\"type\":\"T%d\"}]},",
-                        k, k + 1, k + 1);
+        used += sprintf(
+            text + used,
+            "{\"name\":\"T%d\",\"fields\":[{\"name\":\"a\",\"type\":\"T%d\"},{\"name\":\"b\",\"type\":\"T%d\"}]},", k,
+            k + 1, k + 1);
     }
     sprintf(text + used, "{\"name\":\"T%d\",\"type\":\"int32\"}]}", LEVELS);
     write_schema(text, "", 0);

@@ -108,8 +108,7 @@ static int64_t check_place(const struct many *many, int64_t at)
     char said[2][1024];
     long long found = -1;
     lr_event_list *lists[2] = {read_damaged(many, 1, said[0]), read_damaged(many, 4, said[1])};
-    assert_non_null(lists[0]);
-    assert_non_null(lists[1]);
+    assert_all(lists[0] != NULL, lists[1] != NULL);
     lists_are_equal(lists[0], lists[1]);
     check_prefix(lists[0], many->whole);
     assert_string_equal(said[0], said[1]);
@@ -235,8 +234,7 @@ static void lors_are_found_together(void **state)
         found += counts;
         assert_true(weights[k] == 1);
     }
-    assert_int_equal(joined, found);
-    assert_int_equal(lr_events_count_joined(many->lors, &span), found);
+    assert_ints(joined, found, lr_events_count_joined(many->lors, &span), found);
     assert_pairs(0, {numbers[7], -1}, {numbers[8], -1});
     free(numbers);
     free(weights);

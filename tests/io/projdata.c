@@ -82,8 +82,7 @@ static void test_bins(void **state)
                 int places[2];
                 lr_sinogram_places(around, &bin, places);
                 assert_true(places[0] != places[1]);
-                assert_int_equal(seen[places[0] * around + places[1]]++, 0);
-                assert_int_equal(seen[places[1] * around + places[0]]++, 0);
+                assert_ints(seen[places[0] * around + places[1]]++, 0, seen[places[1] * around + places[0]]++, 0);
                 assert_false(lr_sinogram_bin_of(around, places, &back));
                 assert_true(back.view == view && back.t == t);
                 assert_true(lr_sinogram_bin_of(around, (int[2]){places[1], places[0]}, &back));

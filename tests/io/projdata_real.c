@@ -105,8 +105,7 @@ static void test_mmr_headers(void **state)
     for (int n = 0; n < 2; n++) {
         struct lr_projdata projdata;
         if (try_header(names[n], scanner, &log, &projdata) != LR_OK) fail_msg("%s", log.error);
-        assert_int_equal(log.num_warnings, 0);
-        assert_int_equal(projdata.rings.around, 504);
+        assert_ints(log.num_warnings, 0, projdata.rings.around, 504);
         assert_memory_equal(projdata.rings.crystals, list_mode.crystals, 504 * 64 * 4);
         assert_int_equal(lr_projdata_num_bins(&projdata), (int64_t)planes[n] * 252 * 344);
         assert_true(projdata.first_t == -172 && projdata.by_view && projdata.mashing == 1);
@@ -151,10 +150,10 @@ static void test_real_bins(void **state)
     char given[1024], data[1024];
     size_t count;
     if (test_data(given, "interfile/smalllong.hs") == NULL || test_data(data, "interfile/smalllong.s") == NULL) skip();
-    lr_lors *lors = lors_of(scanner_of(
-        "name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: {crystals: [8, 14], "
-        "pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
-        90 + 3.5 * 360 / 128));
+    lr_lors *lors =
+        lors_of(scanner_of("name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: "
+                           "{crystals: [8, 14], pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
+                           90 + 3.5 * 360 / 128));
     const char *path = file_in(&files.folder, "smalllong.hs");
     char *text = (char *)bytes_read(given, NULL);
     memcpy(strstr(text, "{arc correction}"), "{None}          ", 16);

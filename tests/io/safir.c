@@ -22,10 +22,9 @@ static lr_events_source source_of(const char *path, const char *map)
 
 static int set_up(void **state)
 {
-    return files_begin_with(state,
-                            scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, 2], "
-                                       "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
-                                       "coincidence: {min_module_difference: 2}\n"));
+    return files_begin_with(state, scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, "
+                                              "2], pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
+                                              "coincidence: {min_module_difference: 2}\n"));
 }
 
 static int crystal_of(int ring, int detector)
@@ -270,8 +269,7 @@ static void the_map_is_found_beside_the_events(void **state)
     mkdir(FOLDER, 0777);
     write_events(bytes);
     write_map(false, "\t");
-    assert_int_equal(rename(EVENTS, FOLDER "/" EVENTS), 0);
-    assert_int_equal(rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
+    assert_ints(rename(EVENTS, FOLDER "/" EVENTS), 0, rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
     bin_events(source_of(FOLDER "/" EVENTS, NULL), files.lors);
     text_write(FOLDER "/B_crystal_map.txt", "");
     const lr_events_source source = source_of(FOLDER "/" EVENTS, NULL);

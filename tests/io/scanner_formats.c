@@ -28,10 +28,10 @@ static lr_scanner *odd_list(void)
     return scanner_of("name: odd\ndetection_depth_mm: 1.5\nmodules:\n"
                       "- {center_mm: [61, 3, -4], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 3], pitch_mm: [2, 3], "
                       "face_mm: [1.75, 2.5], depth_mm: 9}\n"
-                      "- {center_mm: [-40, 31, 7], u: [-0.6, -0.8, 0], v: [0, 0, 1], crystals: [4, 7], "
-                      "pitch_mm: [2.25, 2.5], face_mm: [1.75, 2.5], depth_mm: 9}\n"
-                      "- {center_mm: [-11, -53, 12], u: [1, 0, 0], v: [0, -0.28, 0.96], crystals: [3, 6], "
-                      "pitch_mm: [3, 2.75], face_mm: [1.75, 2.5], depth_mm: 9}\n");
+                      "- {center_mm: [-40, 31, 7], u: [-0.6, -0.8, 0], v: [0, 0, 1], crystals: [4, 7], pitch_mm: "
+                      "[2.25, 2.5], face_mm: [1.75, 2.5], depth_mm: 9}\n"
+                      "- {center_mm: [-11, -53, 12], u: [1, 0, 0], v: [0, -0.28, 0.96], crystals: [3, 6], pitch_mm: "
+                      "[3, 2.75], face_mm: [1.75, 2.5], depth_mm: 9}\n");
 }
 
 static lr_scanner *read_text(const char *name, const char *text)
@@ -56,8 +56,7 @@ static void assert_identical(lr_scanner *a, lr_scanner *b)
     assert_string_equal(a->name, b->name);
     assert_true((a->source == NULL) == (b->source == NULL));
     if (a->source != NULL) assert_string_equal(a->source, b->source);
-    assert_true(a->detection_depth_mm == b->detection_depth_mm);
-    assert_true(a->tof_resolution_ps == b->tof_resolution_ps);
+    assert_all(a->detection_depth_mm == b->detection_depth_mm, a->tof_resolution_ps == b->tof_resolution_ps);
     assert_true(a->crystal_mu_per_mm == b->crystal_mu_per_mm);
     assert_true(a->coincidence.field_of_view_mm == b->coincidence.field_of_view_mm);
     assert_int_equal(a->coincidence.min_module_difference, b->coincidence.min_module_difference);
@@ -82,8 +81,8 @@ static void yaml_is_identical(void **state)
 static void places_are_even(void **state)
 {
     static const char module[] =
-        "  - {center_mm: [%d, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [2, 2], pitch_mm: [4, 4], "
-        "face_mm: [4, 4], depth_mm: 9, position: %d, ring: 0, first_crystal_ring: 0}\n";
+        "  - {center_mm: [%d, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [2, 2], pitch_mm: [4, 4], face_mm: [4, 4], "
+        "depth_mm: 9, position: %d, ring: 0, first_crystal_ring: 0}\n";
     static const struct {
         const char *first;
         int places[2];
@@ -118,8 +117,8 @@ static void geom_and_hscan_come_back(void **state)
         const char *name, *lost;
         double most; /* single precision at 60 mm: 4e-6 */
     } cases[] = {{"ring.geom",
-                  "field_of_view_mm 60.5 as a rule of coincidence (it is that of images there); "
-                  "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083",
+                  "field_of_view_mm 60.5 as a rule of coincidence (it is that of images there); max_ring_difference "
+                  "17; tof_resolution_ps 321; crystal_mu_per_mm 0.083",
                   1e-6},
                  {"ring.hscan", "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083", 2e-5}};
     lr_scanner *scanner = turned_ring();
@@ -452,8 +451,7 @@ static void writers_refuse(void **state)
     const struct rlimit before = disk_fill(100);
     const lr_status full = lr_scanner_write(file_in(folder, "x.yaml"), ring, log);
     disk_empty(before);
-    assert_int_equal(full, LR_FAILED);
-    assert_int_equal(folder_visit(folder, false), 0);
+    assert_ints(full, LR_FAILED, folder_visit(folder, false), 0);
 }
 
 group_main("scanner formats", NULL, NULL, FILES_CASE(yaml_is_identical), FILES_CASE(places_are_even),

@@ -43,9 +43,9 @@ static void impossible_layers_are_refused(void **state)
          "layers.yaml:1:1: unnamed scanner: module 1 has crystal faces of 1.9 mm along u"},
         {UPPER "layer: 1, block: 1, " PLATE "}\n" LOWER PLATE ",\n     layers: [{depth_mm: 2}]}\n",
          "layers.yaml:4:6: 'layers' of a module and modules that are a 'layer' each are given (line 2)"},
-        {UPPER "layer: 1, " PLATE "}\n" LOWER PLATE "}\n", "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of "
-                                                           "block 0: layers run from 0 to 15, and blocks of them "
-                                                           "from 1"},
+        {UPPER "layer: 1, " PLATE "}\n" LOWER PLATE "}\n",
+         "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of block 0: layers run from 0 to 15, and blocks of "
+         "them from 1"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
@@ -63,9 +63,8 @@ static void assert_point(const double point[3], double x, double y, double z)
 /* Each layer becomes a module, from front to back; it lies behind the layer before unless its own position is given. */
 static void layers_are_modules(void **state)
 {
-    lr_scanner *scanner =
-        scanner_of(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: [1, -0.5]}, "
-                               "{depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n");
+    lr_scanner *scanner = scanner_of(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: "
+                                                 "[1, -0.5]}, {depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n");
     assert_pairs(0, {scanner->num_modules, 24}, {scanner->num_crystals, 8 * (24 + 20 + 24)},
                  {lr_scanner_num_layers(scanner), 3});
     static const double front_mm[3] = {0, 4, 8}, depth_mm[3] = {4, 3, 4};
@@ -166,8 +165,8 @@ static lr_scanner *centred_layers(void)
     return scanner_of(
         "name: centred\nring: {radius_mm: 50, modules: 7, first_angle_deg: 90, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 3], [4, 4]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
-        "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], "
-        "pitch_mm: [2.5, 2.25], face_mm: [2.25, 2]}]}\ndetection_depth_mm: 1.5\n"
+        "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], pitch_mm: "
+        "[2.5, 2.25], face_mm: [2.25, 2]}]}\ndetection_depth_mm: 1.5\n"
         "coincidence: {min_module_difference: 2}\n");
 }
 
@@ -234,10 +233,9 @@ static void maps_have_layers(void **state)
     enum { NU = 4, NV = 3 };
     static char text[32768];
     const char *path = file_in(&files.folder, "map.txt");
-    lr_scanner *scanner =
-        scanner_of("ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [%d, %d], pitch_mm: [3, 3.5], "
-                   "face_mm: [3, 3.5], depth_mm: 12, layers: [{depth_mm: 6}, {depth_mm: 6}]}\n",
-                   NU, NV);
+    lr_scanner *scanner = scanner_of("ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [%d, %d], pitch_mm: [3, "
+                                     "3.5], face_mm: [3, 3.5], depth_mm: 12, layers: [{depth_mm: 6}, {depth_mm: 6}]}\n",
+                                     NU, NV);
     int used = sprintf(text, "# depth_mm: 6\n");
     for (int c = 0; c < scanner->num_crystals; c++) {
         double at[3];

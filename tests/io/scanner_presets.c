@@ -19,8 +19,7 @@ static void every_preset_is_a_scanner_with_sources(void **state)
     int count = 0;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++, count++) {
         lr_scanner *scanner = read_preset(*name);
-        assert_true(scanner->num_modules >= 2);
-        assert_non_null(scanner->source);
+        assert_all(scanner->num_modules >= 2, scanner->source != NULL);
         assert_true(strcmp(*name, "two-opposed-modules") == 0 || strstr(scanner->source, "\nunverified: ") != NULL);
         (void)lors_of(scanner);
     }
@@ -204,9 +203,8 @@ static void a_folder_of_assets_comes_first(void **state)
     struct test_log log = TEST_LOG(log);
     mkdir(ASSETS, 0777);
     mkdir(ASSETS "/scanners", 0777);
-    text_write(ASSETS "/scanners/penn-labr3.yaml",
-               "name: mine\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [2, 2], pitch_mm: [4, 4], "
-               "face_mm: [4, 4], depth_mm: 3}\n");
+    text_write(ASSETS "/scanners/penn-labr3.yaml", "name: mine\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: "
+                                                   "[2, 2], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 3}\n");
     text_write(ASSETS "/scanners/new.yaml", "nome: mine\n");
     setenv("LORASTER_ASSETS", ASSETS, 1);
     lr_scanner *scanner = read_preset("penn-labr3"), *builtin = read_preset("siemens-mmr");

@@ -142,8 +142,8 @@ static void wrong_texts_are_refused(void **state)
         {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},
         {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals"},
         {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals"},
-        {"modules:\n" UPPER OTHER_LOWER "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], "
-         "pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
+        {"modules:\n" UPPER OTHER_LOWER
+         "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
          "3:59", "more than 10000000 crystals"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -186,9 +186,9 @@ static void long_and_deep_texts_are_refused(void **state)
 
 static void files_that_are_none(void **state)
 {
-    static const char *const words[] = {"is no regular file", "65 MiB is too large", "..: is a folder",
-                                        ("./no-such-file.yaml: cannot be opened: No such file in this folder, nor a "
-                                         "name like it")};
+    static const char *const words[] = {
+        "is no regular file", "65 MiB is too large", "..: is a folder",
+        ("./no-such-file.yaml: cannot be opened: No such file in this folder, nor a name like it")};
     static const char *const paths[] = {("./" FILE_NAME), FILE_NAME, "..", "./no-such-file.yaml"};
     for (int k = 0; k < 4; k++) {
         struct test_log log = TEST_LOG(log);
@@ -223,8 +223,8 @@ static void both_forms_are_read(void **state)
     struct test_log log;
     lr_scanner *scanner = keep(read_text(
         "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, ring_pitch_mm: 40}\n"
-        "module: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: [2.5, 3], face_mm: [2, 2.5], "
-        "depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, min_module_difference: 2, max_ring_difference: 0}\n"
+        "module: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: [2.5, 3], face_mm: [2, 2.5], depth_mm: "
+        "13}\ncoincidence: {field_of_view_mm: 50, min_module_difference: 2, max_ring_difference: 0}\n"
         "detection_depth_mm: 6.5\ncrystal_mu_per_mm: 0.0834\ntof: {resolution_ps: 300}\n"
         "source: [one, two]\nunverified: three\n",
         &log));
@@ -243,8 +243,7 @@ static void both_forms_are_read(void **state)
 
     scanner = scanner_of("%s", "modules:\n" UPPER LOWER);
     assert_string_equal(scanner->name, "unnamed scanner");
-    assert_true(scanner->crystal_mu_per_mm == 0);
-    assert_null(scanner->source);
+    assert_all(scanner->crystal_mu_per_mm == 0, scanner->source == NULL);
     assert_int_equal(scanner->num_positions, 0);
     assert_false(scanner->coincidence.limits_ring_difference);
     assert_close(scanner->modules[0].normal[1], -1, 0);
@@ -287,8 +286,7 @@ static void nearest_words(void **state)
     static const char *const cases[][2] = {
         {"radius", "radius_mm"}, {"radius_cm", "radius_mm"}, {"modlues", "modules"}, {"ring_pich_mm", "ring_pitch_mm"}};
     for (int k = 0; k < 4; k++) assert_string_equal(lr_nearest_word(cases[k][0], words, 4), cases[k][1]);
-    assert_null(lr_nearest_word("temperature", words, 4));
-    assert_null(lr_nearest_word("", words, 4));
+    assert_all(lr_nearest_word("temperature", words, 4) == NULL, lr_nearest_word("", words, 4) == NULL);
     assert_null(lr_nearest_word("x", words, 0));
 }
 

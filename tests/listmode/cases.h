@@ -84,8 +84,7 @@ static inline lr_status see_row(void *user, const lr_row *row)
     struct rows_seen *seen = user;
     assert_int_equal(row->row, seen->next++);
     for (int64_t k = 0; k < row->count; k++) {
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0);
+        assert_all(k == 0 || row->lor[k] > row->lor[k - 1], row->probability[k] > 0);
         seen->sums[row->lor[k]] += seen->x[row->row] * row->probability[k];
     }
     seen->elements += row->count;
@@ -126,23 +125,13 @@ static inline lr_grid shifted_grid(const int size[3], const double voxel_mm[3], 
 
 static struct test_log test_log;
 
-/* A ring of modules of `crystals`; sizes_mm: pitch, face and depth of a crystal. */
-static inline lr_scanner *case_ring(double radius_mm, int modules, const int crystals[2], const double sizes_mm[5],
-                                    const lr_coincidence *rules)
-{
-    const lr_ring ring = {.radius_mm = radius_mm,
-                          .modules = modules,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {sizes_mm[0], sizes_mm[1]},
-                          .face_mm = {sizes_mm[2], sizes_mm[3]},
-                          .depth_mm = sizes_mm[4]};
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "ring", .coincidence = *rules}, &ring);
-}
-
 /* Ten modules of 4 x 3 crystals. */
 static inline lr_scanner *decagon(const lr_coincidence *rules)
 {
-    return case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 5, 5, 10}, rules);
+    lr_scanner *scanner = scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, "
+                                       "5], face_mm: [5, 5], depth_mm: 10}");
+    scanner->coincidence = *rules;
+    return scanner;
 }
 
 static const lr_coincidence usual_rules = {.min_module_difference = 3};
@@ -247,8 +236,7 @@ static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *
     const lr_traffic before = lr_place_get_info(place).traffic;
     if (lr_recon(&params, &there) != LR_OK) fail_msg("%s", test_log.error);
     const lr_traffic after = lr_place_get_info(place).traffic;
-    assert_int_equal(after.to_device - before.to_device, 0);
-    assert_int_equal((after.to_host - before.to_host) % sums_bytes, 0);
+    assert_ints(after.to_device - before.to_device, 0, (after.to_host - before.to_host) % sums_bytes, 0);
     assert_true(after.to_host - before.to_host <= MOST_SUMS * sums_bytes);
     assert_ok(lr_vector_copy(&there, &host));
 }

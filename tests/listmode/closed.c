@@ -275,8 +275,7 @@ static void check_elements(const struct trial *trial)
     const double most = largest_number(expected, count);
     for (int64_t k = 0; k < count; k++) {
         if (fabs(found[k] - expected[k]) > element_error(trial) * most) {
-            fail_msg("kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of "
-                     "%.12g",
+            fail_msg("kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of %.12g",
                      (int)trial->model, trial->resolution_ps, trial->bin_mm, trial->event.crystals[0],
                      trial->event.crystals[1], (int)k, found[k], expected[k]);
         }
@@ -370,8 +369,7 @@ static void test_area(void **state)
             const double low = fmin(fmax((-half - centre) / sigma, -3), 3);
             const double high = fmin(fmax((half - centre) / sigma, -3), 3);
             const double area = (normal(high) - normal(low)) / held, value = value_on(&trial, NULL);
-            assert_true(area > 0 || value == 0);
-            assert_true(fabs(value - area) < error_of(1e-12));
+            assert_all(area > 0 || value == 0, fabs(value - area) < error_of(1e-12));
         }
     }
 }

@@ -266,8 +266,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     params.num_ranges = 3;
     struct lr_listmode_events *found = keep_object(calloc(1, sizeof(*found)), end_events);
     struct lr_listmode_events *expected = keep_object(calloc(1, sizeof(*expected)), end_events);
-    assert_ok(events_init(expected, &params));
-    assert_ok(lr_listmode_events_open(found, &params, NULL));
+    assert_ok(events_init(expected, &params), lr_listmode_events_open(found, &params, NULL));
     struct lr_listmode_model model;
     assert_ok(lr_listmode_model_init(&model, &params));
     const struct lr_listmode_backend_params backend_params = {.model = &model,
@@ -278,8 +277,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
                                                               .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
                                                               .log = &test_log.log};
     assert_ok(lr_plugin_cuda(&test_log.log)->arrange(found, &backend_params));
-    assert_int_equal(found->held != NULL, where == STAY);
-    assert_int_equal(found->is_arranged, where == GO_BACK);
+    assert_ints(found->held != NULL, where == STAY, found->is_arranged, where == GO_BACK);
     if (found->held != NULL) {
         assert_ok(lr_listmode_events_make_arrays(found, &test_log.log));
         assert_ok(found->held->fetch(found->held, found, &test_log.log));
@@ -335,8 +333,7 @@ static void test_vectors_stay(void **state)
     const lr_traffic after = lr_place_get_info(backend->place).traffic;
     assert_true(after.to_device == before.to_device && after.to_host == before.to_host);
     expect_same(&x, both.image);
-    assert_ok(lr_vector_copy(&host, &x));
-    assert_ok(backend->fns->project(backend->self, true, &part, &x, &y));
+    assert_ok(lr_vector_copy(&host, &x), backend->fns->project(backend->self, true, &part, &x, &y));
     expect_same(&y, both.values);
 }
 

@@ -73,8 +73,7 @@ static void test_taken(void **state)
     assert_string_equal(told, "");
     expect_same(from, &taken, &own);
     assert_int_equal(taken.sensitivity_lines, 2000);
-    assert_true(own.sensitivity_error > 0);
-    assert_true(taken.sensitivity_error == own.sensitivity_error);
+    assert_all(own.sensitivity_error > 0, taken.sensitivity_error == own.sensitivity_error);
     early_sensitivity_finish(&early);
     early_sensitivity_finish(&early);
 }
@@ -95,8 +94,7 @@ static void test_stopped(void **state)
     early_sensitivity_begin(&early, &params, false);
     lr_operator *from = early_sensitivity_of(&early);
     assert_non_null(from);
-    assert_int_equal(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED);
-    assert_int_equal(calls, 1);
+    assert_ints(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED, calls, 1);
     early.shown = NULL; /* which would stop the computation again */
     atomic_store(&early.is_unwanted, false);
     expect_same(from, &taken, &own);
@@ -112,8 +110,7 @@ static void test_given_up(void **state)
     early_sensitivity_finish(&early);
     atomic_store(&early.is_unwanted, true); /* set before the device is ready */
     early_sensitivity_begin(&early, &params, false);
-    assert_null(early_sensitivity_of(&early));
-    assert_true(atomic_load(&early.total) == 0);
+    assert_all(early_sensitivity_of(&early) == NULL, atomic_load(&early.total) == 0);
     early_sensitivity_finish(&early);
 }
 

@@ -44,9 +44,11 @@ static lr_lors *lors_of(lr_scanner *scanner)
 /* Crystals of the wide ring are as small relative to the lengths of lines as those of clinical scanners. */
 static int set_up(void **state)
 {
-    ring = lors_of(case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 4.2, 4.6, 10}, &usual_rules));
-    wide_ring = lors_of(case_ring(200, 24, (const int[2]){8, 9}, (const double[5]){6, 5, 5.6, 4.9, 20},
-                                  &(lr_coincidence){.min_module_difference = 5}));
+    ring = lors_of(scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, 5], "
+                                "face_mm: [4.2, 4.6], depth_mm: 10}\ncoincidence: {min_module_difference: 3}"));
+    wide_ring =
+        lors_of(scanner_from("ring: {radius_mm: 200, modules: 24}\nmodule: {crystals: [8, 9], pitch_mm: [6, 5], "
+                             "face_mm: [5.6, 4.9], depth_mm: 20}\ncoincidence: {min_module_difference: 5}"));
     panels = lors_of(make_panels(3));
     stack = lors_of(make_panels(4));
     ring_grid = shifted_grid((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5}, (const double[3]){0.7, -1.1, 0});

@@ -458,8 +458,7 @@ static void test_columns_are_binned(void **state)
             sums[k][both[k]->index != NULL ? both[k]->index[n] : n] -= (double)both[k]->values[n];
         for (int64_t lor = 0; lor < of->lors->count; lor++) assert_true(sums[k][lor] == 0);
     }
-    assert_int_equal(data.counts.prompts + data.counts.delayeds, of->count);
-    assert_int_equal(data.counts.delayeds, (of->count + 4) / 5);
+    assert_ints(data.counts.prompts + data.counts.delayeds, of->count, data.counts.delayeds, (of->count + 4) / 5);
     assert_int_equal(data.counts.not_in_coincidence, 1);
 
     of->crystals[7][0] = of->lors->scanner->num_crystals;

@@ -97,8 +97,7 @@ static void check_sample(void)
         const double *found = sample_by(test_backend, part, PARTS);
         for (int64_t v = 0; v < num_voxels; v++) sum[v] += found[v];
     }
-    assert_true(l2_apart(whole, expected, num_voxels) < 1e-6);
-    assert_true(l2_apart(sum, expected, num_voxels) < 1e-6);
+    assert_all(l2_apart(whole, expected, num_voxels) < 1e-6, l2_apart(sum, expected, num_voxels) < 1e-6);
 }
 
 /* Six inclined modules, in which rows and columns do not tell which crystals are in coincidence. */
@@ -168,8 +167,7 @@ static void test_samples_are_not_biased(void **state)
         bias += (mean[v] - expected[v]) * (mean[v] - expected[v]) / (double)num_voxels;
     bias = sqrt(bias) / level;
     print_message("a sample says %.3g, and is off by %.3g; their mean by %.3g\n", said, off, bias);
-    assert_true(said > 0.7 * off && said < 1.6 * off);
-    assert_true(bias < 1.5 * off / sqrt(SEEDS));
+    assert_all(said > 0.7 * off && said < 1.6 * off, bias < 1.5 * off / sqrt(SEEDS));
 }
 
 static void test_rows_have_their_factors(void **state)
@@ -247,8 +245,7 @@ static void test_events_give_the_image_of_their_counts(void **state)
         assert_true(n == 0 || listed.likelihood[n] > listed.likelihood[n - 1]);
         /* EM explains every event that the grid reaches. */
         assert_close(listed.sensitive[n], listed.measured[n], 1e-5);
-        assert_true(listed.measured[n] == binned.measured[n]);
-        assert_true(listed.measured[n] > 0.3 * (double)count);
+        assert_all(listed.measured[n] == binned.measured[n], listed.measured[n] > 0.3 * (double)count);
         assert_true(listed.measured[n] < (double)count);
     }
 }

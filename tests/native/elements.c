@@ -51,9 +51,7 @@ static bool compare(const char *name, const lr_operator_params *params, const do
     }
     print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest, %d rows\n", name,
                   is_exact ? "exact" : "sampled", params->rays, l2, worst, num_rows);
-    assert_true(num_rows > 0);
-    assert_true(l2 <= (is_exact ? exact_l2 : sampled_l2));
-    assert_true(worst <= exact_worst);
+    assert_all(num_rows > 0, l2 <= (is_exact ? exact_l2 : sampled_l2), worst <= exact_worst);
     return true;
 }
 

@@ -11,61 +11,26 @@
 
 #define LAYERED_MU_PER_MM 0.08
 
-/* Crystals of the second layer: the layers are apart from each other, and the second is off the middle. */
-static const int layered_behind[2] = {5, 3};
-static const lr_layer layered_layers[2] = {
-    {.depth_mm = 5},
-    {.depth_mm = 7,
-     .front_mm = 6,
-     .block_crystals = {&layered_behind[0], &layered_behind[1]},
-     .pitch_mm = {4.6, 4.6},
-     .face_mm = {4.2, 4.4},
-     .offset_mm = {0.4, -0.3}},
-};
-
-/* Eight blocks that touch in front: oblique lines leave a block through its back and enter the rear layer of the next
- * block, which the front layer would hide. */
+/* Eight blocks that touch in front, with two layers of crystals that are apart from each other, the second off the
+ * middle. Oblique lines leave a block through its back and enter the rear layer of the next block, which the front
+ * layer would hide. */
 static inline lr_scanner *layered_ring(void)
 {
-    static const int front[2] = {6, 4};
-    const lr_ring ring = {.radius_mm = 30,
-                          .modules = 8,
-                          .first_angle_deg = 90,
-                          .block_crystals = {&front[0], &front[1]},
-                          .pitch_mm = {4, 4},
-                          .face_mm = {3.7, 3.8},
-                          .depth_mm = 14,
-                          .layers = layered_layers,
-                          .num_layers = 2};
-    const lr_scanner_params params = {.name = "layered ring",
-                                      .coincidence = {.min_module_difference = 2},
-                                      .detection_depth_mm = 1,
-                                      .tof_resolution_ps = 300,
-                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM};
-    return keep(lr_scanner_create_ring(&params, &ring));
+    return keep(scanner_from(
+        "name: layered ring\nring: {radius_mm: 30, modules: 8, first_angle_deg: 90}\nmodule: {crystals: [6, 4], "
+        "pitch_mm: [4, 4], face_mm: [3.7, 3.8], depth_mm: 14, layers: [{depth_mm: 5}, {depth_mm: 7, front_mm: 6, "
+        "crystals: [5, 3], pitch_mm: [4.6, 4.6], face_mm: [4.2, 4.4], offset_mm: [0.4, -0.3]}]}\ncoincidence: "
+        "{min_module_difference: 2}\ndetection_depth_mm: 1\ntof: {resolution_ps: 300}\ncrystal_mu_per_mm: 0.08"));
 }
 
 /* Three rings with every symmetry that projections by columns use. */
 static inline lr_scanner *layered_rings(void)
 {
-    static const int front[2] = {4, 3}, back[2] = {3, 3};
-    static const lr_layer layers[2] = {
-        {.depth_mm = 4},
-        {.depth_mm = 5, .block_crystals = {&back[0], &back[1]}, .pitch_mm = {6, 4}, .face_mm = {5.5, 3.8}}};
-    const lr_ring ring = {.radius_mm = 25,
-                          .modules = 6,
-                          .first_angle_deg = 90,
-                          .rings = 3,
-                          .ring_pitch_mm = 13,
-                          .block_crystals = {&front[0], &front[1]},
-                          .pitch_mm = {5, 4},
-                          .face_mm = {4.6, 3.8},
-                          .depth_mm = 9,
-                          .layers = layers,
-                          .num_layers = 2};
-    const lr_scanner_params params = {
-        .name = "layered rings", .coincidence = {.min_module_difference = 2}, .crystal_mu_per_mm = LAYERED_MU_PER_MM};
-    return keep(lr_scanner_create_ring(&params, &ring));
+    return keep(
+        scanner_from("name: layered rings\nring: {radius_mm: 25, modules: 6, first_angle_deg: 90, rings: 3, "
+                     "ring_pitch_mm: 13}\nmodule: {crystals: [4, 3], pitch_mm: [5, 4], face_mm: [4.6, 3.8], depth_mm: "
+                     "9, layers: [{depth_mm: 4}, {depth_mm: 5, crystals: [3, 3], pitch_mm: [6, 4], face_mm: [5.5, "
+                     "3.8]}]}\ncoincidence: {min_module_difference: 2}\ncrystal_mu_per_mm: 0.08"));
 }
 
 /* Place of a block of layers: its front layer is at radius_mm, and the block is rotated by tilt_deg about its u

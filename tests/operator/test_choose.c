@@ -251,8 +251,7 @@ static void test_auto_mode(void **state)
     w.params.rays = 0;
     racers[0].answer = LR_NO_DEVICE;
     expect("rows"); /* exact is tried first */
-    assert_int_equal(racers[2].mode, LR_MODE_EXACT);
-    assert_int_equal(racers[1].creations, 0);
+    assert_ints(racers[2].mode, LR_MODE_EXACT, racers[1].creations, 0);
     racers[2].answer = LR_NO_DEVICE;
     expect("second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);

@@ -123,16 +123,13 @@ static void test_defaults(void **state)
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_int_equal(info->rays, 4);
     /* An even number of points, at most half of the pitch of 4.3 mm apart. */
-    assert_int_equal(info->samples[0], 2);
-    assert_int_equal(info->samples[1], 4);
+    assert_ints(info->samples[0], 2, info->samples[1], 4);
     assert_int_equal(info->samples[2], 8); /* two more, because rings line up along z */
     /* corners are 80 mm apart across, 21.5 mm along u, 17.2 mm along v: 84.6 mm in steps of 9 mm */
     assert_int_equal(info->mu_steps, 10);
     assert_true(info->threads >= 1);
-    assert_int_equal(info->num_voxels, 8);
-    assert_int_equal(info->num_lors, 400);
-    assert_true(info->stored);
-    assert_true(info->lors == w.fixture.lors);
+    assert_ints(info->num_voxels, 8, info->num_lors, 400);
+    assert_all(info->stored, info->lors == w.fixture.lors);
 }
 
 /* Every combination of the caller's and the backend's precision, stored and not. */
@@ -149,8 +146,7 @@ static void check_conversion(const char *backend, lr_store store)
         image32[v] = (float)(v % 5);
         image[v] = image32[v];
     }
-    assert_ok(array_forward(op, image32, data32));
-    assert_ok(array_forward_f64(op, image, data));
+    assert_ok(array_forward(op, image32, data32), array_forward_f64(op, image, data));
     for (int64_t l = 0; l < nl; l++) {
         double expected = 0.0;
         for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
@@ -158,8 +154,7 @@ static void check_conversion(const char *backend, lr_store store)
         assert_close(data32[l], expected, 2e-7);
         data[l] = data32[l] = (float)(l % 3);
     }
-    assert_ok(array_back(op, data32, image32));
-    assert_ok(array_back_f64(op, data, image));
+    assert_ok(array_back(op, data32, image32), array_back_f64(op, data, image));
     for (int64_t v = 0; v < nv; v++) {
         double expected = 0.0;
         for (int64_t l = 0; l < nl; l++) expected += fake_element(l, v) * (double)(l % 3);
@@ -182,11 +177,9 @@ static void test_values_that_are_not_finite(void **state)
     assert_fails(array_forward(op, image, data), LR_BAD_INPUT, &w.log, "voxel (1, 2, 3)");
     data[7 + 20 * 6] = INFINITY; /* crystal 6 = (1, 1) of module 0, 7 = (2, 1) of module 1 */
     assert_fails(array_back(op, data, image), LR_BAD_INPUT, &w.log,
-                 "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
-                 "module 1)");
+                 "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of module 1)");
     large[0] = 1e300; /* finite, but not in a float backend */
-    assert_int_equal(array_forward_f64(op, large, data64), LR_BAD_INPUT);
-    assert_int_equal(array_forward(op, NULL, data), LR_USAGE);
+    assert_ints(array_forward_f64(op, large, data64), LR_BAD_INPUT, array_forward(op, NULL, data), LR_USAGE);
     assert_int_equal(array_back(op, data, NULL), LR_USAGE);
 }
 
@@ -269,12 +262,10 @@ static void test_cancelling(void **state)
     const lr_row_sink sink = {count_rows, &next};
     lr_operator *op = keep(create());
     w.cancel_at = w.num_reports + 1;
-    assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
-    assert_int_equal(array_back(op, data, image), LR_CANCELLED);
+    assert_ints(array_forward(op, image, data), LR_CANCELLED, array_back(op, data, image), LR_CANCELLED);
     assert_int_equal(array_sensitivity(op, image), LR_CANCELLED);
     w.cancel_at = w.num_reports + 3;
-    assert_int_equal(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED);
-    assert_int_equal(next, 3);
+    assert_ints(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED, next, 3);
     w.cancel_at = w.num_reports + 1; /* the backend's reports arrive again */
     assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     w.cancel_at = 0;
@@ -296,10 +287,8 @@ static void test_rows_and_pictures_are_checked(void **state)
     const double points[2][3] = {{0, 0, 0}, {0, NAN, 0}};
     lr_pixel pixels[80];
     lr_operator *op = keep(create());
-    assert_int_equal(lr_operator_rows(op, -1, 3, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 5, 4, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 0, 211, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 0, 2, NULL), LR_USAGE);
+    assert_ints(lr_operator_rows(op, -1, 3, &sink), LR_USAGE, lr_operator_rows(op, 5, 4, &sink), LR_USAGE);
+    assert_ints(lr_operator_rows(op, 0, 211, &sink), LR_USAGE, lr_operator_rows(op, 0, 2, NULL), LR_USAGE);
     assert_ok(lr_operator_rows(op, 210, 210, &sink));
     assert_int_equal(next, 0);
     assert_ok(lr_operator_rows(op, 0, 210, &sink));

@@ -118,8 +118,7 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
                                                     .info = &info,
                                                     .backend = test_backend}));
     const lr_event_sink sink = lr_deposit_sink(made);
-    assert_ok(sink.take(sink.user, events, NUM_EVENTS));
-    assert_ok(lr_deposit_finish(made));
+    assert_ok(sink.take(sink.user, events, NUM_EVENTS), lr_deposit_finish(made));
     return made;
 }
 

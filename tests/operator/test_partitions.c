@@ -129,8 +129,8 @@ static void assert_same(const struct made *made, const float *a, const float *b,
         worst = !(gap <= worst) ? gap : worst;
     }
     if (!(worst <= same_sum * largest)) {
-        fail_msg("%s, %s, mode %d, batches %s, %lld bytes: %s: value %lld of %lld is %.9g in parts "
-                 "and %.9g as a whole, the largest %.9g",
+        fail_msg("%s, %s, mode %d, batches %s, %lld bytes: %s: value %lld of %lld is %.9g in parts and %.9g as a "
+                 "whole, the largest %.9g",
                  made->name, test_backend, (int)made->mode, made->batches, (long long)made->memory, made->what,
                  (long long)at, (long long)count, (double)a[at], (double)b[at], largest);
     }
@@ -192,21 +192,16 @@ static void check_part(struct made *made, const lr_selection *part, struct sums 
     const lr_vector image = lr_vector_of_floats(made->image, made->num_voxels);
     lr_vector values = lr_vector_of_floats(sums->values, count), back = lr_vector_of_floats(sums->image, image.count);
     lr_vector x = make_there(made, image.count), y = make_there(made, count);
-    assert_ok(lr_vector_copy(&image, &x));
-    assert_ok(lr_operator_forward(made->op, part, &x, &y));
-    assert_ok(lr_project_blank(made->op, part, &y));
-    assert_ok(lr_vector_copy(&y, &values));
+    assert_ok(lr_vector_copy(&image, &x), lr_operator_forward(made->op, part, &x, &y));
+    assert_ok(lr_project_blank(made->op, part, &y), lr_vector_copy(&y, &values));
     made->what = "forward at the operator's place, with its other LORs blanked there";
     assert_same(made, sums->values, sums->wanted, count);
     pick(made, part, made->data, sums->values);
     /* Back-projects values at the operator's place, too; the result must equal that of host vectors. */
-    assert_ok(lr_vector_fill(&x, NAN));
-    assert_ok(lr_vector_copy(&values, &y));
-    assert_ok(lr_operator_back(made->op, part, &y, &x));
+    assert_ok(lr_vector_fill(&x, NAN), lr_vector_copy(&values, &y), lr_operator_back(made->op, part, &y, &x));
     assert_ok(lr_vector_copy(&x, &back));
     for (int64_t v = 0; v < back.count; v++) sums->back[v] += sums->image[v];
-    assert_ok(lr_vector_fill(&back, NAN));
-    assert_ok(array_sensitivity_part(made->op, part, sums->image));
+    assert_ok(lr_vector_fill(&back, NAN), array_sensitivity_part(made->op, part, sums->image));
     for (int64_t v = 0; v < back.count; v++) sums->sensed[v] += sums->image[v];
     destroy_kept_since(mark);
 }
@@ -303,8 +298,7 @@ static void check_parts(struct made *made)
     made->back = kept_floats(made->num_voxels);
     made->sensed = kept_floats(made->num_voxels);
     made->part_of = kept(made->lors->count, sizeof(*made->part_of));
-    assert_ok(array_forward(made->op, made->image, made->whole));
-    assert_ok(array_back(made->op, made->data, made->back));
+    assert_ok(array_forward(made->op, made->image, made->whole), array_back(made->op, made->data, made->back));
     assert_ok(array_sensitivity(made->op, made->sensed));
     const double gap = distance_from(made, "cpu");
     const bool is_sampled = made->mode == LR_MODE_SAMPLED;
@@ -376,8 +370,7 @@ static const double same_image = 1e-4;
 
 static lr_status check_left_out(void *user, const lr_iteration *done)
 {
-    assert_true(done->measured_counts > 0.0);
-    assert_true(done->left_out_counts <= 1e-3 * done->measured_counts);
+    assert_all(done->measured_counts > 0.0, done->left_out_counts <= 1e-3 * done->measured_counts);
     return LR_OK;
 }
 

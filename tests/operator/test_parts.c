@@ -175,8 +175,7 @@ static void parts_are_parts(void)
         float *image = random_floats(bench.num_voxels), *all = kept_floats(bench.num_lors);
         float *ax = kept_floats(count), *picked = kept_floats(count);
         memset(ax, -1, (size_t)count * sizeof(*ax)); /* NaN */
-        assert_ok(array_forward(op, image, all));
-        assert_ok(array_forward_part(op, &part, image, ax));
+        assert_ok(array_forward(op, image, all), array_forward_part(op, &part, image, ax));
         for (int64_t k = 0; k < count; k++) picked[k] = all[lr_selection_lor(bench.fixture.lors, &part, k)];
         assert_same(ax, picked, count);
         assert_true(norm(ax, count) > 0.0 || 4 * count < bench.num_lors);
@@ -186,14 +185,12 @@ static void parts_are_parts(void)
         float *aty = kept_floats(bench.num_voxels), *expected = kept_floats(bench.num_voxels);
         for (int64_t k = 0; k < count; k++) among_zeros[lr_selection_lor(bench.fixture.lors, &part, k)] = values[k];
         memset(aty, -1, (size_t)bench.num_voxels * sizeof(*aty));
-        assert_ok(array_back(op, among_zeros, expected));
-        assert_ok(array_back_part(op, &part, values, aty));
+        assert_ok(array_back(op, among_zeros, expected), array_back_part(op, &part, values, aty));
         assert_same(aty, expected, bench.num_voxels);
         assert_adjoint(ax, values, count, image, aty);
         /* The sensitivity of a part is back_part of ones. */
         for (int64_t k = 0; k < count; k++) values[k] = 1.0f;
-        assert_ok(array_back_part(op, &part, values, expected));
-        assert_ok(array_sensitivity_part(op, &part, aty));
+        assert_ok(array_back_part(op, &part, values, expected), array_sensitivity_part(op, &part, aty));
         assert_same(aty, expected, bench.num_voxels);
         assert_ok(array_sensitivity(op, aty));
         for (int64_t k = 0; k < bench.num_lors; k++) among_zeros[k] = 1.0f;
@@ -220,8 +217,7 @@ static void factors_are_a_diagonal(void)
     assert_true(norm(ax, bench.num_lors) > 0.0);
     assert_same(ax, want, bench.num_lors);
     multiply(data, want);
-    assert_ok(array_back(bench.op, want, sum));
-    assert_ok(array_back(bench.scaled, data, aty));
+    assert_ok(array_back(bench.op, want, sum), array_back(bench.scaled, data, aty));
     assert_same(aty, sum, bench.num_voxels);
     assert_adjoint(ax, data, bench.num_lors, image, aty);
 }
@@ -245,8 +241,7 @@ static void factors_are_kept(void)
     float *first = kept_floats(lors), *again = kept_floats(lors);
     memcpy(copy, list, sizeof(copy));
     bench.source.asked = 0;
-    assert_int_equal(asked_by(NULL, first), lors);
-    assert_int_equal(asked_by(NULL, again), 0);
+    assert_ints(asked_by(NULL, first), lors, asked_by(NULL, again), 0);
     assert_memory_equal(first, again, (size_t)lors * sizeof(*first));
     assert_int_equal(asked_by(&(lr_selection){.lors = list, .num_lors = 3}, first), 3);
     assert_int_equal(asked_by(&(lr_selection){.lors = copy, .num_lors = 3}, again), 0);

@@ -152,8 +152,7 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
     compare_watches(watches);
     if (data->index == NULL) { /* only sums are copied, of at most 1024 groups, four for each update */
         const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 6 * (int64_t)sizeof(double);
-        assert_true(watches[1].during.to_device == 0);
-        assert_true(watches[1].during.to_host <= sums);
+        assert_all(watches[1].during.to_device == 0, watches[1].during.to_host <= sums);
         assert_true(watches[1].during.to_host < bench->fixture.lors->count * (int64_t)sizeof(float));
     }
 }
@@ -166,8 +165,7 @@ static void osem_is_the_references(void **state)
         lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
         fill(bench, image, bench->num_voxels);
         for (int64_t v = 0; v < bench->num_voxels; v++) image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
-        assert_ok(array_forward(bench->op, image, data->values));
-        assert_ok(lr_poisson(data->values, data->count, 5, NULL));
+        assert_ok(array_forward(bench->op, image, data->values), lr_poisson(data->values, data->count, 5, NULL));
         reconstruct(bench, data, 1);
         if (ways[k].kind == FIXTURE_RING) reconstruct(bench, data, 3);
         const lr_lor_data *sparse = kept_sparse(data);
@@ -261,8 +259,7 @@ static void a_vector_outlives_its_operator(void **state)
     lr_vector_sums sums;
     assert_ok(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x));
     lr_operator_destroy(op);
-    assert_ok(lr_vector_fill(&x, 1.5));
-    assert_ok(lr_vector_add_up(&x, NULL, &sums));
+    assert_ok(lr_vector_fill(&x, 1.5), lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 18.0);
     lr_vector_destroy(&x);
 }

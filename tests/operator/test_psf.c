@@ -97,8 +97,7 @@ static void check_laws(void)
     float *sensitivity = kept_floats(bench.num_voxels), *data = kept_floats(bench.num_values);
     /* Forward: the plain operator applied to the blurred image. */
     blur(bench.image, bench.blurred);
-    assert_ok(array_forward(bench.op, bench.image, bench.data));
-    assert_ok(array_forward(bench.plain, bench.blurred, data));
+    assert_ok(array_forward(bench.op, bench.image, bench.data), array_forward(bench.plain, bench.blurred, data));
     check_near(bench.data, data, bench.num_values);
     /* Back: the transpose of forward. */
     assert_ok(array_back(bench.op, bench.other, bench.out));
@@ -179,8 +178,7 @@ static void test_a_constant_stays(void **state)
                                              .backend = "cpu"}));
     float *found[2] = {kept_floats(COUNT), kept_floats(COUNT)};
     for (int k = 0; k < COUNT; k++) ones[k] = 1.0f;
-    assert_ok(array_forward(op, ones, found[0]));
-    assert_ok(lr_operator_set_psf(op, (const double[3]){4, 5, 6}));
+    assert_ok(array_forward(op, ones, found[0]), lr_operator_set_psf(op, (const double[3]){4, 5, 6}));
     assert_ok(array_forward(op, ones, found[1]));
     const int middle = 20 + 40 * (20 + 40 * 20);
     assert_close(found[0][middle], found[1][middle], 1e-6);

@@ -162,8 +162,7 @@ static void check(const struct fixture *fixture, const struct random_case *rando
     const int *size = fixture->grid.size, *crystals = random->modules[0].crystals;
     for (int k = 0; k < 3; k++) {
         if (!(apart[k] < agreement[mode])) {
-            fail_msg("%s, %d modules of %d x %d crystals, radius %g mm, %s%s, %d x %d x %d voxels: "
-                     "values %.1e, single "
+            fail_msg("%s, %d modules of %d x %d crystals, radius %g mm, %s%s, %d x %d x %d voxels: values %.1e, single "
                      "LORs %.1e, sensitivity %.1e apart",
                      mode == LR_MODE_EXACT ? "exact" : "sampled", random->num_modules, crystals[0], crystals[1],
                      random->radius_mm, random->is_tilted ? "tilted" : "upright",

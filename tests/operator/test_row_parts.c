@@ -181,16 +181,13 @@ static void test_faults(void **state)
     };
     for (int k = 0; k < 4; k++) {
         test_log_init(bench.log);
-        assert_int_equal(lr_operator_rows_part(bench.op, &choices[k], &sink), LR_USAGE);
-        assert_int_equal(bench.log->status, LR_USAGE);
+        assert_ints(lr_operator_rows_part(bench.op, &choices[k], &sink), LR_USAGE, bench.log->status, LR_USAGE);
     }
     assert_int_equal(lr_operator_lor_rows(bench.op, &bad, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_lor_rows(bench.op, NULL, NULL), LR_USAGE);
-    assert_int_equal(bench.num_rows, 0);
+    assert_ints(lr_operator_lor_rows(bench.op, NULL, NULL), LR_USAGE, bench.num_rows, 0);
     sink = sink_of(true);
     bench.stop_after = 3;
-    assert_int_equal(lr_operator_lor_rows(bench.op, NULL, &sink), LR_BAD_INPUT);
-    assert_int_equal(bench.num_rows, 3);
+    assert_ints(lr_operator_lor_rows(bench.op, NULL, &sink), LR_BAD_INPUT, bench.num_rows, 3);
 }
 
 backend_main("cpu", CASE(test_parts), CASE(test_faults))

@@ -164,8 +164,7 @@ static void test_refusals(void **state)
     for (int n = 0; n < 6; n++) {
         struct test_log log = TEST_LOG(log);
         bad[n].log = &log.log;
-        assert_null(lr_picture_comparison(&bad[n]));
-        assert_true(log.status == LR_USAGE && strlen(log.error) > 20);
+        assert_all(lr_picture_comparison(&bad[n]) == NULL, log.status == LR_USAGE && strlen(log.error) > 20);
     }
 }
 

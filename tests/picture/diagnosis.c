@@ -46,8 +46,7 @@ static void a_sound_scanner_has_no_red(void **state)
         int suspects;
         double centre[2];
         lr_picture *picture = draw(draft, NULL, &suspects);
-        assert_int_equal(suspects, 0);
-        assert_int_equal(count_red(picture, centre), 0);
+        assert_ints(suspects, 0, count_red(picture, centre), 0);
         lr_scanner_draft_destroy(draft);
     }
 }
@@ -65,8 +64,7 @@ static void what_is_suspected_is_red(void **state)
     double centre[2];
     lr_picture *picture = draw(draft, &grid, &suspects);
     assert_int_equal(suspects, 1);
-    assert_true(count_red(picture, centre) > 50);
-    assert_true(centre[0] > 0.75 * picture->size[0] / 2);
+    assert_all(count_red(picture, centre) > 50, centre[0] > 0.75 * picture->size[0] / 2);
     assert_true(fabs(centre[1] - VIEW_BOTTOM / 2.0) < 60);
     lr_scanner_draft_destroy(draft);
 }

@@ -153,12 +153,10 @@ static void test_map_ranges(void **state)
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
     lr_picture *picture = make(3, 1);
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
-    assert_true(is_colour(picture, 0, 0, white));
-    assert_true(is_colour(picture, 1, 0, black));
+    assert_all(is_colour(picture, 0, 0, white), is_colour(picture, 1, 0, black));
     const lr_map_params clipped = {.values = far, .size = {2, 1}, .low = 1.0, .high = 2.0};
     lr_picture_map(picture, (int[2]){0, 0}, &clipped);
-    assert_true(is_colour(picture, 0, 0, black));
-    assert_true(is_colour(picture, 1, 0, white));
+    assert_all(is_colour(picture, 0, 0, black), is_colour(picture, 1, 0, white));
 }
 
 /* A slice shows the plane of voxels nearest to a position, with +y or +z pointing up. */
@@ -178,8 +176,7 @@ static void test_slices(void **state)
                                             .low = -0.5,
                                             .high = 254.5};
             lr_picture *picture = keep_picture(lr_picture_slice(&params));
-            assert_int_equal(picture->size[0], grid.size[across]);
-            assert_int_equal(picture->size[1], grid.size[up]);
+            assert_ints(picture->size[0], grid.size[across], picture->size[1], grid.size[up]);
             for (int b = 0; b < grid.size[up]; b++) {
                 for (int a = 0; a < grid.size[across]; a++) {
                     const int row = a * strides[across] + b * strides[up] + slice * strides[normal];
@@ -190,8 +187,7 @@ static void test_slices(void **state)
         }
     }
     lr_picture *usual = keep_picture(lr_picture_slice(&(lr_slice_params){.image = image}));
-    assert_int_equal(usual->size[0], 3 * 64);
-    assert_int_equal(usual->size[1], 4 * 64);
+    assert_ints(usual->size[0], 3 * 64, usual->size[1], 4 * 64);
 }
 
 /* The scale bar's length in pixels corresponds to its label, which is 1, 2 or 5 times a power of ten. */
@@ -230,8 +226,8 @@ static void test_mosaic(void **state)
         assert_int_equal(count_pixels(keep_picture(lr_picture_mosaic(&params)), red), area);
     }
     /* A subtitle is broken into lines: the page grows by their height, and in width by less than the text's width. */
-    static const char words[] = "words that tell what made it, and why nothing else did, at such a "
-                                "length that two lines or more are needed for them";
+    static const char words[] = "words that tell what made it, and why nothing else did, at such a length that two "
+                                "lines or more are needed for them";
     lr_mosaic_params params = {.tiles = list, .num_tiles = 1, .title = "all"};
     lr_picture *plain = keep_picture(lr_picture_mosaic(&params));
     params.subtitle = words;

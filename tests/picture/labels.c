@@ -74,11 +74,8 @@ static void test_places(void **state)
 {
     const struct lr_axes axes = {
         .corner = {10, 20}, .size = {100, 50}, .across = {-5, 5, NULL, false}, .up = {0, 1, NULL, false}};
-    assert_int_equal(lr_axes_x(&axes, -5.0), 10);
-    assert_int_equal(lr_axes_x(&axes, 0.0), 60);
-    assert_int_equal(lr_axes_x(&axes, 5.0), 110);
-    assert_int_equal(lr_axes_y(&axes, 0.0), 70);
-    assert_int_equal(lr_axes_y(&axes, 1.0), 20);
+    assert_ints(lr_axes_x(&axes, -5.0), 10, lr_axes_x(&axes, 0.0), 60, lr_axes_x(&axes, 5.0), 110);
+    assert_ints(lr_axes_y(&axes, 0.0), 70, lr_axes_y(&axes, 1.0), 20);
 }
 
 /* --- bars --- */
@@ -191,8 +188,7 @@ static void test_tiny(void **state)
                                         .unit = "counts per emission and nanosecond"};
         lr_picture *picture = keep_picture(lr_picture_slice(&params));
         const lr_text_style style = {.size_px = 12};
-        assert_true(picture->size[1] > lr_picture_text_width(params.unit, &style));
-        assert_true(count_all(picture) > 300);
+        assert_all(picture->size[1] > lr_picture_text_width(params.unit, &style), count_all(picture) > 300);
     }
 }
 

@@ -56,8 +56,7 @@ static void test_letters(void **state)
         int low[2], high[2];
         lr_picture *picture = write(text, &style, 100);
         const int ink = count_ink(picture, low, high), width = lr_picture_text_width(text, &style);
-        assert_true((letter == ' ') == (ink == 0));
-        assert_true(width >= 3 && width <= 13 + 1);
+        assert_all((letter == ' ') == (ink == 0), width >= 3 && width <= 13 + 1);
         if (ink > 0) {
             assert_true(low[0] >= border - 2 && high[0] <= border + width + 1);
             assert_true(low[1] >= border && high[1] < border + height);
@@ -82,8 +81,7 @@ static void test_sizes(void **state)
     const char text[] = "Resolution 4.5 mm";
     const lr_text_style usual = {.size_px = 0}, same = {.size_px = 13}, twice = {.size_px = 26}, bold = {.bold = true};
     const int width = lr_picture_text_width(text, &usual);
-    assert_int_equal(lr_picture_text_width("", &usual), 0);
-    assert_int_equal(lr_picture_text_width(text, &same), width);
+    assert_ints(lr_picture_text_width("", &usual), 0, lr_picture_text_width(text, &same), width);
     assert_close(lr_picture_text_width(text, &twice), 2.0 * width, 0.1);
     assert_close(lr_picture_text_height(&twice), 2.0 * lr_picture_text_height(&usual), 0.1);
     assert_true(lr_picture_text_width(text, &bold) > width);

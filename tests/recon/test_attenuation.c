@@ -151,14 +151,12 @@ static void check(bool is_smooth)
             const struct fixture fixture = kept_fixture((enum fixture_kind)kind);
             compare(&fixture, mu, (lr_mode)mode, &found);
         }
-        print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, "
-                      "bound %.4f in the mean, %.2f of a bound reached; relative L2 %.2g\n",
+        print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, bound %.4f in the "
+                      "mean, %.2f of a bound reached; relative L2 %.2g\n",
                       is_smooth ? "smooth" : "sharp", mode == LR_MODE_EXACT ? "exact" : "sampled", found.count,
                       found.difference / found.count, found.worst, found.bounds / found.count, found.of_bound,
                       sqrt(found.difference2 / found.size2));
-        assert_true(found.count > 1000);
-        assert_true(found.of_bound > 0.05);
-        assert_true(found.bounds / found.count < 0.3);
+        assert_all(found.count > 1000, found.of_bound > 0.05, found.bounds / found.count < 0.3);
     }
 }
 

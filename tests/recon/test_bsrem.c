@@ -286,8 +286,7 @@ static void test_without_strength_it_is_mlem(void **state)
     params.subsets = 4;
     params.iterations = em.iterations = 40;
     params.relaxation_fall = 0.1;
-    assert_ok(reconstruct(&em, s.other));
-    assert_ok(reconstruct(&params, s.image));
+    assert_ok(reconstruct(&em, s.other), reconstruct(&params, s.image));
     const double gained = objective(s.other) - objective(ones), more = objective(s.image) - objective(s.other);
     print_message("ML-EM gains %.8g in 40 iterations, BSREM %.3g more\n", gained, more);
     assert_true(more > 0.0 && more < 1e-3 * gained);
@@ -341,8 +340,7 @@ static void test_the_prior_is_that_of_pairs(void **state)
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
     const lr_grid *grid = &s.fixture.grid;
-    assert_ok(lr_rdp_value(&p.prior, grid, &image, &value));
-    assert_ok(lr_rdp_gradient(&p.prior, grid, &image, &gradient));
+    assert_ok(lr_rdp_value(&p.prior, grid, &image, &value), lr_rdp_gradient(&p.prior, grid, &image, &gradient));
     for (int j = 0; j < NUM_VOXELS; j++) {
         assert_true(fabs(found[j] - slope(x, j, &weight)) < 1e-12);
         for (int k = 0; k < j; k++) {

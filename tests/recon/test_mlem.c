@@ -88,11 +88,9 @@ static void test_noise_free_data_leads_to_the_phantom(void **state)
 {
     const struct watch first = watch_mlem(mlem_params(20)), watch = watch_mlem(mlem_params(400));
     assert_true(first.log_likelihood > first.first_log_likelihood);
-    assert_true(watch.last_distance < 0.5 * first.last_distance);
-    assert_true(watch.last_distance < 0.03);
+    assert_all(watch.last_distance < 0.5 * first.last_distance, watch.last_distance < 0.03);
     assert_true(distance(s.image) == watch.last_distance);
-    assert_int_equal(watch.left_out_lors, 0);
-    assert_int_equal(s.log.num_warnings, 0);
+    assert_ints(watch.left_out_lors, 0, s.log.num_warnings, 0);
     /* The fit: the estimated counts equal the measured counts. */
     assert_close(watch.estimated_counts, sum_data(s.data), 1e-5);
 }
@@ -229,8 +227,7 @@ static void test_unseen_voxels_stay_zero(void **state)
     lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* 0 wherever the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
-    assert_ok(array_forward(op, initial, data->values));
-    assert_ok(array_mlem(&mlem, image));
+    assert_ok(array_forward(op, initial, data->values), array_mlem(&mlem, image));
     for (int v = 0; v < 16; v++) assert_int_equal(image[v] > 0.0f, v >= 4 && v < 12);
 }
 

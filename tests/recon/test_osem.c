@@ -73,8 +73,7 @@ static void test_one_subset_is_mlem(void **state)
     }
     const lr_iteration dense = run(osem_params(6, 0, false), s.image);
     const lr_iteration sparse = run(osem_params(6, 0, true), s.other);
-    assert_true(worst_apart(s.image, plain, NUM_VOXELS) < 1e-5);
-    assert_true(worst_apart(s.other, plain, NUM_VOXELS) < 1e-5);
+    assert_all(worst_apart(s.image, plain, NUM_VOXELS) < 1e-5, worst_apart(s.other, plain, NUM_VOXELS) < 1e-5);
     assert_close(sparse.log_likelihood, dense.log_likelihood, 1e-6);
     assert_close(sparse.estimated_counts, dense.estimated_counts, 1e-6);
     assert_close(sparse.measured_counts, dense.measured_counts, 1e-12);
@@ -174,23 +173,18 @@ static double shortfall(int iterations, int subsets)
 static void test_subsets_are_faster(void **state)
 {
     /* With 16 modules, each subset sees the voxels equally well. */
-    static const int crystals[2] = {5, 4};
-    const lr_ring ring = {.radius_mm = 58.0,
-                          .modules = 16,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.3, 4.3},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 20.0};
-    const lr_scanner_params params = {.name = "fine ring", .coincidence = {.field_of_view_mm = 40.0}};
-    struct fixture fine = {.scanner = keep(lr_scanner_create_ring(&params, &ring))};
+    struct fixture fine = {
+        .scanner = keep(
+            scanner_from("name: fine ring\nring: {radius_mm: 58, modules: 16}\nmodule: {crystals: [5, 4], pitch_mm: "
+                         "[4.3, 4.3], face_mm: [4, 4], depth_mm: 20}\ncoincidence: {field_of_view_mm: 40}"))};
     fine.lors = keep(lr_lors_create(fine.scanner, NULL));
     session_without_noise(fine, LR_STORE_YES);
     for (int n = 2; n <= 8; n *= 2) {
         const double subsets = shortfall(n, SUBSETS), once = shortfall(n, 1);
         const double fewer = shortfall(3 * n - 1, 1), as_many = shortfall(4 * n, 1);
         const double more = shortfall(5 * n + 2, 1);
-        print_message("below the maximum: %.4g after %d iterations with %d subsets; with one %.4g, "
-                      "and %.4g, %.4g, %.4g after %d, %d, %d iterations\n",
+        print_message("below the maximum: %.4g after %d iterations with %d subsets; with one %.4g, and %.4g, %.4g, "
+                      "%.4g after %d, %d, %d iterations\n",
                       subsets, n, SUBSETS, once, fewer, as_many, more, 3 * n - 1, 4 * n, 5 * n + 2);
         assert_true(more < subsets && subsets < fewer && fewer < once);
     }
@@ -213,8 +207,7 @@ static void test_subsets_may_be_given(void **state)
         lr_osem_params params = osem_params(2, SUBSETS, k % 2);
         params.subset_of = group_of;
         params.interleave = given;
-        assert_ok(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL));
-        assert_ok(array_osem(&params, s.image));
+        assert_ok(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL), array_osem(&params, s.image));
         for (int64_t pair = 0; given == 1 && pair < lors->num_pairs; pair++) group_of[pair] = visit_of[group_of[pair]];
         params.subset_of = given == 1 ? group_of : NULL;
         params.interleave = 0;

@@ -141,8 +141,7 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
         } else {
             /* Six numbers for each check, subset and update. */
             const int64_t sums_bytes = LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
-            assert_int_equal(found.to_device, 0);
-            assert_int_equal(found.to_host % sums_bytes, 0);
+            assert_ints(found.to_device, 0, found.to_host % sums_bytes, 0);
             assert_in_range(found.to_host, sums_bytes, 64 * sums_bytes);
         }
     }
@@ -207,8 +206,7 @@ static void test_distributed_and_composed(void **state)
     if (status == LR_NO_DEVICE) {
         print_message("compositions are skipped: there is no LAPACKE\n");
     } else {
-        assert_ok(status);
-        assert_ok(lr_compose(&composed_there, &s.other_vector));
+        assert_ok(status, lr_compose(&composed_there, &s.other_vector));
         check_image();
     }
 }
@@ -239,8 +237,7 @@ static void test_bad_input(void **state)
         lr_vector data = copy_to(&s.counts, given.place, wrong[k].precision);
         lr_vector initial = copy_to(&given.initial, given.place, wrong[k].precision);
         lr_vector one = lr_vector_part(&data, lor, 1), voxel = lr_vector_part(&initial, 44, 1);
-        assert_ok(lr_vector_fill(&one, wrong[k].value));
-        assert_ok(lr_vector_fill(&voxel, wrong[k].value));
+        assert_ok(lr_vector_fill(&one, wrong[k].value), lr_vector_fill(&voxel, wrong[k].value));
         lr_recon_params params = plain;
         params.data = &data;
         expect(&params, LR_BAD_INPUT, words);

@@ -60,42 +60,32 @@ struct alone {
  * opposite; half a turn maps such a pair to a pair in the same order. */
 static inline lr_scanner *create_wide_rings(void)
 {
-    const int nu = 5, nv = 2;
-    lr_ring ring = ring_of(45, 12, &nu, &nv, 2.2, 2.0);
-    ring.rings = 2;
-    ring.ring_pitch_mm = 8;
-    ring.face_mm[1] = 2.1;
-    return scanner_ring(&ring,
-                        &(lr_scanner_params){.detection_depth_mm = 1.5, .coincidence = {.min_module_difference = 5}});
+    return scanner_from(
+        "ring: {radius_mm: 45, modules: 12, rings: 2, ring_pitch_mm: 8}\nmodule: {crystals: [5, 2], pitch_mm: [2.2, "
+        "2.2], face_mm: [2, 2.1], depth_mm: 10}\ncoincidence: {min_module_difference: 5}\ndetection_depth_mm: 1.5");
 }
 
 /* Modules whose crystals are numbered along the column first, upwards and downwards. */
 static inline lr_scanner *create_lying(void)
 {
     const lr_module shape = {.crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
-                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
-                                  place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
-    return scanner_of(modules, 3, 0);
+    return placed(
+        &shape, (const struct placement[]){{0, 42, 1, 0, 0, 90}, {170, 45, 0, 0, 0, 270}, {230, 40, -1, 0, 0, 90}}, 3);
 }
 
 /* Modules whose crystals are numbered along it last, some of them downwards. */
 static inline lr_scanner *create_upside_down(void)
 {
     const lr_module shape = shape_of(5, 6, 2.3, 2.1);
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 180}),
-                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){230, 40, 2, 0, 0, 180})};
-    return scanner_of(modules, 3, 0);
+    return placed(&shape,
+                  (const struct placement[]){{0, 42, 1, 0, 0, 180}, {170, 45, 0, 0, 0, 0}, {230, 40, 2, 0, 0, 180}}, 3);
 }
 
 /* Modules so far away that none is near, and that face each other. */
 static inline lr_scanner *create_far_apart(void)
 {
     const lr_module shape = shape_of(9, 8, 2.0, 1.9);
-    const lr_module modules[2] = {place_module(&shape, &(struct placement){90, 200, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){270, 200, 0, 6, 16, 4})};
-    return scanner_of(modules, 2, 0);
+    return placed(&shape, (const struct placement[]){{90, 200, 0, 0, 0, 0}, {270, 200, 0, 6, 16, 4}}, 2);
 }
 
 static const struct scanner_case alone_scanners[] = {{"wide rings", create_wide_rings, 14},

@@ -488,8 +488,7 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
     }
     struct lr_deposit_backend cpu;
     lr_deposit_counts counts;
-    assert_ok(lr_deposit_cpu_create(&params, &cpu));
-    assert_ok(cpu.fns->take(cpu.self, events, count));
+    assert_ok(lr_deposit_cpu_create(&params, &cpu), cpu.fns->take(cpu.self, events, count));
     assert_ok(cpu.fns->finish(cpu.self, &counts));
     cpu.fns->destroy(cpu.self);
 

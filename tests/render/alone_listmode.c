@@ -903,8 +903,7 @@ static void test_exponents(void **context)
         }
         device_run(&pass);
         const uint32_t *found = device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 3, 4);
-        assert_int_equal(found[1], usual);
-        assert_int_equal(found[2], least < usual ? least : usual);
+        assert_ints(found[1], usual, found[2], least < usual ? least : usual);
     }
 }
 

@@ -117,8 +117,7 @@ static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_progra
                              .max_points = list->at->num_points,
                              .slots = slots,
                              .capacity = capacity};
-    assert_ok(lr_merge_open(&merge));
-    assert_ok(lr_merge_grow_list(&merge, list->count + 1));
+    assert_ok(lr_merge_open(&merge), lr_merge_grow_list(&merge, list->count + 1));
     return merge;
 }
 
@@ -139,8 +138,7 @@ static struct lr_received receive(struct lr_receiver *receiver, const struct lr_
     const struct lr_merge_part part = describe(list);
     struct lr_received received;
     upload(merge, list);
-    assert_ok(lr_receiver_start(receiver, merge, &part));
-    assert_ok(lr_receiver_finish(receiver, merge, &part, &received));
+    assert_ok(lr_receiver_start(receiver, merge, &part), lr_receiver_finish(receiver, merge, &part, &received));
     assert_int_equal(received.tally->listed, list->count);
     return received;
 }
@@ -410,8 +408,7 @@ static void check_deliver_many(bool by_blocks)
     for (int row = 0; row < 7; elements += counts[row++])
         add(deliverer, &(struct lr_row_part){row, counts[row], true, true}, elements);
     assert_ok(lr_deliverer_deliver(deliverer));
-    assert_int_equal(taken.num_elements, 5400006);
-    assert_int_equal(taken.next_row, 7);
+    assert_ints(taken.num_elements, 5400006, taken.next_row, 7);
     lr_deliverer_finish(deliverer);
 }
 

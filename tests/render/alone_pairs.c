@@ -175,8 +175,7 @@ static void each_case(void **state)
     }
     print_message("%d with masks, %d near, %d with a horizon, %d plain\n", variants.masks, variants.near,
                   variants.horizon, variants.plain);
-    assert_true(variants.masks > 0 && variants.near > 0 && variants.horizon > 0);
-    assert_true(variants.plain > 0);
+    assert_all(variants.masks > 0 && variants.near > 0 && variants.horizon > 0, variants.plain > 0);
 }
 
 stage_main("render_alone_pairs", CASE_OF(each_case, test_forward), CASE_OF(each_case, test_back),

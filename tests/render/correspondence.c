@@ -152,8 +152,8 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
         eye_place(stage->eye, point_mm);
         if (!stage->eye->hiding || eye_least_height(stage->eye) >= 0.5) compare_point(&tally, stage, &cpu, state);
     }
-    print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most "
-                  "%.1e pitches from an edge), weights to %.1e, paths to %.1e\n",
+    print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most %.1e pitches from an "
+                  "edge), weights to %.1e, paths to %.1e\n",
                   run->name, run->rays, (long long)tally.lines, (long long)tally.hits, (long long)tally.borderline,
                   (long long)tally.differing, tally.farthest, tally.worst_weight, tally.worst_path);
     if (tally.wrong > 0)
@@ -252,8 +252,7 @@ static void test_window_of_lors(void **context)
         &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
     struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
     const int64_t third = stage->lors->count / 3;
-    assert_true(lr_pair_window_next(&window, third));
-    assert_true(lr_pair_window_next(&window, third));
+    assert_all(lr_pair_window_next(&window, third), lr_pair_window_next(&window, third));
     stage_check(stage, lr_scene_set_window(&stage->scene, &window) == LR_OK);
     stage_check(stage, lr_cpu_backend_create(&stage->backend_params, &cpu) == LR_OK);
     eye_place(stage->eye, (const double[3]){1.3, -2.1, 0.7});

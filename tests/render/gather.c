@@ -246,8 +246,7 @@ static void test_collect_alone(void **context)
                            .instances = 1};
     pass.buffers[LR_BIND_ROWS].buffer = buffer;
     pass.textures[LR_UNIT_SUMS] = source;
-    assert_ok(gl_pass_run(ctx, &pass));
-    assert_ok(gl_texture_read(target->colours[0], NULL, voxels));
+    assert_ok(gl_pass_run(ctx, &pass), gl_texture_read(target->colours[0], NULL, voxels));
     for (int k = 0; k < WIDTH * HEIGHT; k++) {
         /* each is a sum of at most 8 + 6 positive terms */
         assert_close((double)voxels[k], want[k], 1e-6);

@@ -81,8 +81,7 @@ static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, u
     subject->params.mode = LR_MODE_EXACT;
     subject->points = (const double(*)[3])points;
     subject->num_points = NUM_TEST_POINTS;
-    assert_false(lr_modules_may_hide(scanner));
-    assert_true(lr_lors_axial_axis(subject->lors) < 0);
+    assert_all(!lr_modules_may_hide(scanner), lr_lors_axial_axis(subject->lors) < 0);
     for (int k = 0; k < NUM_TEST_POINTS; k++) test_point(scanner, reach_mm, k, state, points[k]);
     for (int k = 0; k < NUM_TEST_POINTS; k++) {
         float image[8] = {0};
@@ -167,8 +166,7 @@ static void test_deterministic(void **unused)
 static void check_near(const float *found, const float *expected, int64_t count)
 {
     const struct gap gap = gap_of_floats(found, expected, count);
-    assert_true(gap.largest > 0);
-    assert_true(gap.worst <= 2e-6 * gap.largest);
+    assert_all(gap.largest > 0, gap.worst <= 2e-6 * gap.largest);
 }
 
 /* The forward projection of a part equals that of all LORs at the part's LORs. The back-projection equals that of all

@@ -156,14 +156,11 @@ static void test_projections_meet_rows(void **unused)
 /* Many batches follow each other, and the data of each exceed a command buffer. */
 static void test_batches_follow_each_other(void **unused)
 {
-    static const int crystals[1] = {13};
-    lr_ring ring = ring_of(59, 18, crystals, crystals, 1.55, 1.45);
-    ring.rings = 2;
-    ring.ring_pitch_mm = 27.85;
-    ring.depth_mm = 15;
+    lr_scanner *scanner =
+        scanner_from("ring: {radius_mm: 59, modules: 18, rings: 2, ring_pitch_mm: 27.85}\nmodule: {crystals: [13, 13], "
+                     "pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}");
     uint64_t state = test_seed();
-    check_projections(scanner_ring(&ring, &(lr_scanner_params){.name = "two rings of 18"}), "two of 18", 20, 4,
-                      (const int[3]){3, 2, 2}, &state);
+    check_projections(scanner, "two of 18", 20, 4, (const int[3]){3, 2, 2}, &state);
 }
 
 /* --- windows of LORs, made necessary by a small memory limit --- */
@@ -235,8 +232,7 @@ static struct stage_counts count_projection(struct bench *bench, bool is_forward
         assert_true(stage_counts_begin(&of_sums));
         stage_check(subject, lr_vector_add_up(&data, NULL, &added) == LR_OK);
         stage_counts_end(&of_sums);
-        assert_true(of_sums.counts[STAGE_COMPUTE] > 0);
-        assert_true(added.sum > 0.0);
+        assert_all(of_sums.counts[STAGE_COMPUTE] > 0, added.sum > 0.0);
     }
     gl_context_release(ctx);
     if (!can_count) skip();
@@ -298,8 +294,7 @@ struct watch {
 static bool watch_report(void *user, const char *what, double done, double total)
 {
     struct watch *watch = user;
-    assert_non_null(what);
-    assert_true(done >= watch->last && done <= total * (1 + 1e-9));
+    assert_all(what != NULL, done >= watch->last && done <= total * (1 + 1e-9));
     watch->last = done;
     return ++watch->calls != watch->stop_after;
 }

@@ -167,8 +167,7 @@ static void check_rounding(struct stage *stage, const struct voxels *voxels, int
     stage_check(stage, lr_texels_copy(&lors, &vector, true) == LR_OK);
     stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
     stage_check(stage, lr_texels_copy(&lors, &vector, false) == LR_OK);
-    assert_true(values[lor] == 16777224.0f);
-    assert_true(values[lor + 1] == 8.5f);
+    assert_all(values[lor] == 16777224.0f, values[lor + 1] == 8.5f);
     lr_scatter_finish(&scatter);
     lr_texels_destroy(&lors);
 }
@@ -220,11 +219,9 @@ static void test_texels_round_trip(void **context)
         for (int64_t lor = 0; lor < count; lor++) values[lor] = (float)test_random(&state);
         assert_ok(lr_texels_copy(&texels, &to, false));
         assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
-        assert_ok(lr_texels_copy(&texels, &from, true));
-        assert_ok(lr_texels_copy(&texels, &to, false));
+        assert_ok(lr_texels_copy(&texels, &from, true), lr_texels_copy(&texels, &to, false));
         assert_memory_equal(values, back, (size_t)count * sizeof(*values));
-        assert_ok(lr_texels_copy(&texels, &part, false));
-        assert_ok(lr_texels_renew(&texels, place->ctx, "texels", count));
+        assert_ok(lr_texels_copy(&texels, &part, false), lr_texels_renew(&texels, place->ctx, "texels", count));
         assert_ok(lr_texels_copy(&texels, &part, true));
         memset(back, 0, (size_t)count * sizeof(*back));
         assert_ok(lr_texels_copy(&texels, &to, false));

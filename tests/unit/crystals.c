@@ -111,8 +111,7 @@ static void assert_same_module(const lr_module *a, const lr_module *b, double mo
 /* Checks that the modules are the same; in a ring, numbering may begin at another module. */
 static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *rebuilt, double most_mm)
 {
-    assert_int_equal(scanner->num_modules, rebuilt->num_modules);
-    assert_int_equal(scanner->num_positions, rebuilt->num_positions);
+    assert_ints(scanner->num_modules, rebuilt->num_modules, scanner->num_positions, rebuilt->num_positions);
     int turn = -1;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *was = &scanner->modules[m];
@@ -136,8 +135,7 @@ static void assert_crystals_are_there(const struct exploded *exploded, const lr_
         const int cell = crystal_of[c] - rebuilt->first_crystal[m], nu = rebuilt->modules[m].crystals[0];
         double centre[3];
         lr_module_crystal_centre(&rebuilt->modules[m], cell % nu, cell / nu, centre);
-        assert_true(distance(centre, exploded->crystals[c].centre_mm) <= most_mm);
-        assert_false(taken[crystal_of[c]]);
+        assert_all(distance(centre, exploded->crystals[c].centre_mm) <= most_mm, !taken[crystal_of[c]]);
         taken[crystal_of[c]] = 1;
     }
 }
@@ -281,8 +279,7 @@ static void known_axes_part_a_curved_panel(void **state)
     }
     const lr_crystal_list list = {exploded.crystals, exploded.count, .depth_mm = 20, .face_mm = {3.7, 3.8}};
     lr_scanner *scanner = assemble(list, NULL, NULL);
-    assert_int_equal(scanner->num_modules, 40);
-    assert_int_equal(scanner->modules[0].crystals[1], 6);
+    assert_ints(scanner->num_modules, 40, scanner->modules[0].crystals[1], 6);
     assert_close(scanner->modules[0].face_mm[0], 3.7, 1e-9);
 }
 
@@ -388,8 +385,7 @@ static void petsird_boxes(void **state)
         assemble((lr_crystal_list){.crystals = crystals, .num_crystals = 256}, crystal_of, &residual_mm);
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 2e-5);
-    assert_int_equal(scanner->num_modules, 16);
-    assert_int_equal(scanner->num_positions, 8);
+    assert_ints(scanner->num_modules, 16, scanner->num_positions, 8);
     for (int m = 0; m < 16; m++) {
         const lr_module *module = &scanner->modules[m];
         assert_int_equal(module->crystals[0], 4);

@@ -22,8 +22,7 @@ static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
         assert_true(k == 0 || elements.list[k].lor > elements.list[k - 1].lor);
         merged += elements.list[k].value;
     }
-    assert_true(elements.count <= count && elements.count <= num_lors);
-    assert_true(fabs(total - merged) <= 1e-12 * total);
+    assert_all(elements.count <= count && elements.count <= num_lors, fabs(total - merged) <= 1e-12 * total);
     lr_elements_finish(&elements);
 }
 
@@ -48,23 +47,18 @@ static void test_repeats_are_added_in_the_order_they_came(void **state)
     assert_int_equal(elements.count, 2);
     assert_true(elements.list[0].lor == 2 && elements.list[0].value == 3.0);
     assert_true(elements.list[1].lor == 9 && elements.list[1].value == 0.0);
-    assert_int_equal(lr_elements_find(&elements, 0), 0);
-    assert_int_equal(lr_elements_find(&elements, 2), 0);
-    assert_int_equal(lr_elements_find(&elements, 3), 1);
-    assert_int_equal(lr_elements_find(&elements, 10), 2);
+    assert_ints(lr_elements_find(&elements, 0), 0, lr_elements_find(&elements, 2), 0);
+    assert_ints(lr_elements_find(&elements, 3), 1, lr_elements_find(&elements, 10), 2);
     lr_elements_finish(&elements);
 }
 
 static void test_assign_scales_and_leaves_out_zeros(void **state)
 {
     struct lr_elements from = {0}, to = {0};
-    assert_ok(lr_elements_add(&from, 3, 2.0, NULL));
-    assert_ok(lr_elements_add(&from, 5, 0.0, NULL));
-    assert_ok(lr_elements_add(&from, 7, 4.0, NULL));
-    assert_ok(lr_elements_assign(&to, &from, 0.5, NULL));
+    assert_ok(lr_elements_add(&from, 3, 2.0, NULL), lr_elements_add(&from, 5, 0.0, NULL));
+    assert_ok(lr_elements_add(&from, 7, 4.0, NULL), lr_elements_assign(&to, &from, 0.5, NULL));
     assert_int_equal(to.count, 2);
-    assert_true(to.list[0].lor == 3 && to.list[0].value == 1.0);
-    assert_true(to.list[1].lor == 7 && to.list[1].value == 2.0);
+    assert_all(to.list[0].lor == 3 && to.list[0].value == 1.0, to.list[1].lor == 7 && to.list[1].value == 2.0);
     lr_elements_finish(&from);
     lr_elements_finish(&to);
 }
@@ -129,8 +123,7 @@ static void test_figures(void **state)
             missed += a[n] == 0 ? b[n] : 0;
         }
         const lr_row_error error = lr_row_compare(&row, &exact);
-        assert_int_equal(error.num_elements, exact.count);
-        assert_int_equal(error.num_missed, num_missed);
+        assert_ints(error.num_elements, exact.count, error.num_missed, num_missed);
         assert_int_equal(error.num_unexpected, num_unexpected);
         assert_close(error.sum, sum[1], 1e-14);
         assert_close(error.largest, largest, 0);

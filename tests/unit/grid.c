@@ -139,8 +139,7 @@ static void images_start_at_zero(void **state)
     lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 3; k++) {
         assert_int_equal(image->grid.size[k], grid.size[k]);
-        assert_true(image->grid.voxel_mm[k] == grid.voxel_mm[k]);
-        assert_true(image->grid.origin_mm[k] == grid.origin_mm[k]);
+        assert_all(image->grid.voxel_mm[k] == grid.voxel_mm[k], image->grid.origin_mm[k] == grid.origin_mm[k]);
     }
     for (int k = 0; k < 210; k++) assert_true(image->values[k] == 0.0f);
     lr_image_destroy(NULL);

@@ -29,9 +29,7 @@ static void ring_places_modules(void **state)
     ring.ring_pitch_mm = 27.85;
     ring.first_angle_deg = 10.0;
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring));
-    assert_int_equal(scanner->num_modules, 54);
-    assert_int_equal(scanner->num_positions, 18);
-    assert_int_equal(scanner->num_crystals, 54 * 13 * 12);
+    assert_ints(scanner->num_modules, 54, scanner->num_positions, 18, scanner->num_crystals, 54 * 13 * 12);
     for (int m = 0; m < 54; m++) {
         const lr_module *module = &scanner->modules[m];
         const double angle = (10.0 + 20.0 * (m % 18)) * acos(-1.0) / 180.0, c = cos(angle), s = sin(angle);
@@ -39,9 +37,7 @@ static void ring_places_modules(void **state)
         assert_point(module->u, -s, c, 0.0);
         assert_point(module->v, 0.0, 0.0, 1.0);
         assert_point(module->normal, -c, -s, 0.0);
-        assert_int_equal(module->position, m % 18);
-        assert_int_equal(module->ring, m / 18);
-        assert_int_equal(module->first_crystal_ring, m / 18 * 12);
+        assert_ints(module->position, m % 18, module->ring, m / 18, module->first_crystal_ring, m / 18 * 12);
         assert_int_equal(scanner->first_crystal[m], m * 156);
     }
     assert_int_equal(scanner->first_crystal[54], scanner->num_crystals);
@@ -62,12 +58,10 @@ static void panel_of_blocks_has_gaps(void **state)
                           .face_mm = {2.12, 2.12},
                           .depth_mm = 13.0};
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.name = "SAFIR"}, &ring));
-    assert_int_equal(scanner->num_modules, 48);
-    assert_int_equal(scanner->num_crystals, 2880);
+    assert_ints(scanner->num_modules, 48, scanner->num_crystals, 2880);
     for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
         const lr_module *block = &scanner->modules[m];
-        assert_int_equal(block->crystals[0], m % 2 == 0 ? 7 : 8);
-        assert_int_equal(block->position, 0);
+        assert_ints(block->crystals[0], m % 2 == 0 ? 7 : 8, block->position, 0);
         assert_int_equal(block->first_crystal_ring, m / 2 * 8);
         const double first_u = m % 2 == 0 ? -15.65 : 0.25, first_z = m / 2 == 0 ? -16.75 : 1.35;
         double centre[3];
@@ -115,8 +109,7 @@ static void normals_point_inwards(void **state)
     assert_point(scanner->modules[0].normal, -1, 0, 0);
     assert_point(scanner->modules[1].normal, 1, 0, 0);
     const double *n = scanner->modules[2].normal;
-    assert_true(n[1] < 0.0);
-    assert_true(fabs(dot(n, scanner->modules[2].u)) < 1e-15);
+    assert_all(n[1] < 0.0, fabs(dot(n, scanner->modules[2].u)) < 1e-15);
     assert_true(fabs(dot(n, scanner->modules[2].v)) < 1e-15);
     assert_point(n, 0, -cos(acos(-1.0) / 6), 0.5);
     assert_point(scanner->modules[3].normal, 0, 0, -1);
@@ -316,8 +309,9 @@ static void ring_overlap_starts_at_the_polygon_side(void **state)
     ring.rings = 2;
     ring.ring_pitch_mm = 18.5;
     assert_null(lr_scanner_create_ring(&params, &ring));
-    assert_string_equal(log.error, "ring: modules 0 and 12 overlap by 1.5 mm: reduce the pitch or "
-                                   "the number of modules, or move them apart");
+    assert_string_equal(
+        log.error,
+        "ring: modules 0 and 12 overlap by 1.5 mm: reduce the pitch or the number of modules, or move them apart");
 }
 
 /* Checks that the ring is refused, and then makes it valid again. */

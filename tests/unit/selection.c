@@ -17,11 +17,11 @@ struct world {
 
 static void world_init(struct world *world)
 {
-    static const int crystals[2] = {3, 2};
-    const lr_ring ring = plain_ring(40.0, 7, crystals, 4.0, 4.0, 10.0);
     *world = (struct world){0};
     test_log_init(&world->log);
-    world->lors = keep(lr_lors_create(keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring)), NULL));
+    world->lors = keep(lr_lors_create(keep(scanner_from("ring: {radius_mm: 40, modules: 7}\nmodule: {crystals: [3, 2], "
+                                                        "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}")),
+                                      NULL));
     assert_int_equal(world->lors->num_pairs, 21);
     world->numbers = kept(world->lors->count, sizeof(*world->numbers));
     world->pairs = kept(world->lors->num_pairs, sizeof(*world->pairs));

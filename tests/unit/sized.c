@@ -102,8 +102,7 @@ static void older_programs_read_events(void **state)
     assert_non_null(writer);
     const lr_event event = {.crystals = {0, fixture.scanner->num_crystals / 2}, .weight = 1};
     const lr_event_sink written = lr_events_writer_sink(writer);
-    assert_ok(written.take(written.user, &event, 1));
-    assert_ok(lr_events_writer_finish(writer));
+    assert_ok(written.take(written.user, &event, 1), lr_events_writer_finish(writer));
 
     const lr_progress stops = {refuse, NULL};
     const lr_events_source source = {.path = path, .scanner = fixture.scanner, .progress = &stops};

@@ -39,8 +39,7 @@ static void fans_are_sums_over_lors(void **unused)
             }
             assert_int_equal(lr_pair_num_coincidences(lors, pair), in_coincidence);
         }
-        assert_ok(lr_crystal_fans(lors, values, fans, 1, NULL));
-        assert_ok(lr_crystal_fans(lors, values, again, 3, NULL));
+        assert_ok(lr_crystal_fans(lors, values, fans, 1, NULL), lr_crystal_fans(lors, values, again, 3, NULL));
         assert_memory_equal(fans, again, (size_t)num * sizeof(double));
         for (int64_t c = 0; c < num; c++) assert_close(fans[c], expected[c], 1e-12);
     }
@@ -169,12 +168,10 @@ static void subsets_are_balanced(void **unused)
         for (int k = 0; k < 9; k++) {
             const double pair = (double)counts[k] / (double)count_dealt(lors, lines[n], counts[k]);
             const struct balance balance = weigh(lors, counts[k]);
-            print_message("%s, %d subsets of %lld pairs: LORs to %.1f %%, directions %.1f %%, "
-                          "distances %.1f %%\n",
+            print_message("%s, %d subsets of %lld pairs: LORs to %.1f %%, directions %.1f %%, distances %.1f %%\n",
                           names[n], counts[k], (long long)lors->num_pairs, 100 * balance.all, 100 * balance.waves,
                           100 * balance.distances);
-            assert_true(balance.all <= 0.01 + pair);
-            assert_true(balance.waves <= 0.05 + 4.0 * pair);
+            assert_all(balance.all <= 0.01 + pair, balance.waves <= 0.05 + 4.0 * pair);
             assert_true(balance.distances <= 0.05 + 4.0 * NUM_DISTANCES * pair);
         }
     }

@@ -53,8 +53,7 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
     differences.x = &x;
     differences.kappa = n->has_kappa ? &kappa : NULL;
     differences.y = &y;
-    assert_ok(lr_vector_relative_differences(&differences));
-    assert_ok(lr_vector_copy(&y, &to));
+    assert_ok(lr_vector_relative_differences(&differences), lr_vector_copy(&y, &to));
     destroy_kept_since(mark);
 }
 
@@ -176,8 +175,7 @@ static void check_convolution(struct numbers *n, lr_convolution *convolution, lr
     lr_vector to = lr_vector_of_doubles(found, n->count);
     convolution->x = &x;
     convolution->y = &y;
-    assert_ok(lr_vector_convolve(convolution));
-    assert_ok(lr_vector_copy(&y, &to));
+    assert_ok(lr_vector_convolve(convolution), lr_vector_copy(&y, &to));
     for (int j = 0; j < n->count; j++) {
         const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
         assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);

@@ -197,8 +197,7 @@ cudaError_t cudaFreeHost(void *memory)
 /* An array of the host may be pinned only once, until it is released. */
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
-    assert_non_null(memory);
-    assert_true(bytes > 0);
+    assert_all(memory != NULL, bytes > 0);
     assert_int_equal(flags, cudaHostRegisterDefault);
     TRY_CALL();
     assert_true(add_held(memory, PINNED));
@@ -529,8 +528,7 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
     assert_int_equal(count, 1);
     assert_non_null(lent);
     run_last(&default_stream);
-    assert_ok(gl_context_make_current(ctx));
-    assert_ok(gl_buffer_upload(buffer, 0, buffer->size_bytes, lent));
+    assert_ok(gl_context_make_current(ctx), gl_buffer_upload(buffer, 0, buffer->size_bytes, lent));
     gl_context_release(ctx);
     end_lending((size_t)buffer->size_bytes);
     return lr_cuda_check(fake_fault(), "a buffer that is given back", gl_context_log(ctx));

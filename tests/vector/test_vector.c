@@ -52,8 +52,7 @@ static struct placed place_numbers(int64_t count, lr_precision precision, int wh
     placed.numbers = list_numbers(count, which);
     const lr_vector from = lr_vector_of_doubles(placed.numbers, count);
     lr_vector back = from;
-    assert_ok(lr_vector_copy(&from, &placed.part));
-    assert_ok(lr_vector_copy(&placed.part, &back));
+    assert_ok(lr_vector_copy(&from, &placed.part), lr_vector_copy(&placed.part, &back));
     return placed;
 }
 
@@ -145,8 +144,7 @@ static void updates_keep_what_is_not_finite(void **state)
     for (int precision = 0; precision < 2; precision++) {
         lr_vector by = make(2, (lr_precision)precision), x = make(2, (lr_precision)precision);
         lr_vector_sums found;
-        assert_ok(lr_vector_copy(&from, &by));
-        assert_ok(lr_vector_fill(&x, 1.0));
+        assert_ok(lr_vector_copy(&from, &by), lr_vector_fill(&x, 1.0));
         assert_ok(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}));
         assert_ok(lr_vector_add_up(&by, NULL, &found));
         assert_int_equal(found.not_finite, 2);
@@ -177,8 +175,7 @@ static void check_bits(enum operation operation, lr_precision precision)
                                           : lr_vector_of_floats((const float *)bits[k], COUNT);
         assert_ok(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]));
     }
-    assert_ok(run(operation, false, &host[3], host));
-    assert_ok(run(operation, false, &y.part, parts));
+    assert_ok(run(operation, false, &host[3], host), run(operation, false, &y.part, parts));
     assert_ok(lr_vector_copy(&y.part, &host[0]));
     assert_memory_equal(bits[0], bits[3], COUNT * (precision == LR_FLOAT64 ? 8 : 4));
 }
@@ -220,13 +217,10 @@ static void copies_between_places(void **state)
         struct placed source = place_numbers(300001, LR_FLOAT64, 0);
         lr_vector target = kept_vector(other, 300001, precision);
         const lr_traffic before[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
-        assert_ok(lr_vector_copy(&source.part, &target));
-        assert_ok(lr_vector_fill(&source.part, -1.0));
+        assert_ok(lr_vector_copy(&source.part, &target), lr_vector_fill(&source.part, -1.0));
         const lr_traffic after[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
-        for (int k = 0; k < 2 && wanted == LR_PLACE_CUDA; k++) {
-            assert_int_equal(after[k].to_device, before[k].to_device);
-            assert_int_equal(after[k].to_host, before[k].to_host);
-        }
+        for (int k = 0; k < 2 && wanted == LR_PLACE_CUDA; k++)
+            assert_ints(after[k].to_device, before[k].to_device, after[k].to_host, before[k].to_host);
         double *found = read_numbers(&target);
         for (int64_t k = 0; k < target.count; k++)
             assert_true(found[k] == (precision == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k]));
@@ -253,8 +247,7 @@ static void brought_to_a_place(void **state)
     lr_vector same, single, host;
     const lr_vector_params here = {.place = place, .precision = LR_FLOAT64, .log = &test.log};
     const lr_vector_params narrow = {.place = place, .name = "single", .log = &test.log};
-    assert_ok(lr_vector_bring(&numbers.part, &here, &same));
-    assert_ok(lr_vector_bring(&numbers.part, &narrow, &single));
+    assert_ok(lr_vector_bring(&numbers.part, &here, &same), lr_vector_bring(&numbers.part, &narrow, &single));
     assert_ok(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host));
     assert_true(same.is_part && same.storage == numbers.part.storage && same.begin == numbers.part.begin);
     assert_true(same.values == numbers.part.values && same.count == COUNT);
@@ -289,8 +282,7 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
         size[2] += (a - b) * (a - b);
     }
     const lr_vector *other = has_other ? &y.part : NULL;
-    assert_ok(lr_vector_add_up(&x.part, other, &found));
-    assert_ok(lr_vector_add_up(&x.part, other, &again));
+    assert_ok(lr_vector_add_up(&x.part, other, &found), lr_vector_add_up(&x.part, other, &again));
     assert_memory_equal(&found, &again, sizeof(found));
     /* sums in double in another order */
     assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
@@ -321,11 +313,9 @@ static void numbers_that_are_not_finite(void **state)
         for (int precision = 0; precision < 2; precision++) {
             lr_vector x = make(count, (lr_precision)precision);
             lr_vector_sums found;
-            assert_ok(lr_vector_copy(&from, &x));
-            assert_ok(lr_vector_add_up(&x, NULL, &found));
+            assert_ok(lr_vector_copy(&from, &x), lr_vector_add_up(&x, NULL, &found));
             assert_int_equal(found.not_finite, 3);
-            assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
-            assert_true(found.smallest == -2.0);
+            assert_all(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0, found.smallest == -2.0);
         }
     }
 }
@@ -435,8 +425,7 @@ static void a_fit_may_come_later(void **state)
     const lr_poisson_ratio second = {&counts.measured, &counts.additive, &copy};
     const int64_t before = lr_place_get_info(place).traffic.to_host;
     for (int between = 0; between < 2; between++) {
-        assert_ok(lr_place_hold(place));
-        assert_ok(lr_vector_divide_counts_later(between ? &second : &first, &later));
+        assert_ok(lr_place_hold(place), lr_vector_divide_counts_later(between ? &second : &first, &later));
         assert_true((later.place != NULL) == (wanted != LR_PLACE_HOST));
         if (between) {
             assert_ok(lr_vector_add_up(&counts.measured, NULL, &sums));
@@ -462,10 +451,8 @@ static void sums_may_come_later(void **state)
         assert_ok(lr_vector_add_up_later(&x.part, &y.part, &later[0]));
         assert_ok(lr_vector_add_up_later(&y.part, NULL, &later[1]));
         assert_true((later[0].place != NULL) == (wanted != LR_PLACE_HOST));
-        assert_ok(lr_later_finish(&later[1]));
-        assert_ok(lr_later_finish(&later[0]));
-        assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]));
-        assert_ok(lr_vector_add_up(&y.part, NULL, &now[1]));
+        assert_ok(lr_later_finish(&later[1]), lr_later_finish(&later[0]));
+        assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]), lr_vector_add_up(&y.part, NULL, &now[1]));
         for (int n = 0; n < 2; n++) assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
     }
 }
@@ -480,10 +467,8 @@ static void turns_may_overlap(void **state)
     for (int n = 0; n <= TURNS; n++) {
         if (n < TURNS) {
             later[n] = (struct lr_later){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
-            assert_ok(lr_vector_fill(&x, 1000.0));
-            assert_ok(lr_vector_add_up_later(&x, NULL, &later[n]));
-            assert_ok(lr_later_send(later[n].place, n % 2));
-            assert_ok(lr_vector_fill(&x, n));
+            assert_ok(lr_vector_fill(&x, 1000.0), lr_vector_add_up_later(&x, NULL, &later[n]));
+            assert_ok(lr_later_send(later[n].place, n % 2), lr_vector_fill(&x, n));
             assert_ok(lr_vector_add_up_later(&x, &x, &later[n]));
             assert_ok(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK);
         }
@@ -546,14 +531,10 @@ static void longer_than_a_block(void **state)
 {
     lr_vector y = make(BEYOND_A_BLOCK, LR_FLOAT32), x = make(BEYOND_A_BLOCK, LR_FLOAT32);
     lr_vector_sums found;
-    assert_ok(lr_vector_fill(&x, 0.5));
-    assert_ok(lr_vector_fill(&y, 2.0));
+    assert_ok(lr_vector_fill(&x, 0.5), lr_vector_fill(&y, 2.0));
     lr_vector last = lr_vector_part(&y, BEYOND_A_BLOCK - 1, 1);
-    assert_ok(lr_vector_fill(&last, 8.0));
-    assert_ok(lr_vector_multiply(&y, &x));
-    assert_ok(lr_vector_add_up(&y, &x, &found));
-    assert_true(found.sum == BEYOND_A_BLOCK + 3.0);
-    assert_true(found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
+    assert_ok(lr_vector_fill(&last, 8.0), lr_vector_multiply(&y, &x), lr_vector_add_up(&y, &x, &found));
+    assert_all(found.sum == BEYOND_A_BLOCK + 3.0, found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
     assert_true(found.largest == 4.0);
 }
 
@@ -592,11 +573,9 @@ static void parts_and_nothing(void **state)
 {
     lr_vector none = make(0, LR_FLOAT32), x = make(10, LR_FLOAT32);
     lr_vector_sums found;
-    assert_ok(lr_vector_fill(&none, 1.0));
-    assert_ok(lr_vector_add_up(&none, NULL, &found));
+    assert_ok(lr_vector_fill(&none, 1.0), lr_vector_add_up(&none, NULL, &found));
     assert_true(found.largest == -(double)INFINITY && found.smallest == (double)INFINITY && found.sum == 0.0);
-    assert_int_equal(lr_vector_part(&x, 8, 5).count, 2);
-    assert_int_equal(lr_vector_part(&x, 12, 5).count, 0);
+    assert_ints(lr_vector_part(&x, 8, 5).count, 2, lr_vector_part(&x, 12, 5).count, 0);
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
 }
 

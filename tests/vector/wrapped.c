@@ -104,9 +104,7 @@ static void a_place_of_cuda_opens_or_says_why_not(void **state)
     }
     const lr_place_info info = lr_place_get_info(place);
     assert_int_equal(info.kind, LR_PLACE_CUDA);
-    assert_true(info.device[0] != '\0');
-    assert_true(info.memory_bytes > 0);
-    assert_non_null(info.cuda_stream);
+    assert_all(info.device[0] != '\0', info.memory_bytes > 0, info.cuda_stream != NULL);
     assert_true(info.traffic.to_device == 0 && info.traffic.to_host == 0);
     lr_place_close(place);
 }
@@ -165,9 +163,7 @@ static void a_buffer_of_another_context(void **state)
     const lr_traffic before = lr_place_get_info(gl).traffic;
     lr_vector part = lr_vector_part(&vector, 5, COUNT - 6), other = make(gl, COUNT - 6, LR_FLOAT32);
     void *done;
-    assert_ok(lr_vector_fill(&other, 2.0));
-    assert_ok(lr_vector_multiply(&part, &other));
-    assert_ok(lr_place_fence(gl, &done));
+    assert_ok(lr_vector_fill(&other, 2.0), lr_vector_multiply(&part, &other), lr_place_fence(gl, &done));
     assert_non_null(done);
     const lr_traffic after = lr_place_get_info(gl).traffic;
     assert_memory_equal(&before, &after, sizeof(before));
@@ -281,16 +277,14 @@ static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
     const lr_traffic before[2] = {lr_place_get_info(gl).traffic, lr_place_get_info(cuda).traffic};
     const lr_vector source = lr_vector_part(&from, 5, count);
     lr_vector between = lr_vector_part(&there, 3, count), target = lr_vector_part(&to, 1, count);
-    assert_ok(lr_vector_copy(&source, &between));
-    assert_ok(lr_vector_add_scaled(&between, 1.0, &between));
+    assert_ok(lr_vector_copy(&source, &between), lr_vector_add_scaled(&between, 1.0, &between));
     assert_ok(lr_vector_copy(&between, &target));
     check_traffic(gl, &before[0], 2 * bytes * lr_vector_size(&from));
     check_traffic(cuda, &before[1], 2 * bytes * lr_vector_size(&there));
     check_numbers(&target, 5, 2);
     const lr_vector first = lr_vector_part(&to, 0, 1), last = lr_vector_part(&to, count + 1, 8);
     lr_vector_sums sums[2];
-    assert_ok(lr_vector_add_up(&first, NULL, &sums[0]));
-    assert_ok(lr_vector_add_up(&last, NULL, &sums[1]));
+    assert_ok(lr_vector_add_up(&first, NULL, &sums[0]), lr_vector_add_up(&last, NULL, &sums[1]));
     assert_true(sums[0].product == 0.0 && sums[1].product == 0.0); /* the numbers around the part are 0 */
 }
 
@@ -343,14 +337,10 @@ static void from_opengl_to_cuda_in_pieces(void **state)
     lr_vector from = make(gl, LONG, LR_FLOAT32), to = make(cuda, LONG, LR_FLOAT64);
     lr_vector last = lr_vector_part(&from, LONG - 1, 1);
     lr_vector_sums sums;
-    assert_ok(lr_vector_fill(&from, 2.0));
-    assert_ok(lr_vector_fill(&last, 8.0));
-    assert_ok(lr_vector_copy(&from, &to));
+    assert_ok(lr_vector_fill(&from, 2.0), lr_vector_fill(&last, 8.0), lr_vector_copy(&from, &to));
     assert_ok(lr_vector_add_up(&to, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0 && sums.largest == 8.0);
-    assert_ok(lr_vector_fill(&from, 0.0));
-    assert_ok(lr_vector_copy(&to, &from));
-    assert_ok(lr_vector_add_up(&last, NULL, &sums));
+    assert_ok(lr_vector_fill(&from, 0.0), lr_vector_copy(&to, &from), lr_vector_add_up(&last, NULL, &sums));
     assert_true(sums.sum == 8.0);
     assert_ok(lr_vector_add_up(&from, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0);
@@ -365,8 +355,7 @@ static void a_wrapped_buffer_and_cuda(void **state)
     lr_vector wrapped = wrap_buffer(buffer, COUNT), there = make(cuda, COUNT, LR_FLOAT32);
     assert_ok(lr_vector_copy(&wrapped, &there));
     check_numbers(&there, 0, 1);
-    assert_ok(lr_vector_fill(&there, -3.5));
-    assert_ok(lr_vector_copy(&there, &wrapped));
+    assert_ok(lr_vector_fill(&there, -3.5), lr_vector_copy(&there, &wrapped));
     void *done;
     assert_ok(lr_place_fence(gl, &done));
     lr_vector_destroy(&wrapped);
