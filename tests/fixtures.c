@@ -163,15 +163,8 @@ static const char *const names[FIXTURE_COUNT] = {
 static lr_module module_at(double radius_mm, double angle_deg)
 {
     const double c = cos(angle_deg * degrees), s = sin(angle_deg * degrees);
-    return (lr_module){
-        .centre_mm = {radius_mm * c, radius_mm * s, 0.0},
-        .u = {-s, c, 0.0},
-        .v = {0.0, 0.0, 1.0},
-        .crystals = {5, 4},
-        .pitch_mm = {4.3, 4.3},
-        .face_mm = {4.0, 4.0},
-        .depth_mm = 20.0,
-    };
+    return filled(lr_module, .centre_mm = {radius_mm * c, radius_mm * s, 0.0}, .u = {-s, c, 0.0}, .v = {0.0, 0.0, 1.0},
+                  .crystals = {5, 4}, .pitch_mm = {4.3, 4.3}, .face_mm = {4.0, 4.0}, .depth_mm = 20.0);
 }
 
 static void rotate(double vector[3], int axis, double angle_deg)
@@ -263,17 +256,9 @@ struct fixture kept_fixture(enum fixture_kind kind)
 
 lr_operator_params fixture_params(const struct fixture *fixture, const char *backend, const lr_log *log)
 {
-    return (lr_operator_params){
-        .lors = fixture->lors,
-        .grid = &fixture->grid,
-        .backend = backend,
-        .mode = LR_MODE_SAMPLED,
-        .rays = 2,
-        .samples = {1, 1, 1},
-        .store = LR_STORE_NO,
-        .threads = 2,
-        .log = log,
-    };
+    return filled(lr_operator_params, .lors = fixture->lors, .grid = &fixture->grid, .backend = backend,
+                  .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 1, 1}, .store = LR_STORE_NO, .threads = 2,
+                  .log = log);
 }
 
 lr_operator *fixture_operator(const lr_operator_params *params)

@@ -57,6 +57,9 @@
 #define assert_ok(...) CHECK_EACH(CHECK_, assert_succeeds, __VA_ARGS__)
 #define assert_succeeds(status) assert_int_equal(status, LR_OK)
 
+/* A struct with the given fields: filled(lr_grid, .size = {1, 1, 1}). */
+#define filled(type, ...) ((type){__VA_ARGS__})
+
 /* The text must contain the words. */
 #define assert_says(text, words)                                                                                       \
     do {                                                                                                               \

@@ -72,19 +72,12 @@ static inline struct setup setup_of(lr_scanner *scanner, const struct setup_opti
     *grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct setup setup = {.log = kept_log(), .scanner = keep(scanner)};
     setup.lors = keep(lr_lors_create(scanner, &setup.log->log));
-    struct lr_backend_params params = {
-        .scanner = scanner,
-        .lors = setup.lors,
-        .grid = grid,
+    struct lr_backend_params params = filled(
+        struct lr_backend_params, .scanner = scanner, .lors = setup.lors, .grid = grid,
         .mode = options->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : options->mode,
-        .rays = options->rays ? options->rays : 4,
-        .mu = options->mu,
-        .mu_steps = options->mu_steps ? options->mu_steps : 1,
-        .threads = options->threads ? options->threads : 2,
-        .log = &setup.log->log,
-        .progress = options->progress,
-        .penetration = options->penetration,
-    };
+        .rays = options->rays ? options->rays : 4, .mu = options->mu,
+        .mu_steps = options->mu_steps ? options->mu_steps : 1, .threads = options->threads ? options->threads : 2,
+        .log = &setup.log->log, .progress = options->progress, .penetration = options->penetration);
     for (int k = 0; k < 3; k++) params.samples[k] = options->samples[k] ? options->samples[k] : 1;
     assert_non_null(backend);
     assert_ok(lr_cpu_backend_create(&params, backend));

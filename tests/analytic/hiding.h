@@ -30,10 +30,8 @@ struct arrangement {
 static inline lr_module panel(const double centre[3], const double towards[3], const int crystals[2], double pitch_mm,
                               double face_mm)
 {
-    lr_module module = {.crystals = {crystals[0], crystals[1]},
-                        .pitch_mm = {pitch_mm, 0.9 * pitch_mm},
-                        .face_mm = {face_mm, 0.9 * face_mm},
-                        .depth_mm = 0.5};
+    lr_module module = filled(lr_module, .crystals = {crystals[0], crystals[1]}, .pitch_mm = {pitch_mm, 0.9 * pitch_mm},
+                              .face_mm = {face_mm, 0.9 * face_mm}, .depth_mm = 0.5);
     const double up[3] = {0, 0, 1};
     vec_cross(up, towards, module.u);
     vec_cross(towards, module.u, module.v);
@@ -109,11 +107,8 @@ static inline void hiding_init(struct hiding *hiding, const struct arrangement *
     int num_modules = 0;
     *hiding = (struct hiding){.arrangement = arrangement};
     arrangement->build(modules, hiding->panels, &num_modules);
-    hiding->scanner = keep(lr_scanner_create(&(lr_scanner_params){
-        .modules = modules,
-        .num_modules = num_modules,
-        .coincidence.field_of_view_mm = arrangement->field_of_view_mm,
-    }));
+    hiding->scanner = keep(lr_scanner_create(&filled(lr_scanner_params, .modules = modules, .num_modules = num_modules,
+                                                     .coincidence.field_of_view_mm = arrangement->field_of_view_mm)));
     hiding->lors = keep(lr_lors_create(hiding->scanner, NULL));
     hiding->eye = eye_create(hiding->scanner, rays);
 }

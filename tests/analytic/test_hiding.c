@@ -40,14 +40,9 @@ struct bench {
 
 static lr_operator *make_operator(struct bench *bench, const char *backend, lr_mode mode)
 {
-    return keep(lr_operator_create(&(lr_operator_params){.lors = bench->hiding.lors,
-                                                         .grid = &bench->grid,
-                                                         .backend = backend,
-                                                         .mode = mode,
-                                                         .rays = RAYS,
-                                                         .samples = {1, 1, 1},
-                                                         .store = LR_STORE_NO,
-                                                         .threads = 2}));
+    return keep(lr_operator_create(&filled(lr_operator_params, .lors = bench->hiding.lors, .grid = &bench->grid,
+                                           .backend = backend, .mode = mode, .rays = RAYS, .samples = {1, 1, 1},
+                                           .store = LR_STORE_NO, .threads = 2)));
 }
 
 /* A point's elements, [num_lors]. */

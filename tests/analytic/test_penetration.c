@@ -273,15 +273,9 @@ static void test_refusals(void **state)
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend backend;
     lr_pixel pixel;
-    assert_fails(lr_cpu_backend_create(&(struct lr_backend_params){.scanner = setup.scanner,
-                                                                   .lors = setup.lors,
-                                                                   .grid = &grid,
-                                                                   .mode = LR_MODE_EXACT,
-                                                                   .rays = 1,
-                                                                   .samples = {1, 1, 1},
-                                                                   .threads = 1,
-                                                                   .penetration = true,
-                                                                   .log = &setup.log->log},
+    assert_fails(lr_cpu_backend_create(&filled(struct lr_backend_params, .scanner = setup.scanner, .lors = setup.lors,
+                                               .grid = &grid, .mode = LR_MODE_EXACT, .rays = 1, .samples = {1, 1, 1},
+                                               .threads = 1, .penetration = true, .log = &setup.log->log),
                                        &backend),
                  LR_USAGE, setup.log, "no exact mode");
     assert_fails(setup.backend.fns->picture(setup.backend.self, origin[0], 0, &pixel), LR_USAGE, setup.log,

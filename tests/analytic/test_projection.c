@@ -29,13 +29,8 @@ static lr_image *make_mu(uint64_t *seed)
 /* Voxels of 9 mm; those at the corners are outside the core of the field of view. */
 static struct setup_options make_options(int mode, int threads, const lr_grid *grid, const lr_image *mu)
 {
-    return (struct setup_options){.mode = (lr_mode)mode,
-                                  .rays = 3,
-                                  .threads = threads,
-                                  .mu = mu,
-                                  .mu_steps = 11,
-                                  .grid = grid,
-                                  .samples = {2, 1, 3}};
+    return filled(struct setup_options, .mode = (lr_mode)mode, .rays = 3, .threads = threads, .mu = mu, .mu_steps = 11,
+                  .grid = grid, .samples = {2, 1, 3});
 }
 
 /* All results of one backend: A x, A^T y and A. */

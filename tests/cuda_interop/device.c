@@ -34,15 +34,10 @@ static lr_operator *make(const char *backend, int way, const lr_view *views, int
 {
     const lr_grid grid = other_grid != NULL ? *other_grid : case_grid();
     test_log_init(&heard);
-    return keep(lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = views,
-                                                     .num_views = num_views,
-                                                     .kernel = {.resolution = case_resolution(model)},
-                                                     .backend = backend,
-                                                     .storage = ways[way].storage,
-                                                     .variant = ways[way].variant,
-                                                     .max_memory_bytes = max_memory_bytes,
-                                                     .log = &heard.log}));
+    return keep(lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = views, .num_views = num_views,
+                                         .kernel = {.resolution = case_resolution(model)}, .backend = backend,
+                                         .storage = ways[way].storage, .variant = ways[way].variant,
+                                         .max_memory_bytes = max_memory_bytes, .log = &heard.log)));
 }
 
 static struct pair *make_pair(int way, const lr_view *views, int num_views, int model)
@@ -66,12 +61,9 @@ static void without_cuda_it_is_refused(void **state)
     }
     const lr_grid grid = case_grid();
     test_log_init(&heard);
-    assert_null(lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = case_views,
-                                                     .num_views = 1,
-                                                     .kernel = {.resolution = case_resolution(0)},
-                                                     .backend = "cuda",
-                                                     .log = &heard.log}));
+    assert_null(
+        lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                                 .kernel = {.resolution = case_resolution(0)}, .backend = "cuda", .log = &heard.log)));
     assert_says(heard.error, "no CUDA: ");
 }
 
@@ -309,14 +301,10 @@ static void what_a_variant_cannot_do_is_refused(void **state)
 {
     skip_without_cuda();
     const lr_grid grid = case_grid();
-    assert_null(lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = case_views,
-                                                     .num_views = 1,
-                                                     .kernel = {.resolution = case_resolution(0)},
-                                                     .backend = "cuda",
-                                                     .variant = LR_DIRECT_BANDS,
-                                                     .storage = LR_DIRECT_TEXTURES,
-                                                     .log = &heard.log}));
+    assert_null(
+        lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                                 .kernel = {.resolution = case_resolution(0)}, .backend = "cuda",
+                                 .variant = LR_DIRECT_BANDS, .storage = LR_DIRECT_TEXTURES, .log = &heard.log)));
     assert_says(heard.error, "work on buffers");
 }
 

@@ -86,10 +86,8 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     uint16_t *map = malloc((size_t)gl_texture_bytes(tables->map));
     assert_ok(gl_texture_read(tables->map, NULL, map));
     gl_context_release(fake.compute->ctx);
-    const lr_cuda_gather pass = {.layout = lr_cuda_layout_of(fake.compute),
-                                 .values = values,
-                                 .num_offsets = tables->num_offsets,
-                                 .num_rows = tables->num_rows};
+    const lr_cuda_gather pass = filled(lr_cuda_gather, .layout = lr_cuda_layout_of(fake.compute), .values = values,
+                                       .num_offsets = tables->num_offsets, .num_rows = tables->num_rows);
     on_cpu_gather(CPU_TEXELS, forward, pass, offsets, map, (const float *)(const void *)take(source),
                   (float *)(void *)take(target));
     free(map);
@@ -136,23 +134,17 @@ static lr_cuda_image image_of(const struct lr_direct_image *from)
 static lr_status discrepancy(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo)
 {
-    on_cpu_discrepancy((lr_cuda_discrepancy){.layout = lr_cuda_layout_of(fake.compute),
-                                             .what = what,
-                                             .histo = image_of(histo),
-                                             .counts = image_of(&data->counts),
-                                             .additive = image_of(&data->additive),
-                                             .factors = image_of(&data->factors)});
+    on_cpu_discrepancy(filled(lr_cuda_discrepancy, .layout = lr_cuda_layout_of(fake.compute), .what = what,
+                              .histo = image_of(histo), .counts = image_of(&data->counts),
+                              .additive = image_of(&data->additive), .factors = image_of(&data->factors)));
     return LR_OK;
 }
 
 static lr_status change(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image)
 {
-    on_cpu_change((lr_cuda_change){.layout = lr_cuda_layout_of(fake.compute),
-                                   .what = change->what,
-                                   .lambda = change->lambda,
-                                   .image = image_of(image),
-                                   .by = image_of(change->by),
-                                   .sensitivity = image_of(change->sensitivity)});
+    on_cpu_change(filled(lr_cuda_change, .layout = lr_cuda_layout_of(fake.compute), .what = change->what,
+                         .lambda = change->lambda, .image = image_of(image), .by = image_of(change->by),
+                         .sensitivity = image_of(change->sensitivity)));
     return LR_OK;
 }
 
@@ -199,11 +191,8 @@ static const struct lr_direct_functions functions = {
 
 static lr_operator *make_cpu(const lr_grid *grid)
 {
-    return keep(lr_direct_create(&(lr_direct_params){.grid = grid,
-                                                     .views = case_views,
-                                                     .num_views = TURN_VIEWS,
-                                                     .kernel = {.resolution = case_resolution(2)},
-                                                     .backend = "cpu"}));
+    return keep(lr_direct_create(&filled(lr_direct_params, .grid = grid, .views = case_views, .num_views = TURN_VIEWS,
+                                         .kernel = {.resolution = case_resolution(2)}, .backend = "cpu")));
 }
 
 /* The first operator uses the functions above in place of backend cpu. */
@@ -211,12 +200,9 @@ static struct pair *make_pair(void)
 {
     const lr_grid grid = case_grid();
     lr_operator *op = make_cpu(&grid);
-    const struct lr_direct_backend_params params = {.grid = grid,
-                                                    .views = op->direct->views,
-                                                    .num_views = TURN_VIEWS,
-                                                    .lors = &op->direct->layout,
-                                                    .kernel = {.resolution = case_resolution(2)},
-                                                    .storage = LR_DIRECT_BUFFERS};
+    const struct lr_direct_backend_params params =
+        filled(struct lr_direct_backend_params, .grid = grid, .views = op->direct->views, .num_views = TURN_VIEWS,
+               .lors = &op->direct->layout, .kernel = {.resolution = case_resolution(2)}, .storage = LR_DIRECT_BUFFERS);
     op->backend.fns->destroy(op->backend.self);
     assert_ok(lr_direct_compute_create_with(&params, &functions, &op->backend));
     return kept_pair(op, make_cpu(&grid));
@@ -302,15 +288,9 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     struct pair *pair = make_pair();
     int moved[6] = {0};
     const lr_vector data = counts_of(pair);
-    lr_recon_params params = {.op = pair->tested,
-                              .data = &data,
-                              .iterations = 5,
-                              .subsets = TURN_VIEWS,
-                              .subset_of = subset_of,
-                              .algorithm = LR_ALGORITHM_RAMLA,
-                              .without_fit = true,
-                              .iteration = count_hands,
-                              .user = moved};
+    lr_recon_params params = filled(lr_recon_params, .op = pair->tested, .data = &data, .iterations = 5,
+                                    .subsets = TURN_VIEWS, .subset_of = subset_of, .algorithm = LR_ALGORITHM_RAMLA,
+                                    .without_fit = true, .iteration = count_hands, .user = moved);
     lr_vector image = lr_vector_of_floats(pair->found, pair->count);
     assert_ok(lr_recon(&params, &image));
     for (int k = 3; k <= 5; k++) /* an iteration borrows the image, and the next report returns it */

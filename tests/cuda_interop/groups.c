@@ -142,14 +142,10 @@ static struct projector *open_projector(int variant, int64_t room_bytes)
     test_log_init(&projector->log);
     for (int k = 0; k < NUM_VIEWS; k++) projector->views[k] = (lr_view){180.0 * k / NUM_VIEWS, 5.0 * (k % 3) - 5};
     const lr_grid grid = case_grid();
-    projector->compute.params = (struct lr_direct_backend_params){.grid = grid,
-                                                                  .views = projector->views,
-                                                                  .num_views = NUM_VIEWS,
-                                                                  .kernel = {case_resolution(2), 0, 0},
-                                                                  .threads = THREADS,
-                                                                  .variant = (lr_direct_variant)variant,
-                                                                  .max_memory_bytes = room_bytes,
-                                                                  .log = &projector->log.log};
+    projector->compute.params =
+        filled(struct lr_direct_backend_params, .grid = grid, .views = projector->views, .num_views = NUM_VIEWS,
+               .kernel = {case_resolution(2), 0, 0}, .threads = THREADS, .variant = (lr_direct_variant)variant,
+               .max_memory_bytes = room_bytes, .log = &projector->log.log);
     projector->compute.layout = (struct lr_direct_layout){
         .size = {grid.size[0], grid.size[1], grid.size[2]}, .quads = 3, .margin = {8, 16, 16}};
     assert_ok(lr_cuda_table_set_init(&projector->set, &projector->compute));

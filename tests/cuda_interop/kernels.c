@@ -92,19 +92,13 @@ static void run(const struct tables *tables, int kind, bool forward, const float
         on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices, tables->plan.num_weights,
                        source, target);
     } else if (kind >= BANDS) {
-        const lr_cuda_band_fill fill = {.places = plan->places[0][0],
-                                        .offsets = plan->offsets,
-                                        .values = tables->values,
-                                        .map = tables->map,
-                                        .num_steps = plan->num_steps,
-                                        .num_offsets = tables->gather.num_offsets};
-        const cpu_band_lists lists = {.steps = plan->steps,
-                                      .lists = plan->lists[0],
-                                      .cuts = plan->cuts[0],
-                                      .tiles = plan->tiles[shape == 0 ? 0 : plan->passes[0].num_tiles],
-                                      .bases = plan->bases[0],
-                                      .spots = plan->spots[0][0],
-                                      .ranges = plan->ranges[0]};
+        const lr_cuda_band_fill fill =
+            filled(lr_cuda_band_fill, .places = plan->places[0][0], .offsets = plan->offsets, .values = tables->values,
+                   .map = tables->map, .num_steps = plan->num_steps, .num_offsets = tables->gather.num_offsets);
+        const cpu_band_lists lists =
+            filled(cpu_band_lists, .steps = plan->steps, .lists = plan->lists[0], .cuts = plan->cuts[0],
+                   .tiles = plan->tiles[shape == 0 ? 0 : plan->passes[0].num_tiles], .bases = plan->bases[0],
+                   .spots = plan->spots[0][0], .ranges = plan->ranges[0]);
         assert_int_equal(on_cpu_bands(forward, plan->passes[shape], fill, &lists, source, target), 0);
     } else if (kind == SHARED || kind == CLOUD) {
         on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0], tables->map, source, target);

@@ -59,12 +59,8 @@ static void end_plans(void *object)
 static struct group *kept_group(const lr_grid *grid, int model, bool bands_work)
 {
     struct group *group = kept(1, sizeof(*group));
-    group->backend = (struct lr_direct_backend_params){.grid = *grid,
-                                                       .views = views,
-                                                       .num_views = NUM_VIEWS,
-                                                       .kernel = {case_resolution(model), 0, 0},
-                                                       .threads = 3,
-                                                       .variant = LR_DIRECT_BANDS};
+    group->backend = filled(struct lr_direct_backend_params, .grid = *grid, .views = views, .num_views = NUM_VIEWS,
+                            .kernel = {case_resolution(model), 0, 0}, .threads = 3, .variant = LR_DIRECT_BANDS);
     const lr_direct_tables_params tables = {.grid = grid, .kernel = group->backend.kernel};
     group->layout = layout_of(&tables, views, NUM_VIEWS);
     int numbers[NUM_VIEWS];
@@ -196,12 +192,9 @@ static void a_view_that_fails_says_why(void **state)
     static const lr_view wrong[6] = {{0, 0}, {10, 0}, {20, 95}, {30, 0}, {40, 0}, {50, -120}};
     static const int numbers[6] = {0, 1, 2, 3, 4, 5};
     struct test_log log = TEST_LOG(log);
-    const struct lr_direct_backend_params backend = {.grid = case_grid(),
-                                                     .views = wrong,
-                                                     .num_views = 6,
-                                                     .kernel = {case_resolution(0), 0, 0},
-                                                     .threads = 3,
-                                                     .log = &log.log};
+    const struct lr_direct_backend_params backend =
+        filled(struct lr_direct_backend_params, .grid = case_grid(), .views = wrong, .num_views = 6,
+               .kernel = {case_resolution(0), 0, 0}, .threads = 3, .log = &log.log);
     const lr_direct_tables_params tables = {.grid = &backend.grid, .kernel = backend.kernel};
     const struct lr_cuda_plan_params params = {
         .backend = &backend, .layout = layout_of(&tables, views, 6), .bands_work = true};
@@ -277,10 +270,8 @@ static void long_kernels_stay_within_their_tables(void **state)
         const lr_grid grid =
             lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3}, (const double[3]){mm, mm, mm});
         const struct lr_cuda_band_plan *plan = kept_bands(
-            &(lr_direct_tables_params){
-                .grid = &grid,
-                .view = {cases[k].azimuth, 0},
-                .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}},
+            &filled(lr_direct_tables_params, .grid = &grid, .view = {cases[k].azimuth, 0},
+                    .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}),
             5);
         assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
         for (int d = 0; d < plan->passes[0].num_lists; d++) {

@@ -36,13 +36,9 @@ static inline lr_resolution case_resolution(int k)
         LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2, LR_RADIAL_VARIANT3,
         LR_RADIAL_LINEAR,    LR_RADIAL_MEASURED, LR_RADIAL_VARIANT2, LR_RADIAL_INVARIANT,
     };
-    lr_resolution resolution = {.tof_ps = 150,
-                                .model = models[k],
-                                .radial_mm = 6,
-                                .radial_edge_mm = 14,
-                                .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48,
-                                .axial_mm = 5,
-                                .asymmetric = k >= 6};
+    lr_resolution resolution =
+        filled(lr_resolution, .tof_ps = 150, .model = models[k], .radial_mm = 6, .radial_edge_mm = 14,
+               .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48, .axial_mm = 5, .asymmetric = k >= 6);
     if (models[k] == LR_RADIAL_MEASURED) resolution.measured = case_profiles();
     return resolution;
 }

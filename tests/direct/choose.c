@@ -66,13 +66,9 @@ static void check(bool hardware, bool cuda, const char *asked, const char *taken
     has_cuda = cuda;
     cuda_asked = compute_asked = 0;
     warnings[0] = '\0';
-    lr_operator *direct =
-        kept_direct((lr_direct_params){.grid = &grid,
-                                       .views = case_views,
-                                       .num_views = 1,
-                                       .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
-                                       .backend = asked,
-                                       .log = &log});
+    lr_operator *direct = kept_direct(filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                                             .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
+                                             .backend = asked, .log = &log));
     assert_string_equal(lr_operator_get_info(direct)->backend, taken);
     if (passed_over == NULL)
         assert_null(lr_operator_get_info(direct)->passed_over);
@@ -102,13 +98,9 @@ static void cuda_that_is_named_and_missing_is_refused(void **state)
     has_cuda = false;
     cuda_asked = compute_asked = 0;
     const lr_grid grid = lr_grid_centred((const int[3]){24, 24, 12}, (const double[3]){4, 4, 4});
-    assert_null(
-        lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                             .views = case_views,
-                                             .num_views = 1,
-                                             .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
-                                             .backend = "cuda",
-                                             .log = &log}));
+    assert_null(lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                                         .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
+                                         .backend = "cuda", .log = &log)));
     assert_string_equal(warnings, "no CUDA: it is away today");
     assert_ints(cuda_asked, 1, compute_asked, 0);
 }

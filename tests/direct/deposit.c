@@ -25,13 +25,8 @@ static lr_deposit *make_on(const char *name, const struct fixture *fixture, cons
                            bool delayeds)
 {
     const lr_events_info info = {.has_tof = true, .tof_bin_mm = bin_mm};
-    return keep(lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
-                                                       .grid = grid,
-                                                       .set = set,
-                                                       .rule = rule,
-                                                       .delayeds = delayeds,
-                                                       .info = &info,
-                                                       .backend = name}));
+    return keep(lr_deposit_create(&filled(lr_deposit_params, .scanner = fixture->scanner, .grid = grid, .set = set,
+                                          .rule = rule, .delayeds = delayeds, .info = &info, .backend = name)));
 }
 
 static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule, bool delayeds)
@@ -420,11 +415,9 @@ static void all_buffers_of_sums_are_used(void **state)
     lr_event *events = random_events(&fixture);
     lr_deposit *deposits[2];
     for (int k = 0; k < 2; k++) {
-        const lr_deposit_params params = {.scanner = fixture.scanner,
-                                          .grid = &grid,
-                                          .set = {.acceptance_deg = 30},
-                                          .info = &info,
-                                          .backend = k == 0 ? "cpu" : test_backend};
+        const lr_deposit_params params =
+            filled(lr_deposit_params, .scanner = fixture.scanner, .grid = &grid, .set = {.acceptance_deg = 30},
+                   .info = &info, .backend = k == 0 ? "cpu" : test_backend);
         deposits[k] = keep(lr_deposit_create(&params));
         const lr_event_sink sink = lr_deposit_sink(deposits[k]);
         assert_ok(sink.take(sink.user, events, NUM_EVENTS), lr_deposit_finish(deposits[k]));

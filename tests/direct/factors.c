@@ -111,12 +111,9 @@ static void parts_multiply(void **state)
         lr_lors *lors = keep(lr_lors_create(scanner, NULL));
         float *efficiencies = kept_floats(scanner->num_crystals);
         for (int c = 0; c < scanner->num_crystals; c++) efficiencies[c] = 0.7f;
-        lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors,
-                                                                  .grid = &grid,
-                                                                  .set = {4, 1, 5},
-                                                                  .directions = 256,
-                                                                  .efficiencies = n == 2 ? efficiencies : NULL,
-                                                                  .mu = n == 3 ? &mu : NULL});
+        lr_histo_images *histo =
+            make(&filled(lr_direct_factors_params, .lors = lors, .grid = &grid, .set = {4, 1, 5}, .directions = 256,
+                         .efficiencies = n == 2 ? efficiencies : NULL, .mu = n == 3 ? &mu : NULL));
         means[n] = mean_of_views(histo, lr_grid_num_voxels(&grid) / 2);
     }
     print_message("gaps %.4f, efficiencies %.4f, attenuation %.4f\n", means[1] / means[0], means[2] / means[0],
@@ -194,13 +191,8 @@ static lr_image *make_activity(const lr_grid *grid)
  * events are deposited. */
 static void pairs_follow_the_factors(void **state)
 {
-    const struct ring ring = {.radius_mm = 60,
-                              .pitch_mm = 1.3,
-                              .modules = 16,
-                              .rings = 2,
-                              .crystals_v = 14,
-                              .ring_gap_mm = 7.1,
-                              .face_share = 0.9};
+    const struct ring ring = filled(struct ring, .radius_mm = 60, .pitch_mm = 1.3, .modules = 16, .rings = 2,
+                                    .crystals_v = 14, .ring_gap_mm = 7.1, .face_share = 0.9);
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     lr_grid grid = lr_grid_centred((const int[3]){BLOCKS * BLOCK, BLOCKS * BLOCK, BLOCKS * BLOCK},

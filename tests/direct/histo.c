@@ -85,12 +85,9 @@ static void other_grids_and_views_are_refused(void **state)
     uint64_t seed = 2;
     struct test_log *log = kept_log();
     lr_histo_images *histo = make(&seed);
-    lr_operator *direct = keep(lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
-                                                                    .views = case_views,
-                                                                    .num_views = NUM_ANGLES,
-                                                                    .kernel = {.resolution = {.tof_ps = 150}},
-                                                                    .backend = "cpu",
-                                                                    .log = &log->log}));
+    lr_operator *direct = keep(
+        lr_direct_create(&filled(lr_direct_params, .grid = &histo->grid, .views = case_views, .num_views = NUM_ANGLES,
+                                 .kernel = {.resolution = {.tof_ps = 150}}, .backend = "cpu", .log = &log->log)));
     assert_ok(lr_histo_images_check(histo, direct, &log->log));
     histo->views[3].tilt_deg += 1;
     assert_fails(lr_histo_images_check(histo, direct, &log->log), LR_BAD_INPUT, log, "histo-image 3");

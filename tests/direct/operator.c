@@ -31,12 +31,9 @@ static int session_open(void **state)
     for (int k = 0; k < NUM_DATA; k++) /* many voxels without counts, as in a short scan */
         s.counts[k] = floorf(2.2f * s.counts[k]);
     const lr_lor_source factors = source_of_values(s.factors);
-    lr_direct_params params = {.grid = &grid,
-                               .views = views,
-                               .num_views = NUM_VIEWS,
-                               .kernel = {.resolution = case_resolution(6)},
-                               .backend = test_backend,
-                               .log = &s.log.log};
+    lr_direct_params params =
+        filled(lr_direct_params, .grid = &grid, .views = views, .num_views = NUM_VIEWS,
+               .kernel = {.resolution = case_resolution(6)}, .backend = test_backend, .log = &s.log.log);
     s.plain = kept_direct(params);
     params.factors = &factors;
     s.op = kept_direct(params);
@@ -117,13 +114,8 @@ enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 static lr_recon_params recon_params(lr_recon_algorithm algorithm, int subsets)
 {
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
-    return (lr_recon_params){.op = s.op,
-                             .iterations = 3,
-                             .subsets = subsets,
-                             .algorithm = algorithm,
-                             .relaxation = is_ramla ? 0.6 : 0,
-                             .relaxation_fall = is_ramla ? 0.4 : 0,
-                             .log = &s.log.log};
+    return filled(lr_recon_params, .op = s.op, .iterations = 3, .subsets = subsets, .algorithm = algorithm,
+                  .relaxation = is_ramla ? 0.6 : 0, .relaxation_fall = is_ramla ? 0.4 : 0, .log = &s.log.log);
 }
 
 static void reconstruct(lr_recon_params params, enum way way, float *image)

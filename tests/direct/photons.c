@@ -118,11 +118,9 @@ static void seeds_repeat(void **state)
         tallies[n] =
             (struct tally){.fixture = &fixture, .point_mm = origin_mm, .counts = fixture_doubles(fixture.lors->count)};
         const lr_event_sink sink = {.take = take, .user = &tallies[n]};
-        assert_ok(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
-                                                              .activity = activity,
-                                                              .count = n == 1 ? 3000 : 2000,
-                                                              .tof_resolution_ps = 200,
-                                                              .seed = n == 2 ? 2 : 1},
+        assert_ok(lr_events_from_activity(&filled(lr_photon_params, .lors = fixture.lors, .activity = activity,
+                                                  .count = n == 1 ? 3000 : 2000, .tof_resolution_ps = 200,
+                                                  .seed = n == 2 ? 2 : 1),
                                           &sink, NULL));
         free(tallies[n].counts);
     }
@@ -191,12 +189,9 @@ static void blurred_lines_have_their_widths(void **state)
     for (int n = 0; n < 2; n++) {
         struct spread spread = {.scanner = scanner, .point_mm = {100, 0, 0}};
         const lr_event_sink sink = {.take = add_spread, .user = &spread};
-        const lr_photon_params params = {.lors = lors,
-                                         .activity = activity,
-                                         .count = 20000,
-                                         .seed = 4,
-                                         .blur = {.radial_mm = wider_outwards, .axial_mm = 7},
-                                         .threads = n == 0 ? 1 : 3};
+        const lr_photon_params params =
+            filled(lr_photon_params, .lors = lors, .activity = activity, .count = 20000, .seed = 4,
+                   .blur = {.radial_mm = wider_outwards, .axial_mm = 7}, .threads = n == 0 ? 1 : 3);
         assert_ok(lr_events_from_activity(&params, &sink, NULL));
         assert_int_equal(spread.events, 20000);
         for (int k = 0; k < 2; k++) {

@@ -30,14 +30,10 @@ static lr_operator *create(const char *backend, bool has_factors)
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
-    return kept_direct((lr_direct_params){.grid = &grid,
-                                          .views = views,
-                                          .num_views = NUM_VIEWS,
-                                          .kernel = {.resolution = case_resolution(6)},
-                                          .backend = backend,
-                                          .shared = s.shared.context != NULL ? &s.shared : NULL,
-                                          .factors = has_factors ? &fixture_factors : NULL,
-                                          .log = &s.log.log});
+    return kept_direct(filled(lr_direct_params, .grid = &grid, .views = views, .num_views = NUM_VIEWS,
+                              .kernel = {.resolution = case_resolution(6)}, .backend = backend,
+                              .shared = s.shared.context != NULL ? &s.shared : NULL,
+                              .factors = has_factors ? &fixture_factors : NULL, .log = &s.log.log));
 }
 
 static void session_open(bool has_factors)

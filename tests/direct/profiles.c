@@ -88,12 +88,9 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
     static double values[2 * NUM];
     double distance_mm[2] = {0, 48};
     const double sigma_mm = 6 / 2.3548200450309493, step_mm = 6 * sigma_mm / (NUM - 1);
-    const lr_radial_profiles profiles = {.num_distances = 2,
-                                         .num_offsets = NUM,
-                                         .distance_mm = distance_mm,
-                                         .first_offset_mm = -3 * sigma_mm,
-                                         .offset_step_mm = step_mm,
-                                         .values = values};
+    const lr_radial_profiles profiles =
+        filled(lr_radial_profiles, .num_distances = 2, .num_offsets = NUM, .distance_mm = distance_mm,
+               .first_offset_mm = -3 * sigma_mm, .offset_step_mm = step_mm, .values = values);
     for (int k = 0; k < NUM; k++) {
         const double t = (k * step_mm - 3 * sigma_mm) / sigma_mm;
         values[k] = exp(-0.5 * t * t);

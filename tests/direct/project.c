@@ -200,12 +200,9 @@ static void bad_calls_are_refused(void **state)
     const lr_grid grid = case_grid();
     const int64_t count = lr_grid_num_voxels(&grid);
     struct test_log *log = kept_log();
-    lr_direct_params params = {.grid = &grid,
-                               .views = case_views,
-                               .num_views = 2,
-                               .kernel = {.resolution = case_resolution(0)},
-                               .backend = test_backend,
-                               .log = &log->log};
+    lr_direct_params params =
+        filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 2,
+               .kernel = {.resolution = case_resolution(0)}, .backend = test_backend, .log = &log->log);
     lr_operator *direct = keep(lr_direct_create(&params));
     float *image = kept_floats(count), *out = kept_floats(count);
     assert_int_equal(view_floats(direct, true, 2, image, out), LR_USAGE);

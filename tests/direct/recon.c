@@ -26,13 +26,9 @@ static lr_operator *make_some(struct scene *scene, const char *name, int first, 
 {
     const lr_lor_source factors = source_of_values(scene->factors[first]);
     test_log_init(&said);
-    return kept_direct((lr_direct_params){.grid = &scene->grid,
-                                          .views = scene->views + first,
-                                          .num_views = num_views,
-                                          .kernel = {.resolution = case_resolution(4)},
-                                          .backend = name,
-                                          .factors = scene->corrected ? &factors : NULL,
-                                          .log = &said.log});
+    return kept_direct(filled(lr_direct_params, .grid = &scene->grid, .views = scene->views + first,
+                              .num_views = num_views, .kernel = {.resolution = case_resolution(4)}, .backend = name,
+                              .factors = scene->corrected ? &factors : NULL, .log = &said.log));
 }
 
 static lr_operator *make(struct scene *scene, const char *name)
@@ -79,16 +75,10 @@ static const lr_recon_algorithm rules[2] = {LR_ALGORITHM_RAMLA, LR_ALGORITHM_OSE
 static lr_recon_params recon_params(struct scene *scene, int rule, int views_per_block)
 {
     for (int k = 0; k < VIEWS; k++) scene->subset_of[scene->order[k]] = k / views_per_block;
-    return (lr_recon_params){.op = scene->op,
-                             .data = &scene->counts_data,
-                             .additive = scene->corrected ? &scene->additive_data : NULL,
-                             .algorithm = rules[rule],
-                             .subsets = (VIEWS - 1) / views_per_block + 1,
-                             .subset_of = scene->subset_of,
-                             .initial = &scene->initial_image,
-                             .iterations = 1,
-                             .without_fit = true,
-                             .log = &said.log};
+    return filled(lr_recon_params, .op = scene->op, .data = &scene->counts_data,
+                  .additive = scene->corrected ? &scene->additive_data : NULL, .algorithm = rules[rule],
+                  .subsets = (VIEWS - 1) / views_per_block + 1, .subset_of = scene->subset_of,
+                  .initial = &scene->initial_image, .iterations = 1, .without_fit = true, .log = &said.log);
 }
 
 static lr_status run(const lr_recon_params *params, float *image)
@@ -215,14 +205,9 @@ static void ramla_is_its_formula(void **state)
     const lr_vector counts = lr_vector_of_floats(scene->counts[view], VOXELS);
     const lr_vector additive = lr_vector_of_floats(scene->additive[view], VOXELS);
     const lr_vector start = lr_vector_of_floats(ones, VOXELS);
-    lr_recon_params params = {.op = op,
-                              .data = &counts,
-                              .additive = &additive,
-                              .initial = &start,
-                              .iterations = 1,
-                              .algorithm = LR_ALGORITHM_RAMLA,
-                              .relaxation = 0.7,
-                              .log = &said.log};
+    lr_recon_params params =
+        filled(lr_recon_params, .op = op, .data = &counts, .additive = &additive, .initial = &start, .iterations = 1,
+               .algorithm = LR_ALGORITHM_RAMLA, .relaxation = 0.7, .log = &said.log);
     for (int whole = 0; whole < 2; whole++) {
         params.without_fit = whole != 0;
         assert_ok(run(&params, scene->image));
@@ -276,13 +261,9 @@ static void the_default_suits_many_subsets(void **state)
     test_log_init(&said);
     lr_view_set_complete(&(lr_view_set){.azimuths = 20, .tilts = 3}, &set, NULL);
     for (int v = 0; v < MANY_VIEWS; v++) views[v] = lr_view_set_at(&set, v);
-    lr_operator *op =
-        kept_direct((lr_direct_params){.grid = &grid,
-                                       .views = views,
-                                       .num_views = MANY_VIEWS,
-                                       .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
-                                       .backend = "cpu",
-                                       .log = &said.log});
+    lr_operator *op = kept_direct(filled(lr_direct_params, .grid = &grid, .views = views, .num_views = MANY_VIEWS,
+                                         .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
+                                         .backend = "cpu", .log = &said.log));
     for (int k = 0; k < FEW_VOXELS; k++) {
         const int x = k % 20 - 10, y = k / 20 % 20 - 10;
         image[k] = x * x + y * y < 64 ? 0.1f : 0;
@@ -291,15 +272,9 @@ static void the_default_suits_many_subsets(void **state)
     const lr_vector data = lr_vector_of_floats(counts, MANY_VIEWS * FEW_VOXELS);
     for (int k = 0; k < 2; k++) {
         lr_vector x = lr_vector_of_floats(image, FEW_VOXELS);
-        assert_ok(lr_recon(&(lr_recon_params){.op = op,
-                                              .data = &data,
-                                              .iterations = 4,
-                                              .subsets = MANY_VIEWS,
-                                              .algorithm = LR_ALGORITHM_RAMLA,
-                                              .relaxation = k,
-                                              .iteration = keep_pass,
-                                              .user = &passes[k],
-                                              .log = &said.log},
+        assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = 4, .subsets = MANY_VIEWS,
+                                   .algorithm = LR_ALGORITHM_RAMLA, .relaxation = k, .iteration = keep_pass,
+                                   .user = &passes[k], .log = &said.log),
                            &x));
         for (int n = 0; n < 4; n++)
             print_message("relaxation %d, pass %d: %.8g\n", k, n + 1, passes[k].log_likelihood[n]);

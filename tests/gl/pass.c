@@ -17,10 +17,8 @@ struct block {
 static struct gl_program *make_cover(const char *define, const char *value)
 {
     const struct gl_define defines[] = {{define, value}, {NULL, NULL}};
-    return make_program(&(struct gl_program_params){.vertex = "cover.vert",
-                                                    .fragment = "colour.frag",
-                                                    .defines = define != NULL ? defines : NULL,
-                                                    .label = "colour.frag"});
+    return make_program(&filled(struct gl_program_params, .vertex = "cover.vert", .fragment = "colour.frag",
+                                .defines = define != NULL ? defines : NULL, .label = "colour.frag"));
 }
 
 static struct gl_target *make_square(int side, bool depth)
@@ -33,14 +31,9 @@ static struct gl_target *make_square(int side, bool depth)
 static struct gl_pass cover(const char *label, struct gl_program *program, struct gl_target *target,
                             const struct block *block)
 {
-    return (struct gl_pass){.label = label,
-                            .program = program,
-                            .uniforms = block,
-                            .uniform_bytes = block != NULL ? sizeof(*block) : 0,
-                            .target = target,
-                            .primitive = GL_TRIANGLES,
-                            .vertices = 3,
-                            .instances = 1};
+    return filled(struct gl_pass, .label = label, .program = program, .uniforms = block,
+                  .uniform_bytes = block != NULL ? sizeof(*block) : 0, .target = target, .primitive = GL_TRIANGLES,
+                  .vertices = 3, .instances = 1);
 }
 
 static void assert_quiet(void)
@@ -115,13 +108,9 @@ static void blended_points_add_exactly(void **state)
     struct gl_target *target =
         make_target(&(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
     struct gl_buffer *buffer = make_buffer("points", sizeof(points), points);
-    const struct gl_pass pass = {.label = "add points",
-                                 .program = program,
-                                 .target = target,
-                                 .buffers[POINTS_BINDING] = {.buffer = buffer},
-                                 .blending = GL_BLENDING_ADD,
-                                 .vertices = NUM_POINTS,
-                                 .instances = 1};
+    const struct gl_pass pass = filled(struct gl_pass, .label = "add points", .program = program, .target = target,
+                                       .buffers[POINTS_BINDING] = {.buffer = buffer}, .blending = GL_BLENDING_ADD,
+                                       .vertices = NUM_POINTS, .instances = 1);
     assert_ok(gl_pass_run(test->ctx, &pass));
     float values[256];
     assert_ok(gl_texture_read(target->colours[0], NULL, values));
@@ -187,13 +176,10 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
     uint32_t sent[16], numbers[16], stored[16];
     for (uint32_t k = 0; k < 16; k++) sent[k] = k * k;
     assert_ok(gl_texture_upload(source, NULL, sent));
-    const struct gl_pass pass = {.label = "scale",
-                                 .program = program,
-                                 .buffers[POINTS_BINDING] = {buffer, offset, 64},
-                                 .textures[SOURCE_UNIT] = source,
-                                 .images[0] = {.texture = image},
-                                 .groups = {2, 1, 1},
-                                 .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
+    const struct gl_pass pass =
+        filled(struct gl_pass, .label = "scale", .program = program, .buffers[POINTS_BINDING] = {buffer, offset, 64},
+               .textures[SOURCE_UNIT] = source, .images[0] = {.texture = image}, .groups = {2, 1, 1},
+               .barriers = GL_SHADER_STORAGE_BARRIER_BIT);
     assert_ok(gl_pass_run(test->ctx, &pass), gl_pass_run(test->ctx, &pass));
     assert_ok(gl_buffer_read(buffer, offset, 64, numbers), gl_texture_read(image, NULL, stored));
     for (uint32_t k = 0; k < 16; k++) assert_ints(numbers[k], 4 * k * k, stored[k], 4 * k * k + 1);

@@ -96,12 +96,9 @@ static void uploads_follow_clears(void **state)
 
 static void assert_round_trip(GLenum target, int form, uint64_t *seed)
 {
-    const struct gl_texture_params params = {.label = "round trip",
-                                             .target = target,
-                                             .format = formats[form].format,
-                                             .width = 7,
-                                             .height = 5,
-                                             .depth = target == GL_TEXTURE_2D ? 1 : 3};
+    const struct gl_texture_params params =
+        filled(struct gl_texture_params, .label = "round trip", .target = target, .format = formats[form].format,
+               .width = 7, .height = 5, .depth = target == GL_TEXTURE_2D ? 1 : 3);
     struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const int64_t bytes = gl_texture_bytes(texture);
     assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
@@ -281,11 +278,9 @@ static void everything_has_its_label(void **state)
 
 static void targets_clear_each_kind_of_colour(void **state)
 {
-    const struct gl_target_params params = {.label = "mixed",
-                                            .width = 4,
-                                            .height = 3,
-                                            .depth = true,
-                                            .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
+    const struct gl_target_params params =
+        filled(struct gl_target_params, .label = "mixed", .width = 4, .height = 3, .depth = true,
+               .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI});
     struct gl_target *target = make_target(&params);
     assert_int_equal(target->num_colours, 4);
     const struct gl_clear clear = {

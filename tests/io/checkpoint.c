@@ -20,16 +20,9 @@ static lr_checkpoint checkpoint;
 static int set_up(void **state)
 {
     for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) given[k] = 0.25f * (float)k;
-    checkpoint = (lr_checkpoint){.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
-                                 .num_images = NUM_IMAGES,
-                                 .num_values = NUM_VALUES,
-                                 .images = given,
-                                 .iterations = 12,
-                                 .ranks = 3,
-                                 .frame = 2,
-                                 .guess_iterations = 1,
-                                 .local_iterations = 5,
-                                 .log_likelihood = -1234.5678901234567};
+    checkpoint = filled(lr_checkpoint, .grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}}, .num_images = NUM_IMAGES,
+                        .num_values = NUM_VALUES, .images = given, .iterations = 12, .ranks = 3, .frame = 2,
+                        .guess_iterations = 1, .local_iterations = 5, .log_likelihood = -1234.5678901234567);
     memcpy(checkpoint.key, key, sizeof(key));
     files_begin(state);
     return lr_checkpoint_write(PATH, &checkpoint, NULL) != LR_OK;

@@ -31,11 +31,8 @@ static int set_up(void **state)
 
 static struct lr_row_block block_of(int64_t begin, int64_t end)
 {
-    return (struct lr_row_block){.rows = extents + begin,
-                                 .num_rows = end - begin,
-                                 .num_elements = first[end] - first[begin],
-                                 .elements = elements + first[begin],
-                                 .threads = 3};
+    return filled(struct lr_row_block, .rows = extents + begin, .num_rows = end - begin,
+                  .num_elements = first[end] - first[begin], .elements = elements + first[begin], .threads = 3);
 }
 
 static lr_status take_rows(lr_matrix_writer *writer, int64_t begin, int64_t end)

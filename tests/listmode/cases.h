@@ -265,14 +265,8 @@ static inline bool is_on_device(void)
 static inline lr_listmode_params case_params(const lr_lors *lors, const lr_grid *grid, const lr_event *events,
                                              int64_t count)
 {
-    return (lr_listmode_params){.lors = lors,
-                                .grid = grid,
-                                .events = events,
-                                .count = count,
-                                .backend = test_backend,
-                                .max_memory_bytes = most_bytes(),
-                                .threads = 2,
-                                .log = &test_log.log};
+    return filled(lr_listmode_params, .lors = lors, .grid = grid, .events = events, .count = count,
+                  .backend = test_backend, .max_memory_bytes = most_bytes(), .threads = 2, .log = &test_log.log);
 }
 
 /* main() for the backend that argv[1] names; argv[2]: the only test to run. set_up is called before every test. */
@@ -457,14 +451,10 @@ static inline struct case_backend *case_models(const lr_listmode_params *params,
     logged.log = &open->log.log;
     logged.backend = name;
     lr_status status = lr_listmode_model_init(&open->model, &logged);
-    open->params = (struct lr_listmode_backend_params){
-        .model = &open->model,
-        .events = &open->events,
-        .threads = params->threads > 0 ? params->threads : 2,
-        .max_memory_bytes = params->max_memory_bytes != 0 ? params->max_memory_bytes : most_bytes(),
-        .variant = params->variant,
-        .place = case_place(name),
-        .log = &open->log.log};
+    open->params = filled(struct lr_listmode_backend_params, .model = &open->model, .events = &open->events,
+                          .threads = params->threads > 0 ? params->threads : 2,
+                          .max_memory_bytes = params->max_memory_bytes != 0 ? params->max_memory_bytes : most_bytes(),
+                          .variant = params->variant, .place = case_place(name), .log = &open->log.log);
     status = status == LR_OK ? case_arrange(open, &logged) : status;
     if (status != LR_OK) fail_msg("%s", open->log.error);
     return keep_object(open, end_backend);

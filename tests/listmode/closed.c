@@ -341,11 +341,8 @@ static struct trial row_trial(int axis, int voxels, double resolution_ps, double
 {
     int size[3] = {1, 1, 1};
     size[axis] = voxels;
-    return (struct trial){.grid = lr_grid_centred(size, (const double[3]){2, 2, 2}),
-                          .model = CASE_LINE,
-                          .resolution_ps = resolution_ps,
-                          .bin_mm = bin_mm,
-                          .event = straight(axis, 0, 0, 3)};
+    return filled(struct trial, .grid = lr_grid_centred(size, (const double[3]){2, 2, 2}), .model = CASE_LINE,
+                  .resolution_ps = resolution_ps, .bin_mm = bin_mm, .event = straight(axis, 0, 0, 3));
 }
 
 static double normal(double z)
@@ -387,10 +384,8 @@ static void test_direction(void **state)
             image[k] = centre[axis];
         }
         for (int model = 0; model < 3; model++) {
-            struct trial trial = {.grid = grid,
-                                  .model = normalised[model],
-                                  .resolution_ps = 200,
-                                  .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33)};
+            struct trial trial = filled(struct trial, .grid = grid, .model = normalised[model], .resolution_ps = 200,
+                                        .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33));
             const double expected = 33 * 2 * PANEL_MM / event_length(&trial.event);
             const double value = value_on(&trial, image);
             assert_true(fabs(value - expected) < 0.02);
@@ -583,11 +578,9 @@ static void test_diagonals(void **state)
         int from[2] = {0, 0}, to[2] = {0, 0};
         from[other == (one == 0 ? 1 : 0) ? 0 : 1] = -100;
         to[one == (other == 0 ? 1 : 0) ? 0 : 1] = 100;
-        struct trial trial = {.grid = grid,
-                              .model = (enum case_model)(k / 3),
-                              .resolution_ps = 500,
-                              .event = event_between(case_crystal(2 * one, from[0], from[1]),
-                                                     case_crystal(2 * other + 1, to[0], to[1]), 7)};
+        struct trial trial = filled(struct trial, .grid = grid, .model = (enum case_model)(k / 3), .resolution_ps = 500,
+                                    .event = event_between(case_crystal(2 * one, from[0], from[1]),
+                                                           case_crystal(2 * other + 1, to[0], to[1]), 7));
         double a[3], b[3];
         case_point(trial.event.crystals[0], a);
         case_point(trial.event.crystals[1], b);

@@ -269,13 +269,10 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     assert_ok(events_init(expected, &params), lr_listmode_events_open(found, &params, NULL));
     struct lr_listmode_model model;
     assert_ok(lr_listmode_model_init(&model, &params));
-    const struct lr_listmode_backend_params backend_params = {.model = &model,
-                                                              .events = found,
-                                                              .place = case_place(test_backend),
-                                                              .variant = where == GO_BACK ? LR_LISTMODE_SORTED
-                                                                                          : LR_LISTMODE_FASTEST,
-                                                              .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
-                                                              .log = &test_log.log};
+    const struct lr_listmode_backend_params backend_params =
+        filled(struct lr_listmode_backend_params, .model = &model, .events = found, .place = case_place(test_backend),
+               .variant = where == GO_BACK ? LR_LISTMODE_SORTED : LR_LISTMODE_FASTEST,
+               .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0, .log = &test_log.log);
     assert_ok(lr_plugin_cuda(&test_log.log)->arrange(found, &backend_params));
     assert_ints(found->held != NULL, where == STAY, found->is_arranged, where == GO_BACK);
     if (found->held != NULL) {

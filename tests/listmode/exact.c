@@ -97,14 +97,9 @@ static struct drawn draw(const lr_lors *lors, const lr_grid *grid)
 /* The reference: exact mode of the family correspondence, in double. */
 static lr_operator *open_lors(const lr_lors *lors, const lr_grid *grid)
 {
-    return keep(fixture_operator(&(lr_operator_params){.lors = lors,
-                                                       .grid = grid,
-                                                       .mode = LR_MODE_EXACT,
-                                                       .samples = {2, 1, 3},
-                                                       .backend = "cpu",
-                                                       .threads = 2,
-                                                       .store = LR_STORE_NO,
-                                                       .log = &test_log.log}));
+    return keep(fixture_operator(&filled(lr_operator_params, .lors = lors, .grid = grid, .mode = LR_MODE_EXACT,
+                                         .samples = {2, 1, 3}, .backend = "cpu", .threads = 2, .store = LR_STORE_NO,
+                                         .log = &test_log.log)));
 }
 
 /* --- the elements are those of the family correspondence --- */

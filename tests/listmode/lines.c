@@ -24,10 +24,8 @@ struct lines {
 static struct lines *open_lines(int64_t count)
 {
     struct lines *lines = kept(1, sizeof(*lines));
-    *lines = (struct lines){.count = count,
-                            .start = kept(count, sizeof(*lines->start)),
-                            .end = kept(count, sizeof(*lines->end)),
-                            .tof_mm = kept_floats(count)};
+    *lines = filled(struct lines, .count = count, .start = kept(count, sizeof(*lines->start)),
+                    .end = kept(count, sizeof(*lines->end)), .tof_mm = kept_floats(count));
     lines->vectors[0] = lr_vector_of_floats(lines->start[0], 3 * count);
     lines->vectors[1] = lr_vector_of_floats(lines->end[0], 3 * count);
     lines->vectors[2] = lr_vector_of_floats(lines->tof_mm, count);
@@ -354,12 +352,9 @@ static struct measured *open_measured(void)
             lr_scanner_hit_centre(of->lors->scanner, of->crystals[n][k], of->ends[k][n]);
         }
     }
-    of->columns = (lr_event_columns){.count = count,
-                                     .crystals = (const int32_t(*)[2])of->crystals,
-                                     .tof_mm = of->tof_mm,
-                                     .weights = of->weights,
-                                     .times_s = of->times_s,
-                                     .is_delayed = of->is_delayed};
+    of->columns =
+        filled(lr_event_columns, .count = count, .crystals = (const int32_t(*)[2])of->crystals, .tof_mm = of->tof_mm,
+               .weights = of->weights, .times_s = of->times_s, .is_delayed = of->is_delayed);
     of->params = case_params(of->lors, &grid, of->events, count);
     return of;
 }
@@ -399,11 +394,8 @@ static void test_lines_of_crystals_are_events(void **state)
     const lr_vector times = lr_vector_of_floats(of->tof_mm, of->count);
     for (int has_tof = 0; has_tof < 2; has_tof++) {
         const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 250, .tof_bin_mm = 12};
-        const lr_lines lines = {.start_mm = &of->vectors[0],
-                                .end_mm = &of->vectors[1],
-                                .tof_mm = has_tof ? &times : NULL,
-                                .tof_resolution_ps = 250,
-                                .tof_bin_mm = 12};
+        const lr_lines lines = filled(lr_lines, .start_mm = &of->vectors[0], .end_mm = &of->vectors[1],
+                                      .tof_mm = has_tof ? &times : NULL, .tof_resolution_ps = 250, .tof_bin_mm = 12);
         lr_listmode_params of_events = of->params;
         of_events.tube.fwhm_mm = 6;
         of_events.num_ranges = 2;

@@ -213,13 +213,8 @@ static double *reconstruct(lr_operator *op, const float *counts, int subsets, st
     for (int64_t k = 0; k < count; k++) ones[k] = 1;
     const lr_vector data = lr_vector_of_floats(counts != NULL ? counts : ones, count);
     lr_vector to = lr_vector_of_doubles(image, num_voxels);
-    assert_ok(lr_recon(&(lr_recon_params){.op = op,
-                                          .data = &data,
-                                          .iterations = ITERATIONS,
-                                          .subsets = subsets,
-                                          .iteration = note,
-                                          .user = course,
-                                          .log = &test_log.log},
+    assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = ITERATIONS, .subsets = subsets,
+                               .iteration = note, .user = course, .log = &test_log.log),
                        &to));
     return image;
 }

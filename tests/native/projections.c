@@ -60,13 +60,8 @@ static void bench_init(lr_scanner *scanner, lr_mode mode)
     bench.grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
     bench.grid.origin_mm[0] += 0.37;
     bench.grid.origin_mm[2] -= 0.29;
-    bench.params = (struct lr_backend_params){.scanner = scanner,
-                                              .lors = bench.lors,
-                                              .grid = &bench.grid,
-                                              .mode = mode,
-                                              .rays = 3,
-                                              .samples = {2, 1, 3},
-                                              .threads = 2};
+    bench.params = filled(struct lr_backend_params, .scanner = scanner, .lors = bench.lors, .grid = &bench.grid,
+                          .mode = mode, .rays = 3, .samples = {2, 1, 3}, .threads = 2);
     bench.num_voxels = lr_grid_num_voxels(&bench.grid);
     bench.num_lors = bench.lors->count;
     bench.image = random_floats(bench.num_voxels, &state);

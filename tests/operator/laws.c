@@ -269,12 +269,9 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
     const lr_operator_info *info = lr_operator_get_info(subject->op);
     uint64_t seed = test_seed();
     const int mark = num_kept();
-    struct law law = {.subject = subject,
-                      .place = place,
-                      .precision = precision,
-                      .num_voxels = info->num_voxels,
-                      .num_values = info->num_lors,
-                      .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7)};
+    struct law law = filled(struct law, .subject = subject, .place = place, .precision = precision,
+                            .num_voxels = info->num_voxels, .num_values = info->num_lors,
+                            .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7));
     law.x = random_numbers(law.num_voxels, &seed);
     law.y = random_numbers(law.num_values, &seed);
     law.ax = kept_doubles(law.num_values);

@@ -45,14 +45,10 @@ static inline lr_module layered_module(const struct layered_stand *stand, int la
     const double degree = acos(-1.0) / 180, a = stand->angle_deg * degree, t = stand->tilt_deg * degree;
     const double outward[3] = {cos(t) * cos(a), cos(t) * sin(a), sin(t)};
     const double pitch = layer == 0 ? 3 : 3.2, back = layer == 0 ? 0 : 5;
-    lr_module module = {.u = {-sin(a), cos(a), 0},
-                        .v = {-sin(t) * cos(a), -sin(t) * sin(a), cos(t)},
-                        .crystals = {stand->crystals - layer, stand->crystals - layer},
-                        .pitch_mm = {pitch, pitch},
-                        .face_mm = {0.9 * pitch, 0.95 * pitch},
-                        .depth_mm = layer == 0 ? 5 : 8,
-                        .layer = layer,
-                        .block = block};
+    lr_module module =
+        filled(lr_module, .u = {-sin(a), cos(a), 0}, .v = {-sin(t) * cos(a), -sin(t) * sin(a), cos(t)},
+               .crystals = {stand->crystals - layer, stand->crystals - layer}, .pitch_mm = {pitch, pitch},
+               .face_mm = {0.9 * pitch, 0.95 * pitch}, .depth_mm = layer == 0 ? 5 : 8, .layer = layer, .block = block);
     for (int k = 0; k < 3; k++)
         module.centre_mm[k] = (k < 2 ? stand->radius_mm * (k == 0 ? cos(a) : sin(a)) : 0) + back * outward[k];
     return module;
@@ -105,14 +101,11 @@ static inline struct layered_rest layered_keep(const lr_scanner *whole, const bo
             for (int c = whole->first_crystal[m]; c < whole->first_crystal[m + 1]; c++) rest.crystal_of[crystals++] = c;
         }
     }
-    const lr_scanner_params params = {.name = "a part",
-                                      .modules = modules,
-                                      .num_modules = count,
-                                      .num_positions = whole->num_positions,
-                                      .coincidence = whole->coincidence,
-                                      .detection_depth_mm = whole->detection_depth_mm,
-                                      .tof_resolution_ps = whole->tof_resolution_ps,
-                                      .crystal_mu_per_mm = whole->crystal_mu_per_mm};
+    const lr_scanner_params params =
+        filled(lr_scanner_params, .name = "a part", .modules = modules, .num_modules = count,
+               .num_positions = whole->num_positions, .coincidence = whole->coincidence,
+               .detection_depth_mm = whole->detection_depth_mm, .tof_resolution_ps = whole->tof_resolution_ps,
+               .crystal_mu_per_mm = whole->crystal_mu_per_mm);
     rest.scanner = keep(lr_scanner_create(&params));
     return rest;
 }

@@ -56,12 +56,9 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
             memcpy(lors, part->lors, lors_bytes);
         else
             memcpy(pairs, part->pairs, pairs_bytes);
-        const lr_selection copy = {.lors = lors,
-                                   .num_lors = part->num_lors,
-                                   .pairs = pairs,
-                                   .num_pairs = part->num_pairs,
-                                   .interleave = part->interleave,
-                                   .interleave_turn = part->interleave_turn};
+        const lr_selection copy =
+            filled(lr_selection, .lors = lors, .num_lors = part->num_lors, .pairs = pairs, .num_pairs = part->num_pairs,
+                   .interleave = part->interleave, .interleave_turn = part->interleave_turn);
         status = run(&(struct call){call->poison, &copy, call->forward}, in, out);
     }
     free(lors);

@@ -33,15 +33,10 @@ static lr_module module_of(const struct arrangement *of, int number)
 {
     const double angle = 6.283185307179586 * number / of->modules, c = cos(angle), s = sin(angle);
     const double tilt = number % 2 != 0 ? of->tilt * 3.14159265358979323846 / 180.0 : 0.0;
-    return (lr_module){
-        .centre_mm = {of->radius_mm * c, of->radius_mm * s, 0.0},
-        .u = {-s * cos(tilt), c * cos(tilt), sin(tilt)},
-        .v = {s * sin(tilt), -c * sin(tilt), cos(tilt)},
-        .crystals = {of->crystals, of->crystals},
-        .pitch_mm = {of->pitch_mm, of->pitch_mm},
-        .face_mm = {of->pitch_mm, of->pitch_mm},
-        .depth_mm = 10.0,
-    };
+    return filled(lr_module, .centre_mm = {of->radius_mm * c, of->radius_mm * s, 0.0},
+                  .u = {-s * cos(tilt), c * cos(tilt), sin(tilt)}, .v = {s * sin(tilt), -c * sin(tilt), cos(tilt)},
+                  .crystals = {of->crystals, of->crystals}, .pitch_mm = {of->pitch_mm, of->pitch_mm},
+                  .face_mm = {of->pitch_mm, of->pitch_mm}, .depth_mm = 10.0);
 }
 
 static void check(const struct arrangement *of, lr_mode mode)

@@ -43,15 +43,9 @@ static void project(const lr_lors *lors, const lr_event *events, lr_listmode_ker
 {
     const lr_grid grid = small_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 200};
-    lr_operator *op = keep(lr_listmode_create(&(lr_listmode_params){.lors = lors,
-                                                                    .grid = &grid,
-                                                                    .events = events,
-                                                                    .count = NUM_EVENTS,
-                                                                    .info = &info,
-                                                                    .kernel = kernel,
-                                                                    .samples = {1, 1, 1},
-                                                                    .backend = test_backend,
-                                                                    .threads = 2}));
+    lr_operator *op = keep(lr_listmode_create(&filled(lr_listmode_params, .lors = lors, .grid = &grid, .events = events,
+                                                      .count = NUM_EVENTS, .info = &info, .kernel = kernel,
+                                                      .samples = {1, 1, 1}, .backend = test_backend, .threads = 2)));
     const int64_t voxels = lr_grid_num_voxels(&grid);
     uint64_t seed = 7;
     const double *from = kept_random_doubles(voxels, 0.5, 1.5, &seed);
@@ -110,13 +104,9 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
 {
     const lr_events_info info = {.has_tof = true};
     const lr_grid grid = small_grid();
-    lr_deposit *made =
-        keep(lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
-                                                    .grid = &grid,
-                                                    .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
-                                                    .rule = LR_DEPOSIT_TRILINEAR,
-                                                    .info = &info,
-                                                    .backend = test_backend}));
+    lr_deposit *made = keep(lr_deposit_create(&filled(
+        lr_deposit_params, .scanner = scanner, .grid = &grid, .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
+        .rule = LR_DEPOSIT_TRILINEAR, .info = &info, .backend = test_backend)));
     const lr_event_sink sink = lr_deposit_sink(made);
     assert_ok(sink.take(sink.user, events, NUM_EVENTS), lr_deposit_finish(made));
     return made;
@@ -172,13 +162,9 @@ static void photons(void **state)
         ones[v] = 1;
         activity->values[v] = 1;
     }
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                                    .grid = &grid,
-                                                                    .backend = test_backend,
-                                                                    .mode = LR_MODE_EXACT,
-                                                                    .samples = {3, 3, 3},
-                                                                    .layers_alone = true,
-                                                                    .store = LR_STORE_NO}));
+    lr_operator *op = keep(lr_operator_create(
+        &filled(lr_operator_params, .lors = lors, .grid = &grid, .backend = test_backend, .mode = LR_MODE_EXACT,
+                .samples = {3, 3, 3}, .layers_alone = true, .store = LR_STORE_NO)));
     assert_ok(array_forward_f64(op, ones, values));
     for (int64_t lor = 0; lor < lors->count; lor++) {
         int32_t crystals[2];

@@ -15,13 +15,9 @@ static double tolerance(void)
 
 static lr_module level_module(double y_mm, const int crystals[2], double pitch_mm, double depth_mm)
 {
-    return (lr_module){.centre_mm = {0, y_mm, 0},
-                       .u = {1, 0, 0},
-                       .v = {0, 0, 1},
-                       .crystals = {crystals[0], crystals[1]},
-                       .pitch_mm = {pitch_mm, pitch_mm},
-                       .face_mm = {0.95 * pitch_mm, 0.95 * pitch_mm},
-                       .depth_mm = depth_mm};
+    return filled(lr_module, .centre_mm = {0, y_mm, 0}, .u = {1, 0, 0}, .v = {0, 0, 1},
+                  .crystals = {crystals[0], crystals[1]}, .pitch_mm = {pitch_mm, pitch_mm},
+                  .face_mm = {0.95 * pitch_mm, 0.95 * pitch_mm}, .depth_mm = depth_mm);
 }
 
 /* Rows of points as a dense matrix. */
@@ -37,14 +33,9 @@ static struct rows rows_of(const lr_scanner *scanner, int rays, const double (*p
     struct rows rows;
     rows.lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1, 1, 1});
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){.lors = rows.lors,
-                                                                    .grid = &grid,
-                                                                    .backend = test_backend,
-                                                                    .mode = LR_MODE_SAMPLED,
-                                                                    .rays = rays,
-                                                                    .samples = {1, 1, 1},
-                                                                    .penetration = !is_default,
-                                                                    .threads = 2}));
+    lr_operator *op = keep(lr_operator_create(&filled(lr_operator_params, .lors = rows.lors, .grid = &grid,
+                                                      .backend = test_backend, .mode = LR_MODE_SAMPLED, .rays = rays,
+                                                      .samples = {1, 1, 1}, .penetration = !is_default, .threads = 2)));
     rows.values = kept_point_rows(op, points_mm, num_points);
     return rows;
 }
@@ -173,12 +164,9 @@ static void projections_agree(void **state)
         for (int64_t lor = 5; lor < lors->count; lor += 7) some[parts[2].num_lors++] = lor;
         lr_operator *ops[2];
         for (int n = 0; n < 2; n++) {
-            ops[n] = keep(lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                                   .grid = &grid,
-                                                                   .backend = n == 0 ? "cpu" : test_backend,
-                                                                   .rays = 2,
-                                                                   .samples = {1, 1, 1},
-                                                                   .store = LR_STORE_NO}));
+            ops[n] = keep(lr_operator_create(&filled(lr_operator_params, .lors = lors, .grid = &grid,
+                                                     .backend = n == 0 ? "cpu" : test_backend, .rays = 2,
+                                                     .samples = {1, 1, 1}, .store = LR_STORE_NO)));
         }
         for (int part = 0; part < 3; part++) {
             const lr_selection *selection = part > 0 ? &parts[part] : NULL;

@@ -43,10 +43,8 @@ static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, i
         elements[k] = (struct lr_packed_element){(uint32_t)plain->lor[k], (float)plain->value[k]};
     for (int64_t row = 0; row < plain->num_rows; row += rows) {
         const int64_t left = plain->num_rows - row;
-        struct lr_row_block block = {.rows = extents,
-                                     .num_rows = left < rows ? left : rows,
-                                     .elements = elements + plain->begin[row],
-                                     .threads = 2};
+        struct lr_row_block block = filled(struct lr_row_block, .rows = extents, .num_rows = left < rows ? left : rows,
+                                           .elements = elements + plain->begin[row], .threads = 2);
         for (int64_t k = 0; k < block.num_rows; k++) {
             const int64_t count = plain->begin[row + k + 1] - plain->begin[row + k];
             extents[k] = (struct lr_row_extent){row + k, count};

@@ -80,12 +80,9 @@ static lr_scanner *coarse_scanner(const char *name, int most)
         }
         modules[m].first_crystal_ring = from->first_crystal_ring * modules[m].crystals[1] / from->crystals[1];
     }
-    lr_scanner_params params = {.name = name,
-                                .modules = modules,
-                                .num_modules = fine->num_modules,
-                                .num_positions = fine->num_positions,
-                                .coincidence = fine->coincidence,
-                                .detection_depth_mm = fine->detection_depth_mm};
+    lr_scanner_params params = filled(lr_scanner_params, .name = name, .modules = modules,
+                                      .num_modules = fine->num_modules, .num_positions = fine->num_positions,
+                                      .coincidence = fine->coincidence, .detection_depth_mm = fine->detection_depth_mm);
     params.coincidence.max_ring_difference =
         fine->coincidence.max_ring_difference * modules[0].crystals[1] / fine->modules[0].crystals[1];
     return keep(lr_scanner_create(&params));
@@ -227,12 +224,10 @@ static void check_split(struct made *made, int split)
 {
     const int64_t count = made->lors->count;
     const size_t largest = split == SPLIT_LORS ? sizeof(int64_t) : sizeof(int32_t);
-    struct sums sums = {.back = kept_floats(made->num_voxels),
-                        .sensed = kept_floats(made->num_voxels),
-                        .values = kept_floats(count),
-                        .wanted = kept_floats(count),
-                        .image = kept_floats(made->num_voxels),
-                        .list = kept(count, largest)};
+    struct sums sums =
+        filled(struct sums, .back = kept_floats(made->num_voxels), .sensed = kept_floats(made->num_voxels),
+               .values = kept_floats(count), .wanted = kept_floats(count), .image = kept_floats(made->num_voxels),
+               .list = kept(count, largest));
     const int parts = divide(made, split);
     for (int part = 0; part < parts; part++) {
         const bool by_angles = split == SPLIT_ANGLES;
@@ -253,16 +248,10 @@ static void check_split(struct made *made, int split)
 static lr_operator *create(struct made *made, const char *backend)
 {
     made->log = kept_log();
-    const lr_operator_params params = {.lors = made->lors,
-                                       .grid = &made->grid,
-                                       .backend = backend,
-                                       .mode = made->mode,
-                                       .rays = 2,
-                                       .samples = {1, 1, 1},
-                                       .store = LR_STORE_NO,
-                                       .max_memory_bytes = made->memory,
-                                       .threads = 2,
-                                       .log = &made->log->log};
+    const lr_operator_params params =
+        filled(lr_operator_params, .lors = made->lors, .grid = &made->grid, .backend = backend, .mode = made->mode,
+               .rays = 2, .samples = {1, 1, 1}, .store = LR_STORE_NO, .max_memory_bytes = made->memory, .threads = 2,
+               .log = &made->log->log);
     setenv("LR_TEST_BATCHES", made->batches, 1);
     lr_operator *op = lr_operator_create(&params);
     unsetenv("LR_TEST_BATCHES");
@@ -379,13 +368,9 @@ static float *reconstruct(struct made *made, const char *backend, int subsets, c
     lr_operator *op = keep(create(made, backend));
     float *image = kept_floats(made->num_voxels);
     const lr_vector counts = lr_lor_data_vector(data);
-    const lr_osem_params params = {.op = op,
-                                   .data = &counts,
-                                   .data_lors = data->index,
-                                   .subsets = subsets,
-                                   .iterations = 2,
-                                   .iteration = check_left_out,
-                                   .log = &made->log->log};
+    const lr_osem_params params =
+        filled(lr_osem_params, .op = op, .data = &counts, .data_lors = data->index, .subsets = subsets, .iterations = 2,
+               .iteration = check_left_out, .log = &made->log->log);
     if (array_osem(&params, image) != LR_OK)
         fail_msg("%s, %s, %d subsets: %s", made->name, backend, subsets, made->log->error);
     return image;

@@ -283,13 +283,8 @@ static void test_sensitivity_goes_by_windows(void **state)
     lr_module modules[4];
     for (int m = 0; m < 4; m++) {
         const double x = m % 2 ? 0 : 1 - m, y = m % 2 ? 2 - m : 0;
-        modules[m] = (lr_module){.centre_mm = {60 * x, 60 * y, 0},
-                                 .u = {-y, x, 0},
-                                 .v = {0, 0, 1},
-                                 .crystals = {40, 40},
-                                 .pitch_mm = {2, 2},
-                                 .face_mm = {2, 2},
-                                 .depth_mm = 10};
+        modules[m] = filled(lr_module, .centre_mm = {60 * x, 60 * y, 0}, .u = {-y, x, 0}, .v = {0, 0, 1},
+                            .crystals = {40, 40}, .pitch_mm = {2, 2}, .face_mm = {2, 2}, .depth_mm = 10);
     }
     struct fixture large = {.name = "large",
                             .grid = lr_grid_centred((const int[3]){2, 1, 1}, (const double[3]){7, 2, 2})};

@@ -69,12 +69,9 @@ static void a_texture_of_another_context_gets_it(void **state)
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
         const int *size = bench->fixture.grid.size;
-        struct gl_texture *texture = gl_texture_create(bench->ctx, &(struct gl_texture_params){.label = "shared",
-                                                                                               .target = GL_TEXTURE_3D,
-                                                                                               .format = GL_R32F,
-                                                                                               .width = size[0],
-                                                                                               .height = size[1],
-                                                                                               .depth = size[2]});
+        struct gl_texture *texture = gl_texture_create(
+            bench->ctx, &filled(struct gl_texture_params, .label = "shared", .target = GL_TEXTURE_3D, .format = GL_R32F,
+                                .width = size[0], .height = size[1], .depth = size[2]));
         assert_non_null(texture);
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
         lr_vector x = make(bench, bench->num_voxels);
@@ -137,14 +134,9 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
     struct watch watches[2] = {{.is_there = false}, {.is_there = true, .place = lr_operator_place(bench->op)}};
     const lr_vector counts = lr_lor_data_vector(data);
     for (int k = 0; k < 2; k++) {
-        const lr_osem_params params = {.op = ops[k],
-                                       .data = &counts,
-                                       .data_lors = data->index,
-                                       .iterations = 3,
-                                       .subsets = subsets,
-                                       .iteration = look,
-                                       .user = &watches[k],
-                                       .log = &bench->log.log};
+        const lr_osem_params params =
+            filled(lr_osem_params, .op = ops[k], .data = &counts, .data_lors = data->index, .iterations = 3,
+                   .subsets = subsets, .iteration = look, .user = &watches[k], .log = &bench->log.log);
         assert_ok(array_osem(&params, images[k]));
     }
     /* differences grow from one update to the next */
@@ -186,13 +178,8 @@ static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int
     assert_int_equal(lr_operator_get_info(op)->max_memory_bytes, bytes);
     watch->place = lr_operator_place(op);
     const lr_vector counts = lr_lor_data_vector(data);
-    const lr_osem_params osem = {.op = op,
-                                 .data = &counts,
-                                 .iterations = 3,
-                                 .subsets = 3,
-                                 .iteration = look,
-                                 .user = watch,
-                                 .log = &bench->log.log};
+    const lr_osem_params osem = filled(lr_osem_params, .op = op, .data = &counts, .iterations = 3, .subsets = 3,
+                                       .iteration = look, .user = watch, .log = &bench->log.log);
     assert_ok(array_osem(&osem, image));
 }
 

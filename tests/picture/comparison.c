@@ -65,13 +65,8 @@ static lr_row row_of(const struct scene *scene, const double *values)
 static lr_comparison_params params_of(const struct scene *scene, const lr_row *exact, const lr_row *sampled,
                                       const int *list)
 {
-    return (lr_comparison_params){.pixels = scene->pixels,
-                                  .pixel_rays = rays,
-                                  .lors = scene->lors,
-                                  .exact = exact,
-                                  .sampled = sampled,
-                                  .rays = list,
-                                  .num_sampled = 1};
+    return filled(lr_comparison_params, .pixels = scene->pixels, .pixel_rays = rays, .lors = scene->lors,
+                  .exact = exact, .sampled = sampled, .rays = list, .num_sampled = 1);
 }
 
 /* Difference between the numbers of pixels of a colour in two pictures of the same size; parts in both, such as

@@ -125,11 +125,9 @@ static void test_map(void **state)
     for (int n = 0; n < 4; n++) {
         const bool turned = n & 1, on_top = n & 2; /* columns of the array along x, or its rows */
         const int size[2] = {turned ? 2 : 3, turned ? 3 : 2};
-        lr_map_params params = {.values = &values[0][0],
-                                .size = {size[0], size[1]},
-                                .first_row_on_top = on_top,
-                                .drawn_size = {2 * size[0], 3 * size[1]},
-                                .not_a_number = {255, 0, 0}};
+        lr_map_params params =
+            filled(lr_map_params, .values = &values[0][0], .size = {size[0], size[1]}, .first_row_on_top = on_top,
+                   .drawn_size = {2 * size[0], 3 * size[1]}, .not_a_number = {255, 0, 0});
         if (turned) {
             params.stride[0] = 3;
             params.stride[1] = 1;
@@ -169,12 +167,9 @@ static void test_slices(void **state)
     for (int plane = 0; plane < 3; plane++) {
         const int across = axes[plane][0], up = axes[plane][1], normal = axes[plane][2];
         for (int slice = 0; slice < grid.size[normal]; slice++) {
-            const lr_slice_params params = {.image = image,
-                                            .plane = (lr_plane)plane,
-                                            .position_mm = grid.origin_mm[normal] + 2.0 * slice + 0.9,
-                                            .pixels_per_mm = 0.5,
-                                            .low = -0.5,
-                                            .high = 254.5};
+            const lr_slice_params params = filled(lr_slice_params, .image = image, .plane = (lr_plane)plane,
+                                                  .position_mm = grid.origin_mm[normal] + 2.0 * slice + 0.9,
+                                                  .pixels_per_mm = 0.5, .low = -0.5, .high = 254.5);
             lr_picture *picture = keep_picture(lr_picture_slice(&params));
             assert_ints(picture->size[0], grid.size[across], picture->size[1], grid.size[up]);
             for (int b = 0; b < grid.size[up]; b++) {

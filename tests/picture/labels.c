@@ -85,11 +85,8 @@ static void test_bars(void **state)
     static const double ranges[][2] = {{0, 1}, {0, 3.7e-6}, {-20, 20}, {0, 123456}, {5, 5}, {0, 1e9}};
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++) {
         for (int k = 0; k < 2; k++) {
-            const lr_bar_params bar = {.size = {0, 160},
-                                       .low = ranges[n][0],
-                                       .high = ranges[n][1],
-                                       .colours = LR_COLOURS_PERCEPTUAL,
-                                       .unit = k == 1 ? "emissions" : NULL};
+            const lr_bar_params bar = filled(lr_bar_params, .size = {0, 160}, .low = ranges[n][0], .high = ranges[n][1],
+                                             .colours = LR_COLOURS_PERCEPTUAL, .unit = k == 1 ? "emissions" : NULL);
             const int width = lr_picture_bar_width(&bar);
             lr_picture *page = make_page((int[2]){width, 160});
             lr_picture_bar(page, (int[2]){room, room}, &bar);
@@ -163,11 +160,9 @@ static void test_correspondences(void **state)
             .module = 1, .r = (float)(n % 9), .s = (float)(n / side / 2), .weight = 1e-5f * (float)(1 + n % 7)};
     }
     for (int view = 0; view < 2; view++) {
-        lr_correspondence_params params = {.pixels = pixels,
-                                           .scanner = scanner,
-                                           .rays = rays,
-                                           .view = (lr_correspondence_view)view,
-                                           .crystal_grid = true};
+        lr_correspondence_params params =
+            filled(lr_correspondence_params, .pixels = pixels, .scanner = scanner, .rays = rays,
+                   .view = (lr_correspondence_view)view, .crystal_grid = true);
         lr_picture *plain = keep_picture(lr_picture_correspondence(&params));
         params.labelled = true;
         check_labelled(plain, keep_picture(lr_picture_correspondence(&params)));
@@ -179,13 +174,9 @@ static void test_tiny(void **state)
 {
     lr_image *image = make_image((int[3]){1, 1, 1});
     for (int plane = 0; plane < 3; plane++) {
-        const lr_slice_params params = {.image = image,
-                                        .plane = (lr_plane)plane,
-                                        .pixels_per_mm = 0.5,
-                                        .axes = true,
-                                        .scale_bar = true,
-                                        .colour_bar = true,
-                                        .unit = "counts per emission and nanosecond"};
+        const lr_slice_params params =
+            filled(lr_slice_params, .image = image, .plane = (lr_plane)plane, .pixels_per_mm = 0.5, .axes = true,
+                   .scale_bar = true, .colour_bar = true, .unit = "counts per emission and nanosecond");
         lr_picture *picture = keep_picture(lr_picture_slice(&params));
         const lr_text_style style = {.size_px = 12};
         assert_all(picture->size[1] > lr_picture_text_width(params.unit, &style), count_all(picture) > 300);

@@ -38,14 +38,8 @@ static int penalise(void **state)
 
 static lr_recon_params bsrem(int iterations, int subsets)
 {
-    return (lr_recon_params){.op = s.op,
-                             .data = &s.counts,
-                             .additive = &s.terms,
-                             .iterations = iterations,
-                             .subsets = subsets,
-                             .algorithm = LR_ALGORITHM_BSREM,
-                             .prior = &p.prior,
-                             .log = &s.log.log};
+    return filled(lr_recon_params, .op = s.op, .data = &s.counts, .additive = &s.terms, .iterations = iterations,
+                  .subsets = subsets, .algorithm = LR_ALGORITHM_BSREM, .prior = &p.prior, .log = &s.log.log);
 }
 
 /* --- the papers' formulas --- */

@@ -34,12 +34,9 @@ static lr_status see(void *user, const lr_iteration *done)
 /* Parameters for dense or for sparse data. */
 static lr_osem_params osem_params(int iterations, int subsets, bool is_sparse)
 {
-    return (lr_osem_params){.op = s.op,
-                            .data = is_sparse ? &s.few : &s.counts,
-                            .data_lors = is_sparse ? s.sparse->index : NULL,
-                            .iterations = iterations,
-                            .subsets = subsets,
-                            .log = &s.log.log};
+    return filled(lr_osem_params, .op = s.op, .data = is_sparse ? &s.few : &s.counts,
+                  .data_lors = is_sparse ? s.sparse->index : NULL, .iterations = iterations, .subsets = subsets,
+                  .log = &s.log.log);
 }
 
 /* Reconstructs; returns the last iteration. */

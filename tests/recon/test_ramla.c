@@ -8,12 +8,8 @@
 
 static lr_recon_params ramla(int iterations, int subsets)
 {
-    return (lr_recon_params){.op = s.op,
-                             .data = &s.counts,
-                             .iterations = iterations,
-                             .subsets = subsets,
-                             .algorithm = LR_ALGORITHM_RAMLA,
-                             .log = &s.log.log};
+    return filled(lr_recon_params, .op = s.op, .data = &s.counts, .iterations = iterations, .subsets = subsets,
+                  .algorithm = LR_ALGORITHM_RAMLA, .log = &s.log.log);
 }
 
 /* --- the paper's formula --- */
@@ -87,14 +83,10 @@ static void run_plain(const struct plain *plain, double *x)
 static void check_against_plain(const struct matrix *matrix, int subsets, const bool how[2])
 {
     const bool has_additive = how[0];
-    struct plain plain = {.matrix = matrix,
-                          .additive = has_additive ? s.additive : NULL,
-                          .own_steps = how[1],
-                          .subset_of = keep_object(fixture_deal(s.fixture.lors, subsets), free),
-                          .relaxation = 0.7,
-                          .fall = 0.5,
-                          .iterations = 3,
-                          .subsets = subsets};
+    struct plain plain =
+        filled(struct plain, .matrix = matrix, .additive = has_additive ? s.additive : NULL, .own_steps = how[1],
+               .subset_of = keep_object(fixture_deal(s.fixture.lors, subsets), free), .relaxation = 0.7, .fall = 0.5,
+               .iterations = 3, .subsets = subsets);
     run_plain(&plain, s.plain);
     for (int k = 0; k < 4; k++) { /* data are dense or sparse, the additive term is given as data or as a source */
         lr_recon_params params = ramla(plain.iterations, subsets);

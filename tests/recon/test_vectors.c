@@ -37,13 +37,8 @@ static int give(void **state)
 
 static lr_recon_params recon_params(int iterations, int subsets)
 {
-    return (lr_recon_params){.op = s.op,
-                             .data = &s.counts,
-                             .additive = &s.terms,
-                             .initial = &given.initial,
-                             .iterations = iterations,
-                             .subsets = subsets,
-                             .log = &s.log.log};
+    return filled(lr_recon_params, .op = s.op, .data = &s.counts, .additive = &s.terms, .initial = &given.initial,
+                  .iterations = iterations, .subsets = subsets, .log = &s.log.log);
 }
 
 static lr_vector copy_to(const lr_vector *from, lr_place *place, lr_precision precision)

@@ -228,17 +228,10 @@ static inline struct alone *alone_open(const struct alone_case *at)
     const lr_grid mu_grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){reach_mm / 4, reach_mm / 4, 5});
     if (at->absorption) alone->mu = random_mu(&mu_grid, 0.02, &alone->state);
     if (at->penetration) alone->scanner->crystal_mu_per_mm = 0.08;
-    alone->params = (struct lr_backend_params){.scanner = alone->scanner,
-                                               .lors = alone->lors,
-                                               .grid = &alone->grid,
-                                               .mode = alone->exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
-                                               .rays = alone->exact ? 4 : at->rays,
-                                               .mu = alone->mu,
-                                               .mu_steps = 40,
-                                               .threads = 2,
-                                               .deterministic = at->deterministic,
-                                               .penetration = at->penetration,
-                                               .log = &alone->log.log};
+    alone->params = filled(struct lr_backend_params, .scanner = alone->scanner, .lors = alone->lors,
+                           .grid = &alone->grid, .mode = alone->exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
+                           .rays = alone->exact ? 4 : at->rays, .mu = alone->mu, .mu_steps = 40, .threads = 2,
+                           .deterministic = at->deterministic, .penetration = at->penetration, .log = &alone->log.log);
     alone->rows = (struct lr_rows){.grid = &alone->grid, .end = alone->num_voxels};
     for (int k = 0; k < 3; k++)
         alone->params.samples[k] = alone->rows.samples[k] = at->samples[k] > 0 ? at->samples[k] : 1;
@@ -263,23 +256,18 @@ static inline struct alone *alone_open(const struct alone_case *at)
 /* Params of a method of the `compute` backend. */
 static inline struct lr_method_params alone_method(const struct alone *alone)
 {
-    return (struct lr_method_params){.ctx = alone->ctx,
-                                     .backend = &alone->params,
-                                     .may_hide =
-                                         !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
-                                     .max_window = 1 << 24};
+    return filled(struct lr_method_params, .ctx = alone->ctx, .backend = &alone->params,
+                  .may_hide = !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
+                  .max_window = 1 << 24);
 }
 
 static inline struct gl_pass alone_pass(struct alone *alone, struct gl_program *program, const void *uniforms,
                                         size_t uniform_bytes, const int groups[3])
 {
     alone_check(alone, program != NULL);
-    return (struct gl_pass){.label = "a pass alone",
-                            .program = program,
-                            .uniforms = uniforms,
-                            .uniform_bytes = uniform_bytes,
-                            .groups = {groups[0], groups[1], groups[2]},
-                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    return filled(struct gl_pass, .label = "a pass alone", .program = program, .uniforms = uniforms,
+                  .uniform_bytes = uniform_bytes, .groups = {groups[0], groups[1], groups[2]},
+                  .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT);
 }
 
 /* An image of one voxel. */

@@ -22,12 +22,10 @@ static struct column_step forward_step(const struct lr_window *window)
     const int along = !exact                 ? window->most_along
                       : columns->is_mirrored ? (window->most_stacked + 1) / 2
                                              : window->most_stacked;
-    return (struct column_step){
-        .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
-        .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
-                   exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
-        .input = columns->packed,
-        .output = window->by_column};
+    return filled(struct column_step, .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
+                  .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
+                             exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
+                  .input = columns->packed, .output = window->by_column);
 }
 
 /* The row of one voxel is the projection of an image of this voxel. Exact passes do not remove LORs out of coincidence;

@@ -26,11 +26,9 @@ static inline struct column_crystal column_crystal_of(const struct lr_columns *c
     const int place[2] = {crystal % m->crystals[0], crystal / m->crystals[0]};
     const int along = fabs(m->v[columns->axis]) > 0.5 ? 1 : 0;
     const double *axial = along == 1 ? m->v : m->u;
-    return (struct column_crystal){.across = place[1 - along],
-                                   .along = place[along],
-                                   .num_across = m->crystals[1 - along],
-                                   .num_along = m->crystals[along],
-                                   .upwards = axial[columns->axis] > 0};
+    return filled(struct column_crystal, .across = place[1 - along], .along = place[along],
+                  .num_across = m->crystals[1 - along], .num_along = m->crystals[along],
+                  .upwards = axial[columns->axis] > 0);
 }
 
 /* ((p nr + r) nq + q) ns + s */

@@ -108,15 +108,10 @@ static struct expected expect(const struct list *list)
 static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list *list,
                                   int64_t slots, int64_t capacity)
 {
-    struct lr_merge merge = {.ctx = ctx,
-                             .log = gl_context_log(ctx),
-                             .programs = programs,
-                             .repeats = list->at->repeats,
-                             .num_lors = list->at->num_lors,
-                             .per_row = list->at->per_row,
-                             .max_points = list->at->num_points,
-                             .slots = slots,
-                             .capacity = capacity};
+    struct lr_merge merge =
+        filled(struct lr_merge, .ctx = ctx, .log = gl_context_log(ctx), .programs = programs,
+               .repeats = list->at->repeats, .num_lors = list->at->num_lors, .per_row = list->at->per_row,
+               .max_points = list->at->num_points, .slots = slots, .capacity = capacity);
     assert_ok(lr_merge_open(&merge), lr_merge_grow_list(&merge, list->count + 1));
     return merge;
 }
@@ -346,12 +341,10 @@ static void delivery_open(struct delivery *delivery, int64_t num_lors, int threa
 {
     delivery->blocks = (struct lr_row_block_sink){take_block, &delivery->sink};
     test_log_init(&delivery->log);
-    delivery->deliverer = (struct lr_deliverer){
-        .num_lors = num_lors,
-        .threads = threads,
-        .log = &delivery->log.log,
-        .blocks = by_blocks ? &delivery->blocks : NULL,
-        .delivery = {.sink = by_blocks ? &delivery->other : &delivery->sink, .log = &delivery->log.log}};
+    delivery->deliverer =
+        filled(struct lr_deliverer, .num_lors = num_lors, .threads = threads, .log = &delivery->log.log,
+               .blocks = by_blocks ? &delivery->blocks : NULL,
+               .delivery = {.sink = by_blocks ? &delivery->other : &delivery->sink, .log = &delivery->log.log});
 }
 
 static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,

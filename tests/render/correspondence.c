@@ -139,12 +139,9 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
 {
     struct lr_backend cpu;
     struct tally tally = {0};
-    struct stage *stage = stage_open(&(struct stage_params){.ctx = run->ctx,
-                                                            .scanner = scanner,
-                                                            .rays = run->rays,
-                                                            .mu = run->mu,
-                                                            .mu_steps = run->mu_steps,
-                                                            .path_length = true});
+    struct stage *stage =
+        stage_open(&filled(struct stage_params, .ctx = run->ctx, .scanner = scanner, .rays = run->rays, .mu = run->mu,
+                           .mu_steps = run->mu_steps, .path_length = true));
     stage_check(stage, lr_cpu_backend_create(&stage->backend_params, &cpu) == LR_OK);
     for (int k = 0; k < run->num_points; k++) {
         double point_mm[3];
@@ -230,13 +227,9 @@ static void test_absorption(void **context)
             grid.origin_mm[a] = -at->reach_mm + 0.5 * grid.voxel_mm[a] + 0.1 * at->reach_mm * (a - 1);
         }
         lr_image *mu = random_mu(&grid, 0.3 / at->reach_mm, &state);
-        const struct run run = {.ctx = *context,
-                                .name = at->name,
-                                .reach_mm = at->reach_mm,
-                                .rays = k % 2 == 0 ? 2 : 3,
-                                .num_points = k == 4 ? 4 : 8,
-                                .mu = mu,
-                                .mu_steps = steps[k]};
+        const struct run run =
+            filled(struct run, .ctx = *context, .name = at->name, .reach_mm = at->reach_mm, .rays = k % 2 == 0 ? 2 : 3,
+                   .num_points = k == 4 ? 4 : 8, .mu = mu, .mu_steps = steps[k]);
         wrong += compare_scanner(&run, at->create(), &state);
         lr_image_destroy(mu);
     }

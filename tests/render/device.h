@@ -83,12 +83,9 @@ static inline struct gl_buffer *device_buffer(int64_t bytes, const void *data)
 /* [depth][height][width] */
 static inline struct gl_texture *device_texture(GLenum target, GLenum format, const int size[3], const void *texels)
 {
-    const struct gl_texture_params params = {.label = "of a test",
-                                             .target = target,
-                                             .format = format,
-                                             .width = size[0],
-                                             .height = size[1],
-                                             .depth = size[2]};
+    const struct gl_texture_params params =
+        filled(struct gl_texture_params, .label = "of a test", .target = target, .format = format, .width = size[0],
+               .height = size[1], .depth = size[2]);
     struct gl_texture *texture = gl_texture_create(stage_ctx, &params);
     device_check(texture != NULL && (texels == NULL || gl_texture_upload(texture, NULL, texels) == LR_OK));
     return keep_object(texture, device_end_texture);

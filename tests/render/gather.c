@@ -235,15 +235,9 @@ static void test_collect_alone(void **context)
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
     assert_true(program && source && target && buffer);
     assert_ok(gl_texture_upload(source, NULL, sums));
-    struct gl_pass pass = {.label = "collect alone",
-                           .program = program,
-                           .uniforms = &block,
-                           .uniform_bytes = sizeof(block),
-                           .target = target,
-                           .blending = GL_BLENDING_ADD,
-                           .primitive = GL_POINTS,
-                           .vertices = 4,
-                           .instances = 1};
+    struct gl_pass pass = filled(struct gl_pass, .label = "collect alone", .program = program, .uniforms = &block,
+                                 .uniform_bytes = sizeof(block), .target = target, .blending = GL_BLENDING_ADD,
+                                 .primitive = GL_POINTS, .vertices = 4, .instances = 1);
     pass.buffers[LR_BIND_ROWS].buffer = buffer;
     pass.textures[LR_UNIT_SUMS] = source;
     assert_ok(gl_pass_run(ctx, &pass), gl_texture_read(target->colours[0], NULL, voxels));

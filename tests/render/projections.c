@@ -41,16 +41,10 @@ static struct bench *bench_open(lr_scanner *scanner, double reach_mm, int rays, 
     subject->grid.origin_mm[0] += 0.13 * edge;
     bench->num_voxels = lr_grid_num_voxels(&subject->grid);
     bench->num_lors = subject->lors->count;
-    bench->params = (struct lr_backend_params){.scanner = scanner,
-                                               .lors = subject->lors,
-                                               .grid = &subject->grid,
-                                               .mode = LR_MODE_SAMPLED,
-                                               .rays = rays,
-                                               .samples = {samples[0], samples[1], samples[2]},
-                                               .threads = 2,
-                                               .max_memory_bytes = memory,
-                                               .deterministic = deterministic,
-                                               .log = &subject->log.log};
+    bench->params =
+        filled(struct lr_backend_params, .scanner = scanner, .lors = subject->lors, .grid = &subject->grid,
+               .mode = LR_MODE_SAMPLED, .rays = rays, .samples = {samples[0], samples[1], samples[2]}, .threads = 2,
+               .max_memory_bytes = memory, .deterministic = deterministic, .log = &subject->log.log);
     stage_check(subject, lr_raster_backend_create(&bench->params, &bench->backend) == LR_OK);
     return keep_object(bench, end_bench);
 }

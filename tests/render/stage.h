@@ -119,11 +119,9 @@ static inline struct stage *stage_open(const struct stage_params *params)
     *stage = (struct stage){.ctx = params->ctx, .scanner = keep(params->scanner)};
     test_log_init(&stage->log);
     stage->lors = keep(lr_lors_create(stage->scanner, &stage->log.log));
-    stage->plan =
-        lr_plan_create(&(struct lr_plan_params){.lors = stage->lors,
-                                                .rays = params->rays,
-                                                .atlas_size = stage_atlas_size(stage->scanner, params->rays, tiles),
-                                                .log = &stage->log.log});
+    stage->plan = lr_plan_create(&filled(struct lr_plan_params, .lors = stage->lors, .rays = params->rays,
+                                         .atlas_size = stage_atlas_size(stage->scanner, params->rays, tiles),
+                                         .log = &stage->log.log));
     stage_check(stage, stage->plan != NULL);
     stage_check(stage, lr_scene_init(&stage->scene, stage->ctx, stage->lors,
                                      &(struct lr_scene_absorption){params->mu, params->mu_steps}) == LR_OK);
@@ -131,16 +129,10 @@ static inline struct stage *stage_open(const struct stage_params *params)
                            LR_OK);
     stage->eye = eye_create(stage->scanner, params->rays);
     stage->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
-    stage->backend_params = (struct lr_backend_params){.scanner = stage->scanner,
-                                                       .lors = stage->lors,
-                                                       .grid = &stage->grid,
-                                                       .mode = LR_MODE_SAMPLED,
-                                                       .rays = params->rays,
-                                                       .samples = {1, 1, 1},
-                                                       .mu = params->mu,
-                                                       .mu_steps = params->mu_steps,
-                                                       .threads = 1,
-                                                       .log = &stage->log.log};
+    stage->backend_params =
+        filled(struct lr_backend_params, .scanner = stage->scanner, .lors = stage->lors, .grid = &stage->grid,
+               .mode = LR_MODE_SAMPLED, .rays = params->rays, .samples = {1, 1, 1}, .mu = params->mu,
+               .mu_steps = params->mu_steps, .threads = 1, .log = &stage->log.log);
     return keep_object(stage, stage_close);
 }
 

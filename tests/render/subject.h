@@ -28,13 +28,8 @@ static inline struct subject *subject_open(const char *name, lr_scanner *scanner
     test_log_init(&subject->log);
     subject->lors = keep(lr_lors_create(scanner, &subject->log.log));
     subject->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
-    subject->params = (lr_operator_params){.lors = subject->lors,
-                                           .grid = &subject->grid,
-                                           .mode = LR_MODE_SAMPLED,
-                                           .samples = {1, 1, 1},
-                                           .store = LR_STORE_NO,
-                                           .threads = 2,
-                                           .log = &subject->log.log};
+    subject->params = filled(lr_operator_params, .lors = subject->lors, .grid = &subject->grid, .mode = LR_MODE_SAMPLED,
+                             .samples = {1, 1, 1}, .store = LR_STORE_NO, .threads = 2, .log = &subject->log.log);
     return subject;
 }
 

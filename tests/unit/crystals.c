@@ -52,13 +52,10 @@ static void shuffle(struct exploded *exploded, uint64_t *state)
 
 static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner *scanner)
 {
-    return (lr_crystal_list){.crystals = exploded->crystals,
-                             .num_crystals = exploded->count,
-                             .name = scanner->name,
-                             .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
-                             .depth_mm = scanner->modules[0].depth_mm,
-                             .coincidence = scanner->coincidence,
-                             .detection_depth_mm = scanner->detection_depth_mm};
+    return filled(lr_crystal_list, .crystals = exploded->crystals, .num_crystals = exploded->count,
+                  .name = scanner->name, .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
+                  .depth_mm = scanner->modules[0].depth_mm, .coincidence = scanner->coincidence,
+                  .detection_depth_mm = scanner->detection_depth_mm);
 }
 
 /* Makes the scanner of these crystals; fails the test if this is not possible. */
@@ -401,10 +398,8 @@ static void petsird_boxes(void **state)
 /* A crystal that faces along x, with this edge of its face and this depth. */
 static lr_crystal cuboid(const double centre_mm[3], double edge_mm, double depth_mm, int group)
 {
-    return (lr_crystal){.centre_mm = {centre_mm[0], centre_mm[1], centre_mm[2]},
-                        .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
-                        .size_mm = {edge_mm, edge_mm, depth_mm},
-                        .group = group};
+    return filled(lr_crystal, .centre_mm = {centre_mm[0], centre_mm[1], centre_mm[2]},
+                  .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}, .size_mm = {edge_mm, edge_mm, depth_mm}, .group = group);
 }
 
 /* Modules that touch, with centres rounded to float32: no overlap remains, and modules do not move. */

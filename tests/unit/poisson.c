@@ -169,11 +169,8 @@ enum { EVENTS = 400, SEEDS = 600 };
 /* Every fifth event is a delayed; a prompt counts 1, or 3 in a histogram. */
 static lr_event event_of(int k)
 {
-    return (lr_event){.crystals = {k, k + 1000},
-                      .tof_mm = (float)k,
-                      .weight = k % 5 != 0 && k % 3 == 0 ? 3.0f : 1.0f,
-                      .time_ms = (uint32_t)k,
-                      .is_delayed = k % 5 == 0};
+    return filled(lr_event, .crystals = {k, k + 1000}, .tof_mm = (float)k,
+                  .weight = k % 5 != 0 && k % 3 == 0 ? 3.0f : 1.0f, .time_ms = (uint32_t)k, .is_delayed = k % 5 == 0);
 }
 
 static lr_event_list *make_list(int count)

@@ -48,15 +48,9 @@ static void ring_places_modules(void **state)
 static void panel_of_blocks_has_gaps(void **state)
 {
     static const int along_u[2] = {7, 8}, along_v[2] = {8, 8};
-    const lr_ring ring = {.radius_mm = 64.0,
-                          .modules = 12,
-                          .first_angle_deg = 90.0,
-                          .blocks = {2, 2},
-                          .block_crystals = {along_u, along_v},
-                          .block_gap_mm = {0.5, 0.5},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.12, 2.12},
-                          .depth_mm = 13.0};
+    const lr_ring ring = filled(lr_ring, .radius_mm = 64.0, .modules = 12, .first_angle_deg = 90.0, .blocks = {2, 2},
+                                .block_crystals = {along_u, along_v}, .block_gap_mm = {0.5, 0.5},
+                                .pitch_mm = {2.2, 2.2}, .face_mm = {2.12, 2.12}, .depth_mm = 13.0);
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.name = "SAFIR"}, &ring));
     assert_ints(scanner->num_modules, 48, scanner->num_crystals, 2880);
     for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
@@ -257,13 +251,8 @@ static void overlap_is_measured(void **state)
 static void overlap_of_turned_boxes(void **state)
 {
     const double h = sqrt(0.5);
-    lr_module a = {.centre_mm = {0, 0, 1},
-                   .u = {1, 0, 0},
-                   .v = {0, 1, 0},
-                   .normal = {0, 0, 1},
-                   .crystals = {1, 1},
-                   .pitch_mm = {2, 2},
-                   .depth_mm = 2};
+    lr_module a = filled(lr_module, .centre_mm = {0, 0, 1}, .u = {1, 0, 0}, .v = {0, 1, 0}, .normal = {0, 0, 1},
+                         .crystals = {1, 1}, .pitch_mm = {2, 2}, .depth_mm = 2);
     lr_module b = a;
     b.u[0] = b.u[1] = b.v[1] = h;
     b.v[0] = -h;
@@ -273,20 +262,10 @@ static void overlap_of_turned_boxes(void **state)
     assert_true(lr_module_overlap_mm(&a, &b) < 0.0);
     /* a lies on its edge along x, with the opposite edge at z = sqrt(2); b is above it, with its edge along y at z = d.
      * Near the crossing of these edges only the axis z = x cross y separates a and b. */
-    lr_module ridge = {.centre_mm = {0, h, h},
-                       .u = {1, 0, 0},
-                       .v = {0, h, -h},
-                       .normal = {0, h, h},
-                       .crystals = {1, 1},
-                       .pitch_mm = {20, 2},
-                       .depth_mm = 2};
-    lr_module hanging = {.centre_mm = {h, 0, 0},
-                         .u = {0, 1, 0},
-                         .v = {h, 0, -h},
-                         .normal = {h, 0, h},
-                         .crystals = {1, 1},
-                         .pitch_mm = {20, 2},
-                         .depth_mm = 2};
+    lr_module ridge = filled(lr_module, .centre_mm = {0, h, h}, .u = {1, 0, 0}, .v = {0, h, -h}, .normal = {0, h, h},
+                             .crystals = {1, 1}, .pitch_mm = {20, 2}, .depth_mm = 2);
+    lr_module hanging = filled(lr_module, .centre_mm = {h, 0, 0}, .u = {0, 1, 0}, .v = {h, 0, -h}, .normal = {h, 0, h},
+                               .crystals = {1, 1}, .pitch_mm = {20, 2}, .depth_mm = 2);
     hanging.centre_mm[2] = 2.0 * sqrt(2.0) - 0.125 + h;
     assert_close(lr_module_overlap_mm(&ridge, &hanging), 0.125, 1e-12);
     hanging.centre_mm[2] += 0.25;
