@@ -116,8 +116,7 @@ static const char *write_form(const struct form *form)
     char name[64];
     model(form);
     snprintf(name, sizeof(name), "%s.geom", form->name);
-    const char *path = file_in(&files.folder, name);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(name, "w");
     assert_non_null(file);
     fprintf(file,
             "modality : PET\nscanner name : %s\nnumber of elements : %d\nnumber of layers : %d\n"
@@ -138,7 +137,7 @@ static const char *write_form(const struct form *form)
           "field of view transaxial : 100\nfield of view axial : 50\n",
           file);
     assert_int_equal(fclose(file), 0);
-    return path;
+    return name;
 }
 
 /* --- the ways in which events get their scanner --- */
@@ -179,10 +178,10 @@ static void assert_events(const char *name, const lr_scanner *scanner, const cha
         words[k][0] = words[k][1] = k;
         words[k][2] = (k + count / 2) % count;
     }
-    bytes_write(file_in(&files.folder, "events.Cdf"), words, count * sizeof(words[0]));
+    bytes_write("events.Cdf", words, count * sizeof(words[0]));
     snprintf(text, sizeof(text), "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
              num_places, name);
-    const char *path = file_in(&files.folder, "events.Cdh");
+    const char *path = "events.Cdh";
     text_write(path, text);
     const lr_events_source source = {.path = path, .scanner = scanner, .companion = companion, .log = &files.log.log};
     lr_event_list *list = keep(lr_event_list_read(&source));
@@ -206,9 +205,8 @@ static void numbers_are_carried(void **state)
         assert_numbers(scanner, forms[f].name);
         assert_events("unknown", scanner, NULL);
         for (int k = 0; k < 2; k++) {
-            const char *path = file_in(&files.folder, others[k]);
-            assert_int_equal(lr_scanner_write(path, scanner, &files.log.log), LR_OK);
-            lr_scanner *again = read_scanner(path);
+            assert_int_equal(lr_scanner_write(others[k], scanner, &files.log.log), LR_OK);
+            lr_scanner *again = read_scanner(others[k]);
             assert_numbers(again, others[k]);
         }
         size_t bytes; /* row k of a look-up table is the crystal with number k */
@@ -236,7 +234,7 @@ static void lor_data_keep_numbers(void **state)
 {
     lr_lors *lors = lors_of(read_scanner(write_form(&forms[1])));
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
-    const char *path = file_in(&files.folder, "counts.h5");
+    const char *path = "counts.h5";
     assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
     lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
     assert_numbers(again, "counts.h5");
@@ -249,7 +247,7 @@ static void another_geometry_is_told(void **state)
     for (int f = 0; f < 2; f++) {
         test_log_init(&files.log);
         lr_scanner *scanner = read_scanner(write_form(&forms[f]));
-        const char *copy = file_in(&files.folder, "other.geom");
+        const char *copy = "other.geom";
         assert_int_equal(lr_scanner_write(copy, scanner, &files.log.log), LR_OK);
         assert_int_equal(strstr(files.log.warning, "numbers the crystals of this file otherwise") != NULL, f);
     }
@@ -264,7 +262,7 @@ static void damaged_orders_are_refused(void **state)
     "face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n"
     for (size_t k = 0; k < sizeof(orders) / sizeof(orders[0]); k++) {
         char text[512];
-        const char *path = file_in(&files.folder, "bad.yaml");
+        const char *path = "bad.yaml";
         test_log_init(&files.log);
         snprintf(text, sizeof(text), ORDERED, orders[k]);
         text_write(path, text);

@@ -77,7 +77,7 @@ static void test_threads(void **state)
 /* Writes a script in place of the reader. */
 static void write_reader(const char *text)
 {
-    const char *path = file_in(&files.folder, "loraster-hdf5-reader");
+    const char *path = "loraster-hdf5-reader";
     text_write(path, text);
     assert_int_equal(chmod(path, 0700), 0);
 }

@@ -39,7 +39,7 @@ static void test_header(void **state)
 {
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "a.nii");
+    const char *path = "a.nii";
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
     unsigned char *bytes = bytes_read(path, &count);
     struct nifti_header h;
@@ -131,7 +131,7 @@ static void write_turned(const char *path, const lr_image *image, const int axis
 static void test_orientations(void **state)
 {
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "turned.nii");
+    const char *path = "turned.nii";
     for (int n = 0; n < 96; n++) {
         const bool flipped[3] = {n & 1, n & 2, n & 4};
         write_turned(path, image, axis_orders[n / 8 % 6], flipped, n >= 48);
@@ -186,7 +186,7 @@ static void write_numbers(const char *path, int datatype, bool swapped, int byte
 
 static void test_number_types(void **state)
 {
-    const char *path = file_in(&files.folder, "numbers.nii");
+    const char *path = "numbers.nii";
     const int types[][2] = {{NIFTI_UINT8, 1}, {NIFTI_INT8, 1},   {NIFTI_INT16, 2},   {NIFTI_UINT16, 2},
                             {NIFTI_INT32, 4}, {NIFTI_UINT32, 4}, {NIFTI_FLOAT32, 4}, {NIFTI_FLOAT64, 8},
                             {NIFTI_INT64, 8}, {NIFTI_UINT64, 8}};
@@ -222,7 +222,7 @@ static void test_refusals(void **state)
         {{{AT(sizeof_hdr), 4, 540}}, "NIfTI-2"},
     };
     const float values[num_voxels] = {0.0f};
-    const char *path = file_in(&files.folder, "bad.nii");
+    const char *path = "bad.nii";
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct nifti_header h = plain_header(NIFTI_FLOAT32, 4);
         for (int n = 0; n < 2 && (n == 0 || cases[k].fields[n].at > 0); n++) {
@@ -245,7 +245,7 @@ static void test_refusals(void **state)
 
 static void test_bad_values(void **state)
 {
-    const char *path = file_in(&files.folder, "bad.nii");
+    const char *path = "bad.nii";
     const struct nifti_header h = plain_header(NIFTI_FLOAT32, 4);
     float values[num_voxels] = {0.0f};
     values[3 + nx * (2 + ny * 1)] = NAN;
@@ -268,7 +268,7 @@ static void test_frames(void **state)
     header.dim[4] = FRAMES;
     for (int n = 0; n < FRAMES * num_voxels; n++) values[n] = (float)n * 0.5f;
     for (int k = 0; k < 2; k++) {
-        const char *path = file_in(&files.folder, k == 0 ? "frames.nii" : "frames.nii.gz");
+        const char *path = k == 0 ? "frames.nii" : "frames.nii.gz";
         write_file(path, &header, values, sizeof(values));
         assert_int_equal(lr_image_num_frames(path), FRAMES);
         for (int frame = 1; frame <= FRAMES; frame++) {
@@ -293,7 +293,7 @@ static void test_damage(void **state)
 {
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "a.nii.gz");
+    const char *path = "a.nii.gz";
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
     unsigned char *bytes = bytes_read(path, &count);
     int num_refused = 0;

@@ -17,12 +17,11 @@ static void test_round_trip(void **state)
 {
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
-        const char *path = file_in(&files.folder, formats[n].name);
-        assert_int_equal(lr_image_write(path, image, &files.log.log), LR_OK);
-        lr_image *back = read_good(path);
+        assert_int_equal(lr_image_write(formats[n].name, image, &files.log.log), LR_OK);
+        lr_image *back = read_good(formats[n].name);
         assert_same(image, back, formats[n].tolerance);
         lr_grid grid;
-        assert_int_equal(lr_grid_read(path, &grid, &files.log.log), LR_OK);
+        assert_int_equal(lr_grid_read(formats[n].name, &grid, &files.log.log), LR_OK);
         assert_same_grid(&grid, &image->grid, formats[n].tolerance);
     }
     assert_ints(files.log.num_warnings, 0, count_files(), num_files);
@@ -33,7 +32,7 @@ static void test_npy(void **state)
     const lr_log *log = &files.log.log;
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "a.npy");
+    const char *path = "a.npy";
     assert_int_equal(lr_image_write(path, image, log), LR_OK);
     lr_image *back = keep(lr_image_read_on(path, &image->grid, log));
     assert_same(image, back, 1e-13);
@@ -163,16 +162,15 @@ static void test_cut_headers(void **state)
     const lr_grid grid = {.size = {5, 4, 3}, .voxel_mm = {2, 3, 4}, .origin_mm = {-4, -4.5, 20}};
     lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 3; k++) {
-        const char *path = file_in(&files.folder, formats[k].name);
-        assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        char *text = (char *)bytes_read(path, NULL);
+        assert_int_equal(lr_image_write(formats[k].name, image, NULL), LR_OK);
+        char *text = (char *)bytes_read(formats[k].name, NULL);
         for (char *end = strrchr(text, '\n'); end != NULL; end = strrchr(text, '\n')) {
             end[0] = '\0';
             char *line = strrchr(text, '\n');
             if (line == NULL) continue;
             line[1] = '\0';
-            text_write(path, text);
-            assert_null(lr_image_read(path, &files.log.log));
+            text_write(formats[k].name, text);
+            assert_null(lr_image_read(formats[k].name, &files.log.log));
         }
     }
 }
@@ -181,12 +179,12 @@ static void test_cut_headers(void **state)
  * that order. */
 static void test_wrong_byte_order(void **state)
 {
-    const char *path = file_in(&files.folder, "a.hv");
+    const char *path = "a.hv";
     float values[num_voxels];
     for (int n = 0; n < num_voxels; n++) values[n] = n % 3 == 0 ? 1.0f : 0.0f;
     text_write(path, HEAD "!number format := float\n!number of bytes per pixel := 4\n" SIZES END);
     for (int run = 0; run < 2; run++) {
-        bytes_write(file_in(&files.folder, "voxels"), values, sizeof(values));
+        bytes_write("voxels", values, sizeof(values));
         assert_refused(path, "in the other byte order only");
         memcpy(&values[num_voxels - 1], "\x7f\xc0\x00\x3f", 4);
     }
@@ -267,8 +265,7 @@ static void write_numbers(const char *path, const struct kind *kind, bool big_en
 
 static void test_number_types(void **state)
 {
-    const char *data = file_in(&files.folder, "voxels"), *path = file_in(&files.folder, "a.hdr"),
-               *meta = file_in(&files.folder, "a.mhd");
+    const char *data = "voxels", *path = "a.hdr", *meta = "a.mhd";
     char header[1024];
     for (size_t n = 0; n < 2 * sizeof(kinds) / sizeof(kinds[0]); n++) {
         const struct kind *kind = &kinds[n / 2];
@@ -384,7 +381,7 @@ static void test_metaimage_refusals(void **state)
         {META "HeaderSize = -2\n" TAIL, "makes no sense"},
     };
     read_numbered(&files.folder, "a.mhd", META TAIL);
-    refuse_each(file_in(&files.folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
+    refuse_each("a.mhd", cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* named: the file for which the error says that there is no room. */
@@ -402,16 +399,14 @@ static void test_disk_full(void **state)
 {
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
-        const char *path = file_in(&files.folder, formats[n].name);
-        assert_no_room(path, file_in(&files.folder, formats[n].voxels), image, 100);
+        assert_no_room(formats[n].name, formats[n].voxels, image, 100);
         assert_int_equal(count_files(), 0);
     }
     static const char *const older[2][2] = {{"a.nii.gz", "a.nii.gz"}, {"a.hv", "a.v"}};
     for (int n = 0; n < 2; n++) { /* there is room for the voxels of a.hv, but not for the header */
-        text_write(file_in(&files.folder, older[n][1]), "older");
-        const char *path = file_in(&files.folder, older[n][0]);
-        assert_no_room(path, path, image, n == 0 ? 100 : 300);
-        assert_holds(file_in(&files.folder, older[n][1]), "older");
+        text_write(older[n][1], "older");
+        assert_no_room(older[n][0], older[n][0], image, n == 0 ? 100 : 300);
+        assert_holds(older[n][1], "older");
         assert_int_equal(folder_visit(&files.folder, true), 1);
     }
     assert_int_equal(lr_image_write("image.raw", image, &files.log.log), LR_USAGE);
@@ -419,8 +414,8 @@ static void test_disk_full(void **state)
     assert_int_equal(lr_image_write(NULL, image, &files.log.log), LR_USAGE);
     image->values[4 + nx * (3 + ny * 2)] = NAN;
     for (int n = 3; n < 5; n++) {
-        const char *path = file_in(&files.folder, formats[n].name);
-        assert_fails(lr_image_write(path, image, &files.log.log), LR_BAD_INPUT, &files.log, "voxel (4, 3, 2)");
+        assert_fails(lr_image_write(formats[n].name, image, &files.log.log), LR_BAD_INPUT, &files.log,
+                     "voxel (4, 3, 2)");
         assert_int_equal(count_files(), 0);
     }
 }
@@ -431,7 +426,7 @@ static void test_recognition(void **state)
     static const char *const sources[] = {"a.hv", "a.mha", "a.nii.gz"};
     lr_image *image = make_image();
     for (int n = 0; n < 3; n++) {
-        const char *path = file_in(&files.folder, sources[n]), *other = file_in(&files.folder, "image");
+        const char *path = sources[n], *other = "image";
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         assert_int_equal(rename(path, other), 0);
         lr_image *back = keep(lr_image_read(other, NULL));

@@ -149,7 +149,7 @@ static void test_sweep(void **state)
     for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
     snprintf(left, sizeof(left), "%s/.loraster-%s-1-0.part", files.folder.path, host); /* the first name tried */
     snprintf(held, sizeof(held), "%s/.loraster-%s-1-1.part", files.folder.path, host);
-    const char *strange = file_in(&files.folder, ".loraster-elsewhere-1-0.part");
+    const char *strange = ".loraster-elsewhere-1-0.part";
     text_write(left, "left");
     text_write(held, "held");
     text_write(strange, "another host may be writing it");

@@ -98,7 +98,7 @@ static void test_bins(void **state)
 
 static void test_round_trip(void **state)
 {
-    const char *path = file_in(&files.folder, "dense.hs"), *other = file_in(&files.folder, "sparse.hs");
+    const char *path = "dense.hs", *other = "sparse.hs";
     lr_scanner *scanners[3] = {uneven_ring(), even_ring(16, 7), even_ring(9, -100)};
     for (int n = 0; n < 3; n++) {
         lr_lors *lors = lors_of(scanners[n]);
@@ -124,7 +124,7 @@ static void test_round_trip(void **state)
         assert_same_counts(lors, &sparse, back);
         lr_lor_data *dense = keep(lr_lor_data_expand(back, lors, NULL));
         assert_int_equal(lr_lor_data_write(path, lors, dense, NULL), LR_OK);
-        assert_same_bytes(file_in(&files.folder, "dense.s"), file_in(&files.folder, "sparse.s"));
+        assert_same_bytes("dense.s", "sparse.s");
     }
 }
 
@@ -169,9 +169,9 @@ static void test_places(void **state)
         lr_lors *lors = lors_of(scanners[n]);
         lr_lor_data *data = numbered(lors);
         double worst_mm = 0;
-        assert_int_equal(lr_lor_data_write(file_in(&files.folder, "a.hs"), lors, data, NULL), LR_OK);
-        const struct header h = read_header(file_in(&files.folder, "a.hs"));
-        float *bins = (float *)(void *)bytes_read(file_in(&files.folder, "a.s"), NULL);
+        assert_int_equal(lr_lor_data_write("a.hs", lors, data, NULL), LR_OK);
+        const struct header h = read_header("a.hs");
+        float *bins = (float *)(void *)bytes_read("a.s", NULL);
         for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
             int bin[4] = {0};
             double ends_mm[2][3], is_mm[2][3];
@@ -198,12 +198,12 @@ static void test_compressed(void **state)
 {
     static float bins[span_bins];
     lr_lors *lors = top_ring();
-    write_header(file_in(&files.folder, "a.hs"), "");
+    write_header("a.hs", "");
     /* segment 1 (ring differences -1, 0, 1), view 5, axial position 3, t = -3 */
     const int at = 16 * 3 * 40 + (5 * 7 + 3) * 40 + 17;
     bins[at] = 12;
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
-    lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
+    bytes_write("bins.s", bins, sizeof(bins));
+    lr_lor_data *data = read_good("a.hs", lors, 2);
     /* the rings add up to 3: (2, 1) and (1, 2); segment 0 has the other parity; two views of each */
     assert_int_equal(data->count, 4);
     for (int n = 0; n < 4; n++) {
@@ -226,8 +226,8 @@ static void test_compressed(void **state)
         bins[n] = (float)(n % 7);
         sum += bins[n];
     }
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
-    data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
+    bytes_write("bins.s", bins, sizeof(bins));
+    data = read_good("a.hs", lors, 2);
     assert_null(data->index);
     for (int64_t n = 0; n < data->count; n++) found += data->values[n];
     assert_close(found, sum, 1e-6); /* rounding of each share to single precision */
@@ -240,11 +240,11 @@ static void test_view_offset(void **state)
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + (0 * 7 + 0) * 40 + 20] = 2; /* view 0, t = 0: 0 - 32 and 1 - 33 */
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
+    bytes_write("bins.s", bins, sizeof(bins));
     for (int turn = -3; turn < 70; turn += 5) {
         snprintf(more, sizeof(more), "View offset (degrees) := %.9g\n", turn * 360.0 / 64);
-        write_header(file_in(&files.folder, "a.hs"), more);
-        lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
+        write_header("a.hs", more);
+        lr_lor_data *data = read_good("a.hs", lors, 2);
         assert_int_equal(data->count, 2);
         for (int n = 0; n < 2; n++) {
             double ends_mm[2][3];
@@ -257,8 +257,8 @@ static void test_view_offset(void **state)
         }
     }
     snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */
-    write_header(file_in(&files.folder, "a.hs"), more);
-    (void)read_good(file_in(&files.folder, "a.hs"), lors, 3);
+    write_header("a.hs", more);
+    (void)read_good("a.hs", lors, 3);
 }
 
 /* A warning advises a field of view, which must leave out exactly the LORs that the file does not have. */
@@ -267,8 +267,8 @@ static void test_advice(void **state)
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + 20] = 1;
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
-    const char *path = file_in(&files.folder, "a.hs");
+    bytes_write("bins.s", bins, sizeof(bins));
+    const char *path = "a.hs";
     write_header(path, "");
     keep(lr_lor_data_read(path, lors, &files.log.log));
     const char *advice = strstr(files.log.warning, "a field_of_view_mm of ");

@@ -52,7 +52,7 @@ static void test_refusals(void **state)
     };
     static float bins[span_bins];
     lr_lors *lors = top_ring();
-    const char *path = file_in(&files.folder, "a.hs"), *data_path = file_in(&files.folder, "bins.s");
+    const char *path = "a.hs", *data_path = "bins.s";
     bins[7] = 1;
     bytes_write(data_path, bins, sizeof(bins));
     assert_refused(data_path, lors, "name the header, which ends in .hs");
@@ -154,14 +154,14 @@ static void test_real_bins(void **state)
         lors_of(scanner_of("name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: "
                            "{crystals: [8, 14], pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
                            90 + 3.5 * 360 / 128));
-    const char *path = file_in(&files.folder, "smalllong.hs");
+    const char *path = "smalllong.hs";
     char *text = (char *)bytes_read(given, NULL);
     memcpy(strstr(text, "{arc correction}"), "{None}          ", 16);
     memcpy(strstr(text, ":= 112") + 3, "128", 3);
     text_write(path, text);
     float *bins = (float *)(void *)bytes_read(data, &count);
     assert_int_equal(count, 27 * 64 * 75 * 4);
-    bytes_write(file_in(&files.folder, "smalllong.s"), bins, count);
+    bytes_write("smalllong.s", bins, count);
     lr_lor_data *found = read_good(path, lors, 3), *dense = keep(lr_lor_data_expand(found, lors, NULL));
     double expected[27] = {0}, sums[27] = {0}, total = 0;
     for (int n = 0; n < 27 * 64 * 75; n++) {
@@ -218,13 +218,13 @@ static void test_generic_geometry(void **state)
         if (t >= -80 && t < 80) /* segment, view, axial, t */
             counts[((int64_t)before * views + view * axials + (plane - before)) * bins + t + 80]++;
     }
-    bytes_write(file_in(&files.folder, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
+    bytes_write("muppet.s", counts, (size_t)rings * rings * views * bins * sizeof(float));
     static const char *const names[2] = {"DualRingPrototype_crystal_map.txt", "muppet.hs"};
     for (int k = 0; k < 2; k++) {
         unsigned char *bytes = bytes_read(k == 0 ? map : header, &count);
-        bytes_write(file_in(&files.folder, names[k]), bytes, count);
+        bytes_write(names[k], bytes, count);
     }
-    lr_lor_data *found = keep(lr_lor_data_read(file_in(&files.folder, "muppet.hs"), lors, &files.log.log));
+    lr_lor_data *found = keep(lr_lor_data_read("muppet.hs", lors, &files.log.log));
     print_message("%lld LORs with counts\n", (long long)found->count);
     assert_same_counts(lors, expected, found);
 }

@@ -211,7 +211,7 @@ static void castor_there_and_back(void **state)
 /* If depths of interaction differ between layers, they cannot be kept. */
 static void castor_depths_differ(void **state)
 {
-    const char *path = file_in(&files.folder, "two.geom");
+    const char *path = "two.geom";
     text_write(path, "modality: PET\nscanner name: two\nnumber of elements: 128\nnumber of layers: 2\n"
                      "scanner radius: 30,38\nnumber of rsectors: 8\nnumber of crystals transaxial: 4\n"
                      "number of crystals axial: 2\ncrystals size depth: 7,8\ncrystals size transaxial: 4\n"
@@ -232,7 +232,7 @@ static void maps_have_layers(void **state)
 {
     enum { NU = 4, NV = 3 };
     static char text[32768];
-    const char *path = file_in(&files.folder, "map.txt");
+    const char *path = "map.txt";
     lr_scanner *scanner = scanner_of("ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [%d, %d], pitch_mm: [3, "
                                      "3.5], face_mm: [3, 3.5], depth_mm: 12, layers: [{depth_mm: 6}, {depth_mm: 6}]}\n",
                                      NU, NV);
@@ -284,7 +284,7 @@ static void layers_are_found(void **state)
 /* Data files store the layers of their scanner, and a scanner with other layers is refused. */
 static void hdf5_keeps_layers(void **state)
 {
-    const char *path = file_in(&files.folder, "data.h5");
+    const char *path = "data.h5";
     lr_scanner *scanner = layered_tilted();
     scanner->modules[3].mu_per_mm = 0.07;
     lr_lors *lors = lors_of(scanner);
@@ -318,7 +318,7 @@ static void check_events(lr_scanner *scanner, const char *name, const char *scan
     struct test_log log = TEST_LOG(log);
     lr_event events[NUM_EVENTS];
     uint64_t seed = test_seed();
-    const char *path = file_in(&files.folder, name), *scanner_path = file_in(&files.folder, scanner_name);
+    const char *path = name, *scanner_path = scanner_name;
     lr_lors *lors = lors_of(scanner);
     for (int k = 0; k < NUM_EVENTS; k++) {
         events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)k};

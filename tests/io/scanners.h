@@ -106,13 +106,12 @@ static inline lr_scanner *there_and_back(const lr_scanner *scanner, const char *
                                          const char *text)
 {
     struct test_log log = TEST_LOG(log);
-    const char *path = file_in(&files.folder, name);
-    if (lr_scanner_write(path, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
+    if (lr_scanner_write(name, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
     if (log.num_warnings != (lost != NULL)) fail_msg("%s: %d warnings, '%s'", name, log.num_warnings, log.warning);
     if (lost != NULL) assert_warning(&log, lost);
-    char *written = (char *)bytes_read(path, NULL);
+    char *written = (char *)bytes_read(name, NULL);
     if (text != NULL && strstr(written, text) == NULL) fail_msg("no '%s' in\n%s", text, written);
-    lr_scanner *back = keep(lr_scanner_read(path, &log.log));
+    lr_scanner *back = keep(lr_scanner_read(name, &log.log));
     if (log.num_warnings > (lost != NULL)) fail_msg("%s: %s", name, log.warning);
     return back;
 }
