@@ -176,6 +176,9 @@ double *kept_point_rows(lr_operator *op, const double (*points_mm)[3], int num_p
         double *: lr_vector_of_doubles,                                                                          \
         const double *: lr_vector_of_doubles)(values, count)
 
+/* The address of a vector of these numbers, for an argument. */
+#define vector_of(values, count) ((lr_vector[1]){numbers_of(values, count)})
+
 /* Sum of a_k b_k. */
 #define dot_product(a, b, count) find_dot_product(numbers_of(a, count), numbers_of(b, count))
 double find_dot_product(lr_vector a, lr_vector b);

@@ -228,8 +228,7 @@ static void time_views(const struct pair *pair, lr_direct_work work, int num_vie
 {
     static const int views[NUM_ANGLES] = {0, 1, 2, 3, 4, 5, 6, 7};
     lr_direct_timing timing;
-    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
-    const lr_direct_task task = {work, views, num_views, &x};
+    const lr_direct_task task = {work, views, num_views, vector_of(pair->source, pair->count)};
     assert_ok(lr_direct_time(pair->tested, &task, &timing));
     assert_true(timing.device_s > 0);
 }

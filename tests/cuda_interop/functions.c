@@ -224,9 +224,11 @@ static void tables_are_timed_by_functions(void **state)
     static const int views[3] = {0, 2, 3};
     struct pair *pair = make_pair();
     lr_direct_timing timing;
-    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
-    assert_int_equal(lr_direct_time(pair->tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x}, &timing),
-                     LR_OK);
+    assert_int_equal(
+        lr_direct_time(pair->tested,
+                       &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, vector_of(pair->source, pair->count)},
+                       &timing),
+        LR_OK);
     assert_true(timing.device_s == 3);
     pair_compare_projections(pair, 2);
     assert_true(pair->worst < 1e-5);
@@ -263,10 +265,9 @@ static lr_vector counts_of(struct pair *pair)
 /* Reconstructs with the reference, and compares the image with pair->found. */
 static void expect_reference(struct pair *pair, lr_recon_params params)
 {
-    lr_vector image = lr_vector_of_floats(pair->expected, pair->count);
     params.op = pair->reference;
     params.iteration = NULL;
-    assert_ok(lr_recon(&params, &image));
+    assert_ok(lr_recon(&params, vector_of(pair->expected, pair->count)));
     pair_compare(pair);
     print_message("largest difference %.2e\n", pair->worst);
     assert_true(pair->worst < 1e-5);
@@ -291,8 +292,7 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     lr_recon_params params = filled(lr_recon_params, .op = pair->tested, .data = &data, .iterations = 5,
                                     .subsets = TURN_VIEWS, .subset_of = subset_of, .algorithm = LR_ALGORITHM_RAMLA,
                                     .without_fit = true, .iteration = count_hands, .user = moved);
-    lr_vector image = lr_vector_of_floats(pair->found, pair->count);
-    assert_ok(lr_recon(&params, &image));
+    assert_ok(lr_recon(&params, vector_of(pair->found, pair->count)));
     for (int k = 3; k <= 5; k++) /* an iteration borrows the image, and the next report returns it */
         assert_int_equal(moved[k] - moved[k - 1], 2);
     expect_reference(pair, params);
@@ -316,8 +316,7 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
     const lr_vector data = counts_of(pair);
     lr_recon_params params = {
         .op = pair->tested, .data = &data, .iterations = 4, .subsets = 2, .iteration = count_bytes, .user = traffic};
-    lr_vector image = lr_vector_of_floats(pair->found, pair->count);
-    assert_ok(lr_recon(&params, &image));
+    assert_ok(lr_recon(&params, vector_of(pair->found, pair->count)));
     assert_int_equal(traffic[4].to_device, traffic[1].to_device);
     assert_in_range(traffic[4].to_host - traffic[1].to_host, 1, 12 * pair->count);
     expect_reference(pair, params);

@@ -140,15 +140,13 @@ static inline void pair_open(struct pair *pair, const struct turns *turns)
 
 static inline void pair_set_image(struct pair *pair, const float *image)
 {
-    const lr_vector x = lr_vector_of_floats(image, pair->count);
-    assert_ok(updates_of(pair->tested)->set_image(pair->tested->backend.self, &x));
+    assert_ok(updates_of(pair->tested)->set_image(pair->tested->backend.self, vector_of(image, pair->count)));
     for (int64_t k = 0; k < pair->count; k++) pair->image[k] = (double)image[k];
 }
 
 static inline void pair_get_image(struct pair *pair, float *image)
 {
-    lr_vector x = lr_vector_of_floats(image, pair->count);
-    assert_ok(updates_of(pair->tested)->get_image(pair->tested->backend.self, &x));
+    assert_ok(updates_of(pair->tested)->get_image(pair->tested->backend.self, vector_of(image, pair->count)));
 }
 
 static inline void pair_compare_images(struct pair *pair)
@@ -234,8 +232,8 @@ static inline void pair_compare_sensitivities(struct pair *pair, const struct tu
         add_back(pair, views[n], histo, sum);
     }
     for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)sum[k];
-    lr_vector found = lr_vector_of_floats(pair->found, pair->count);
-    assert_ok(updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found));
+    assert_ok(
+        updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, vector_of(pair->found, pair->count)));
     pair_compare(pair);
 }
 
@@ -244,9 +242,8 @@ static inline void pair_compare_sensitivities(struct pair *pair, const struct tu
 static inline void time_both_ways(struct pair *pair)
 {
     static const int views[TURN_VIEWS] = {0, 1, 2, 3, 4};
-    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
     const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS, NULL};
-    lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, &x};
+    lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, vector_of(pair->source, pair->count)};
     lr_direct_timing timing;
     assert_ok(lr_direct_time(pair->tested, &forward, &timing), lr_direct_time(pair->tested, &back, &timing));
 }

@@ -94,17 +94,13 @@ static inline lr_status view_project(lr_operator *op, bool is_forward, int view,
 static inline lr_status view_floats(lr_operator *op, bool is_forward, int view, const float *in, float *out)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
-    const lr_vector x = lr_vector_of_floats(in, count);
-    lr_vector y = lr_vector_of_floats(out, count);
-    return view_project(op, is_forward, view, &x, &y);
+    return view_project(op, is_forward, view, vector_of(in, count), vector_of(out, count));
 }
 
 static inline lr_status view_doubles(lr_operator *op, bool is_forward, int view, const double *in, double *out)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
-    const lr_vector x = lr_vector_of_doubles(in, count);
-    lr_vector y = lr_vector_of_doubles(out, count);
-    return view_project(op, is_forward, view, &x, &y);
+    return view_project(op, is_forward, view, vector_of(in, count), vector_of(out, count));
 }
 
 #endif

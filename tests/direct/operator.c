@@ -123,16 +123,14 @@ static void reconstruct(lr_recon_params params, enum way way, float *image)
     const lr_lor_data dense = {.count = NUM_DATA, .values = s.counts};
     const lr_lor_data *data = way == SPARSE ? kept_sparse(&dense) : &dense;
     const lr_vector counts = lr_lor_data_vector(data), additive = lr_vector_of_floats(s.additive, NUM_DATA);
-    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
     float ones[NUM_VOXELS];
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
-    const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
-    params.initial = &start;
+    params.initial = vector_of(ones, NUM_VOXELS);
     params.data = &counts;
     params.data_lors = data->index;
     params.additive = &additive;
     params.without_fit = way == WHOLE;
-    assert_ok(lr_recon(&params, &x));
+    assert_ok(lr_recon(&params, vector_of(image, NUM_VOXELS)));
 }
 
 /* r = A^T (y / (A x + b)) and s = A^T 1 for some views, in double except for projections by compute. */
@@ -140,10 +138,9 @@ static void project_block(const lr_selection *part, const double *x, double *sum
 {
     const int64_t count = part->num_pairs * NUM_VOXELS;
     double *values = kept_doubles(count);
-    const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector data = lr_vector_of_doubles(values, count);
     lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
-    assert_ok(lr_operator_forward(s.op, part, &image, &data));
+    assert_ok(lr_operator_forward(s.op, part, vector_of(x, NUM_VOXELS), &data));
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = lr_selection_lor(lr_operator_get_info(s.op)->lors, part, k);
         values[k] = (double)s.counts[at] / (values[k] + (double)s.additive[at]);

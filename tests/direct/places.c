@@ -65,14 +65,12 @@ static lr_vector make(int64_t count)
 
 static void put(const float *values, lr_vector *vector)
 {
-    const lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_ok(lr_vector_copy(&host, vector));
+    assert_ok(lr_vector_copy(vector_of(values, vector->count), vector));
 }
 
 static void get(const lr_vector *vector, float *values)
 {
-    lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_ok(lr_vector_copy(vector, &host));
+    assert_ok(lr_vector_copy(vector, vector_of(values, vector->count)));
 }
 
 /* --- projections --- */
@@ -131,12 +129,10 @@ static int64_t sums_bytes(int subsets)
 /* data_place: place of the counts y; NULL = the host. Returns the number of bytes copied to the device. */
 static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_params params, float *image)
 {
-    const lr_vector host = lr_vector_of_floats(y, NUM_DATA);
     const lr_vector_params like = {.place = data_place, .name = "counts", .log = &s.log.log};
     lr_vector data;
-    assert_ok(lr_vector_bring(&host, &like, &data));
+    assert_ok(lr_vector_bring(vector_of(y, NUM_DATA), &like, &data));
     const lr_traffic before = lr_place_get_info(lr_operator_place(op)).traffic;
-    lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
     struct watch watch = {.place = lr_operator_place(op)};
     params.op = op;
     params.data = &data;
@@ -144,7 +140,7 @@ static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_param
     params.iteration = look;
     params.user = &watch;
     params.log = &s.log.log;
-    assert_ok(lr_recon(&params, &to));
+    assert_ok(lr_recon(&params, vector_of(image, NUM_VOXELS)));
     assert_ints(watch.iterations, 4, watch.during.to_device, 0);
     assert_true(watch.during.to_host <= (watch.place != NULL ? sums_bytes(params.subsets) : 0));
     assert_true(params.without_fit || watch.place == NULL || watch.during.to_host > 0);
@@ -202,9 +198,8 @@ static void a_callers_buffer_is_the_image(void **state)
     assert_ok(lr_vector_wrap_gl(
         &(lr_vector_params){.place = lr_operator_place(s.op), .count = NUM_VOXELS, .log = &s.log.log}, &name, &image));
     fill(y, NUM_DATA);
-    const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
     void *done;
-    assert_ok(lr_operator_back(s.op, NULL, &values, &image), lr_place_fence(image.place, &done));
+    assert_ok(lr_operator_back(s.op, NULL, vector_of(y, NUM_DATA), &image), lr_place_fence(image.place, &done));
     while (glClientWaitSync(done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
     }
     glDeleteSync(done);

@@ -83,8 +83,7 @@ static lr_recon_params recon_params(struct scene *scene, int rule, int views_per
 
 static lr_status run(const lr_recon_params *params, float *image)
 {
-    lr_vector x = lr_vector_of_floats(image, VOXELS);
-    return lr_recon(params, &x);
+    return lr_recon(params, vector_of(image, VOXELS));
 }
 
 /* The truth explains the data, so no update changes it, with all corrections. */
@@ -202,12 +201,10 @@ static void ramla_is_its_formula(void **state)
     }
     assert_ok(array_back_f64(reference, histo, back));
     for (int k = 0; k < VOXELS; k++) expected[k] = (float)(1 + 0.7 / most * (back[k] - sensitivity[k]));
-    const lr_vector counts = lr_vector_of_floats(scene->counts[view], VOXELS);
     const lr_vector additive = lr_vector_of_floats(scene->additive[view], VOXELS);
-    const lr_vector start = lr_vector_of_floats(ones, VOXELS);
-    lr_recon_params params =
-        filled(lr_recon_params, .op = op, .data = &counts, .additive = &additive, .initial = &start, .iterations = 1,
-               .algorithm = LR_ALGORITHM_RAMLA, .relaxation = 0.7, .log = &said.log);
+    lr_recon_params params = filled(lr_recon_params, .op = op, .data = vector_of(scene->counts[view], VOXELS),
+                                    .additive = &additive, .initial = vector_of(ones, VOXELS), .iterations = 1,
+                                    .algorithm = LR_ALGORITHM_RAMLA, .relaxation = 0.7, .log = &said.log);
     for (int whole = 0; whole < 2; whole++) {
         params.without_fit = whole != 0;
         assert_ok(run(&params, scene->image));
@@ -271,11 +268,10 @@ static void the_default_suits_many_subsets(void **state)
     assert_ok(array_forward(op, image, counts), lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL));
     const lr_vector data = lr_vector_of_floats(counts, MANY_VIEWS * FEW_VOXELS);
     for (int k = 0; k < 2; k++) {
-        lr_vector x = lr_vector_of_floats(image, FEW_VOXELS);
         assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = 4, .subsets = MANY_VIEWS,
                                    .algorithm = LR_ALGORITHM_RAMLA, .relaxation = k, .iteration = keep_pass,
                                    .user = &passes[k], .log = &said.log),
-                           &x));
+                           vector_of(image, FEW_VOXELS)));
         for (int n = 0; n < 4; n++)
             print_message("relaxation %d, pass %d: %.8g\n", k, n + 1, passes[k].log_likelihood[n]);
     }
@@ -415,11 +411,10 @@ static void what_cannot_be_timed_is_refused(void **state)
 {
     struct scene *scene = make_scene(false);
     const int view = 3, wrong = VIEWS;
-    const lr_vector x = lr_vector_of_floats(scene->truth, VOXELS);
     lr_direct_timing timing;
     lr_direct_task task = {.views = &view, .num_views = 1};
     assert_fails(lr_direct_time(scene->op, &task, &timing), LR_USAGE, &said, "no image has been given");
-    task.image = &x;
+    task.image = vector_of(scene->truth, VOXELS);
     for (int work = LR_DIRECT_WORK_FORWARD; work <= LR_DIRECT_WORK_READING; work++) {
         task.work = (lr_direct_work)work;
         assert_ok(lr_direct_time(scene->op, &task, &timing));

@@ -35,11 +35,10 @@ static void check_group(const lr_comm_params *params, int step)
     lr_comm *comm = lr_comm_open(params);
     const lr_comm_info info = lr_comm_get_info(comm);
     double number = rank, expected = 0;
-    lr_vector vector = lr_vector_of_doubles(&number, 1);
     for (int k = rank % step; k < size; k += step) expected += k;
     expect(comm != NULL && info.rank == rank / step, "the rank in the group");
     expect(info.size == (size - rank % step + step - 1) / step, "the size of the group");
-    expect(lr_comm_sum(comm, &vector) == LR_OK && number == expected, "the sum over the group");
+    expect(lr_comm_sum(comm, vector_of(&number, 1)) == LR_OK && number == expected, "the sum over the group");
     expect(lr_comm_barrier(comm) == LR_OK, "the barrier");
     lr_comm_close(comm);
 }

@@ -6,6 +6,7 @@
 #define LR_TEST_IO_SCANNERS_H
 
 #include "io/files.h"
+#include "io/files/yaml.h"
 #include "io/scanners/scanner_formats.h"
 
 static const double pi = 3.14159265358979323846;

@@ -224,8 +224,8 @@ static void test_vectors_stay_where_they_are(void **state)
     lr_place *place = lr_operator_place(op);
     assert_true((place != NULL) == is_on_device());
     lr_vector image = kept_vector(place, both.num_voxels, LR_FLOAT32), values = kept_vector(place, COUNT, LR_FLOAT32);
-    const lr_vector from = lr_vector_of_doubles(both.x, both.num_voxels);
-    assert_ok(lr_vector_copy(&from, &image), lr_operator_forward(op, NULL, &image, &values));
+    assert_ok(lr_vector_copy(vector_of(both.x, both.num_voxels), &image),
+              lr_operator_forward(op, NULL, &image, &values));
     expect_numbers(&values, both.values, 1e-7, 0);
     assert_ok(lr_operator_back(op, NULL, &values, &image));
     back(op, both.values, image_of_values);

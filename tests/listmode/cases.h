@@ -153,23 +153,22 @@ static inline lr_operator *kept_operator(const lr_listmode_params *params)
 /* Projects all events, or a part of them. */
 static inline void forward(lr_operator *op, const lr_selection *part, const double *image, double *values)
 {
-    const lr_vector from = lr_vector_of_doubles(image, test_num_voxels(op));
-    lr_vector to = lr_vector_of_doubles(values, test_num_values(op, part));
-    if (lr_operator_forward(op, part, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+    if (lr_operator_forward(op, part, vector_of(image, test_num_voxels(op)),
+                            vector_of(values, test_num_values(op, part))) != LR_OK)
+        fail_msg("%s", test_log.error);
 }
 
 static inline void back(lr_operator *op, const double *values, double *image)
 {
-    const lr_vector from = lr_vector_of_doubles(values, test_num_values(op, NULL));
-    lr_vector to = lr_vector_of_doubles(image, test_num_voxels(op));
-    if (lr_operator_back(op, NULL, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+    if (lr_operator_back(op, NULL, vector_of(values, test_num_values(op, NULL)),
+                         vector_of(image, test_num_voxels(op))) != LR_OK)
+        fail_msg("%s", test_log.error);
 }
 
 static inline double *sensitivity_of(lr_operator *op, const lr_selection *part)
 {
     double *values = kept_doubles(test_num_voxels(op));
-    lr_vector image = lr_vector_of_doubles(values, test_num_voxels(op));
-    assert_ok(lr_operator_sensitivity(op, part, &image));
+    assert_ok(lr_operator_sensitivity(op, part, vector_of(values, test_num_voxels(op))));
     return values;
 }
 
@@ -227,7 +226,6 @@ static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *
     lr_place *place = lr_operator_place(op);
     lr_vector data = kept_vector(place, given->data->count, LR_FLOAT32);
     lr_vector there = kept_vector(place, test_num_voxels(op), LR_FLOAT32);
-    lr_vector host = lr_vector_of_doubles(image, there.count);
     assert_ok(lr_vector_copy(given->data, &data));
     lr_recon_params params = *given;
     params.op = op;
@@ -238,7 +236,7 @@ static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *
     const lr_traffic after = lr_place_get_info(place).traffic;
     assert_ints(after.to_device - before.to_device, 0, (after.to_host - before.to_host) % sums_bytes, 0);
     assert_true(after.to_host - before.to_host <= MOST_SUMS * sums_bytes);
-    assert_ok(lr_vector_copy(&there, &host));
+    assert_ok(lr_vector_copy(&there, vector_of(image, there.count)));
 }
 
 /* An event on a LOR; `turned` swaps its crystals. */
@@ -473,8 +471,7 @@ static inline struct case_backend *case_open(const lr_listmode_params *params, c
 static inline lr_vector case_vector(const struct case_backend *open, int64_t count, const double *values)
 {
     lr_vector vector = kept_vector(NULL, count, open->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32);
-    const lr_vector from = lr_vector_of_doubles(values, count);
-    if (values != NULL) assert_ok(lr_vector_copy(&from, &vector));
+    if (values != NULL) assert_ok(lr_vector_copy(vector_of(values, count), &vector));
     return vector;
 }
 
@@ -486,9 +483,8 @@ static inline void case_forward(const struct case_backend *open, const lr_select
     const int before = num_kept();
     const lr_vector from = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
     lr_vector to = case_vector(open, lr_selection_count(&open->events.layout, part), values);
-    lr_vector found = lr_vector_of_doubles(values, to.count);
     assert_ok(open->backend.fns->project(open->backend.self, true, part, &from, &to));
-    assert_ok(lr_vector_copy(&to, &found));
+    assert_ok(lr_vector_copy(&to, vector_of(values, to.count)));
     destroy_kept_since(before);
 }
 
@@ -499,9 +495,8 @@ static inline void case_back(const struct case_backend *open, const lr_selection
     const int before = num_kept();
     const lr_vector from = case_vector(open, lr_selection_count(&open->events.layout, part), values);
     lr_vector to = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
-    lr_vector found = lr_vector_of_doubles(image, to.count);
     assert_ok(open->backend.fns->project(open->backend.self, false, part, values != NULL ? &from : NULL, &to));
-    assert_ok(lr_vector_copy(&to, &found));
+    assert_ok(lr_vector_copy(&to, vector_of(image, to.count)));
     destroy_kept_since(before);
 }
 

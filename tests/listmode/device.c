@@ -299,9 +299,9 @@ static void test_arranged(void **state)
 /* A vector at a place that is a part of a longer one and does not begin at its start. */
 static lr_vector vector_at(lr_place *place, const double *values, int64_t count)
 {
-    const lr_vector whole = kept_vector(place, count + 5, LR_FLOAT32), from = lr_vector_of_doubles(values, count);
+    const lr_vector whole = kept_vector(place, count + 5, LR_FLOAT32);
     lr_vector part = lr_vector_part(&whole, 5, count);
-    assert_ok(lr_vector_copy(&from, &part));
+    assert_ok(lr_vector_copy(vector_of(values, count), &part));
     return part;
 }
 
@@ -324,13 +324,13 @@ static void test_vectors_stay(void **state)
     const struct both both = case_both_of(open, &part);
     lr_vector x = vector_at(backend->place, both.x, both.num_voxels);
     lr_vector y = vector_at(backend->place, both.y, both.count);
-    const lr_vector host = lr_vector_of_doubles(both.x, both.num_voxels);
     const lr_traffic before = lr_place_get_info(backend->place).traffic;
     assert_ok(backend->fns->project(backend->self, false, &part, &y, &x));
     const lr_traffic after = lr_place_get_info(backend->place).traffic;
     assert_true(after.to_device == before.to_device && after.to_host == before.to_host);
     expect_same(&x, both.image);
-    assert_ok(lr_vector_copy(&host, &x), backend->fns->project(backend->self, true, &part, &x, &y));
+    assert_ok(lr_vector_copy(vector_of(both.x, both.num_voxels), &x),
+              backend->fns->project(backend->self, true, &part, &x, &y));
     expect_same(&y, both.values);
 }
 

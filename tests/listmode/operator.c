@@ -212,10 +212,9 @@ static double *reconstruct(lr_operator *op, const float *counts, int subsets, st
     double *image = kept_doubles(num_voxels);
     for (int64_t k = 0; k < count; k++) ones[k] = 1;
     const lr_vector data = lr_vector_of_floats(counts != NULL ? counts : ones, count);
-    lr_vector to = lr_vector_of_doubles(image, num_voxels);
     assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = ITERATIONS, .subsets = subsets,
                                .iteration = note, .user = course, .log = &test_log.log),
-                       &to));
+                       vector_of(image, num_voxels)));
     return image;
 }
 
@@ -269,8 +268,8 @@ static void test_subsets_are_ranges(void **state)
         reconstruct_in_place(op, &(lr_recon_params){.data = &data, .iterations = ITERATIONS, .subsets = 4}, plain);
         assert_true(l2_apart(plain, image, num_voxels) < 1e-5);
     }
-    lr_vector to = lr_vector_of_doubles(image, num_voxels);
-    assert_fails(lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log}, &to),
+    assert_fails(lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log},
+                          vector_of(image, num_voxels)),
                  LR_USAGE, &test_log, "5 subsets: they are made of ranges of events, of which there are 4");
 }
 

@@ -125,12 +125,10 @@ static void test_ends_are_not_hot(void **state)
     lr_listmode_params params = params_of(test_backend, lors->count / HALF);
     params.count = lors->count;
     lr_operator *op = kept_operator(&params);
-    const lr_vector from = lr_vector_of_doubles(body, count);
     lr_vector data = lr_vector_of_floats(kept_floats(lors->count), lors->count);
-    lr_vector to = lr_vector_of_doubles(image, count);
-    assert_ok(lr_operator_forward(op, NULL, &from, &data));
+    assert_ok(lr_operator_forward(op, NULL, vector_of(body, count), &data));
     const lr_recon_params recon = {.op = op, .data = &data, .iterations = ITERATIONS, .log = &test_log.log};
-    assert_ok(lr_recon(&recon, &to));
+    assert_ok(lr_recon(&recon, vector_of(image, count)));
     for (int64_t v = 0; v < count; v++) {
         const int64_t slice = v / grid.size[0] / grid.size[1];
         const bool is_end = slice < 3 || slice >= grid.size[2] - 3;

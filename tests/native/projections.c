@@ -79,9 +79,8 @@ static float *forward(const lr_selection *part)
 {
     const int64_t count = num_values(part);
     float *values = make_floats(count);
-    const lr_vector x = lr_vector_of_floats(bench.image, bench.num_voxels);
-    lr_vector y = lr_vector_of_floats(values, count);
-    assert_ok(bench.backend->fns->project(bench.backend->self, true, part, &x, &y));
+    assert_ok(bench.backend->fns->project(bench.backend->self, true, part, vector_of(bench.image, bench.num_voxels),
+                                          vector_of(values, count)));
     return values;
 }
 
@@ -89,9 +88,9 @@ static float *forward(const lr_selection *part)
 static float *back(const lr_selection *part, const float *values)
 {
     float *image = make_floats(bench.num_voxels);
-    const lr_vector y = lr_vector_of_floats(values, num_values(part));
-    lr_vector x = lr_vector_of_floats(image, bench.num_voxels);
-    assert_ok(bench.backend->fns->project(bench.backend->self, false, part, values != NULL ? &y : NULL, &x));
+    assert_ok(bench.backend->fns->project(bench.backend->self, false, part,
+                                          values != NULL ? vector_of(values, num_values(part)) : NULL,
+                                          vector_of(image, bench.num_voxels)));
     return image;
 }
 

@@ -49,14 +49,12 @@ static lr_vector make_whole(const struct law *law, int64_t count)
 
 static void put(const double *values, lr_vector *vector)
 {
-    const lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_ok(lr_vector_copy(&host, vector));
+    assert_ok(lr_vector_copy(vector_of(values, vector->count), vector));
 }
 
 static void get(const lr_vector *vector, double *values)
 {
-    lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_ok(lr_vector_copy(vector, &host));
+    assert_ok(lr_vector_copy(vector, vector_of(values, vector->count)));
 }
 
 static void assert_rest_is_zero(const lr_vector *whole)

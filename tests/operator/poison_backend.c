@@ -28,13 +28,12 @@ static lr_status run(const struct call *call, const lr_vector *in, lr_vector *ou
     double *in_copy = in != NULL ? malloc(in_bytes) : NULL, *out_copy = malloc(out_bytes);
     lr_status status = (in == NULL || in_copy != NULL) && out_copy != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        const lr_vector in_vector = lr_vector_of_doubles(in_copy, in != NULL ? in->count : 0);
-        lr_vector out_vector = lr_vector_of_doubles(out_copy, out->count);
         if (in != NULL) memcpy(in_copy, in->values, in_bytes);
         for (int64_t k = 0; k < out->count; k++) out_copy[k] = NAN;
         const struct lr_backend *inner = &call->poison->inner;
-        status =
-            inner->fns->project(inner->self, call->forward, call->part, in != NULL ? &in_vector : NULL, &out_vector);
+        status = inner->fns->project(inner->self, call->forward, call->part,
+                                     in != NULL ? vector_of(in_copy, in != NULL ? in->count : 0) : NULL,
+                                     vector_of(out_copy, out->count));
         memcpy(out->values, out_copy, out_bytes);
     }
     free(in_copy);

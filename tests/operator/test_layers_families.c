@@ -49,11 +49,9 @@ static void project(const lr_lors *lors, const lr_event *events, lr_listmode_ker
     const int64_t voxels = lr_grid_num_voxels(&grid);
     uint64_t seed = 7;
     const double *from = kept_random_doubles(voxels, 0.5, 1.5, &seed);
-    const lr_vector x = lr_vector_of_doubles(from, voxels);
     lr_vector y = lr_vector_of_doubles(values, NUM_EVENTS);
-    assert_ok(lr_operator_forward(op, NULL, &x, &y));
-    lr_vector back = lr_vector_of_doubles(image, voxels);
-    assert_ok(lr_operator_back(op, NULL, &y, &back));
+    assert_ok(lr_operator_forward(op, NULL, vector_of(from, voxels), &y));
+    assert_ok(lr_operator_back(op, NULL, &y, vector_of(image, voxels)));
 }
 
 static void compare(const double *a, const double *b, int64_t count)

@@ -100,10 +100,8 @@ static void check_projections(const struct plain *plain, const struct lr_matrix 
         threaded.threads = threads;
         double *y_now = kept_random_doubles(num_lors, 0.0, 1.0, state);
         double *x_now = kept_random_doubles(num_rows, 0.0, 1.0, state);
-        const lr_vector image_in = lr_vector_of_doubles(x, num_rows), data_in = lr_vector_of_doubles(y, num_lors);
-        lr_vector data_out = lr_vector_of_doubles(y_now, num_lors), image_out = lr_vector_of_doubles(x_now, num_rows);
-        assert_ok(lr_matrix_forward(&threaded, NULL, &image_in, &data_out));
-        assert_ok(lr_matrix_back(&threaded, NULL, &data_in, &image_out));
+        assert_ok(lr_matrix_forward(&threaded, NULL, vector_of(x, num_rows), vector_of(y_now, num_lors)));
+        assert_ok(lr_matrix_back(&threaded, NULL, vector_of(y, num_lors), vector_of(x_now, num_rows)));
         compare(y_now, y_plain, num_lors);
         compare(x_now, x_plain, num_rows);
         if (y_kept != NULL) { /* the bits do not depend on the threads */

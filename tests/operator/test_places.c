@@ -76,8 +76,7 @@ static void a_texture_of_another_context_gets_it(void **state)
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
         lr_vector x = make(bench, bench->num_voxels);
         fill(bench, image, bench->num_voxels);
-        const lr_vector host = lr_vector_of_floats(image, x.count);
-        assert_ok(lr_vector_copy(&host, &x));
+        assert_ok(lr_vector_copy(vector_of(image, x.count), &x));
         copy.after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
         glFlush();
         assert_ok(lr_vector_show(&x, &copy));
@@ -231,8 +230,9 @@ static void an_update_that_overflows_is_refused(void **state)
     for (int64_t v = 0; v < bench->num_voxels; v++) image[v] = 1e38f;
     float *initial = kept_floats(bench->num_voxels);
     memcpy(initial, image, (size_t)bench->num_voxels * sizeof(*initial));
-    const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, bench->num_voxels);
-    const lr_osem_params params = {.op = bench->op, .data = &counts, .initial = &start, .log = &bench->log.log};
+    const lr_vector counts = lr_lor_data_vector(data);
+    const lr_osem_params params = {
+        .op = bench->op, .data = &counts, .initial = vector_of(initial, bench->num_voxels), .log = &bench->log.log};
     test_log_init(&bench->log);
     assert_fails(array_osem(&params, image), LR_FAILED, &bench->log, "beyond the largest number");
     assert_true(image[0] == 1e38f);

@@ -108,8 +108,7 @@ static inline void give_data(lr_recon_params *params, bool is_sparse)
 
 static inline lr_status reconstruct(const lr_recon_params *params, float *image)
 {
-    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
-    return lr_recon(params, &x);
+    return lr_recon(params, vector_of(image, NUM_VOXELS));
 }
 
 /* Largest difference divided by the largest value. */

@@ -265,8 +265,7 @@ static void test_without_strength_it_is_mlem(void **state)
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1000.0f;
     p.prior.beta = 0.0;
     lr_recon_params params = bsrem(8, 1);
-    const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
-    params.initial = &start;
+    params.initial = vector_of(ones, NUM_VOXELS);
     lr_recon_params em = params;
     em.algorithm = LR_ALGORITHM_OSEM;
     em.prior = NULL;
@@ -332,9 +331,9 @@ static void test_the_prior_is_that_of_pairs(void **state)
     double x[NUM_VOXELS], found[NUM_VOXELS], value, weight, sum = 0.0;
     for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1.5 + sin(2.0 * v);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
-    lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
     const lr_grid *grid = &s.fixture.grid;
-    assert_ok(lr_rdp_value(&p.prior, grid, &image, &value), lr_rdp_gradient(&p.prior, grid, &image, &gradient));
+    assert_ok(lr_rdp_value(&p.prior, grid, &image, &value),
+              lr_rdp_gradient(&p.prior, grid, &image, vector_of(found, NUM_VOXELS)));
     for (int j = 0; j < NUM_VOXELS; j++) {
         assert_true(fabs(found[j] - slope(x, j, &weight)) < 1e-12);
         for (int k = 0; k < j; k++) {

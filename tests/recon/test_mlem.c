@@ -52,8 +52,7 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     watch->left_out_lors = done->left_out_lors;
     watch->estimated_counts = done->estimated_counts;
     float image[NUM_VOXELS];
-    lr_vector host = lr_vector_of_floats(image, NUM_VOXELS);
-    assert_ok(lr_vector_copy(done->image, &host));
+    assert_ok(lr_vector_copy(done->image, vector_of(image, NUM_VOXELS)));
     watch->last_distance = distance(image);
     assert_true(done->seconds >= 0.0);
     return LR_OK;
@@ -167,8 +166,7 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
 
 static lr_status stop_at_three(void *user, const lr_iteration *done)
 {
-    lr_vector host = lr_vector_of_floats(user, NUM_VOXELS);
-    assert_ok(lr_vector_copy(done->image, &host));
+    assert_ok(lr_vector_copy(done->image, vector_of((float *)user, NUM_VOXELS)));
     return done->number == 3 ? LR_CANCELLED : LR_OK;
 }
 
@@ -223,8 +221,8 @@ static void test_unseen_voxels_stay_zero(void **state)
     lr_lor_data *data = keep(lr_lor_data_create(fixture.lors, NULL));
     float initial[16], image[16];
     for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
-    const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, 16);
-    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start};
+    const lr_vector counts = lr_lor_data_vector(data);
+    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = vector_of(initial, 16)};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* 0 wherever the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
     assert_ok(array_forward(op, initial, data->values), array_mlem(&mlem, image));

@@ -409,9 +409,8 @@ static void test_bad_input(void **state)
     float value = 2.0f;
     for (int64_t l = 0; l < s.data->count; l++) /* a LOR that no activity reaches */
         index = s.data->values[l] == 0.0f ? l : index;
-    const lr_vector lonely = lr_vector_of_floats(&value, 1);
     params = osem_params(1, SUBSETS, false);
-    params.data = &lonely;
+    params.data = vector_of(&value, 1);
     params.data_lors = &index;
     expect(&params, LR_BAD_INPUT, "none of the 2 counts");
     for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] = l == index ? 5.0f : 0.0f;

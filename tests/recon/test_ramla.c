@@ -135,8 +135,7 @@ static void test_one_block_is_the_plain_formula(void **state)
     }
     lr_recon_params params = ramla(1, 1);
     params.additive = &s.terms;
-    const lr_vector start = lr_vector_of_floats(initial, NUM_VOXELS);
-    params.initial = &start;
+    params.initial = vector_of(initial, NUM_VOXELS);
     params.relaxation = lambda * (double)largest;
     assert_ok(reconstruct(&params, s.image));
     assert_true(difference(s.image, s.plain) < 2e-6);

@@ -209,8 +209,9 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
 static inline void open_window(struct alone *alone, struct lr_window *window, bool with_file)
 {
     float nothing = 0.0f; /* of the host: only the count matters */
-    const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
-    alone_check(alone, lr_window_open(window, with_file || !alone->exact ? &values : NULL, true) == LR_OK);
+    alone_check(alone,
+                lr_window_open(window, with_file || !alone->exact ? vector_of(&nothing, alone->num_values) : NULL,
+                               true) == LR_OK);
 }
 
 #endif

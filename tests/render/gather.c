@@ -143,11 +143,11 @@ static void check_gather(struct gathering *gathering, int times)
     struct lr_gather gather;
     const struct lr_pair_window *window = &gathering->window;
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
-    const lr_vector values = lr_vector_of_floats(gathering->values + window->first_value, window->num_values);
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    stage_check(stage, lr_texels_copy(&lors, &values, true) == LR_OK);
+    stage_check(stage, lr_texels_copy(&lors, vector_of(gathering->values + window->first_value, window->num_values),
+                                      true) == LR_OK);
     stage_upload(stage, &gathering->made);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
     gl_target_clear(gather.image.target, NULL);

@@ -187,12 +187,10 @@ static void borrowed_arrays_are_only_read(void **unused)
     lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
     params.mu = &image;
     lr_operator *op = keep(fixture_operator(&params));
-    lr_vector values = lr_vector_of_floats(found, num_lors);
     const lr_vector x = lr_image_vector(&image), y = lr_lor_data_vector(&data);
-    lr_vector back = lr_vector_of_floats(found, num_voxels);
-    assert_ok(lr_operator_forward(op, NULL, &x, &values));
+    assert_ok(lr_operator_forward(op, NULL, &x, vector_of(found, num_lors)));
     assert_true(num_voxels <= num_lors);
-    assert_ok(lr_operator_back(op, NULL, &y, &back));
+    assert_ok(lr_operator_back(op, NULL, &y, vector_of(found, num_voxels)));
     munmap(numbers, bytes);
 }
 

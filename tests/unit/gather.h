@@ -22,6 +22,9 @@ static void gather(void *user, int64_t begin, int64_t end, int worker)
 {
     struct gathering *gathering = user;
     const struct timespec pause = {.tv_nsec = 1000000};
+    (void)begin;
+    (void)end;
+    (void)worker;
     atomic_fetch_add(&gathering->here, 1);
     for (int k = 0; atomic_load(&gathering->here) < gathering->threads; k++) {
         if (k > 20000) {

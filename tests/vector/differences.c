@@ -36,9 +36,8 @@ static void draw(struct numbers *n, const int size[3], bool has_kappa)
 
 static lr_vector put(const double *numbers, int count, lr_precision precision)
 {
-    const lr_vector from = lr_vector_of_doubles(numbers, count);
     lr_vector vector = kept_vector(place, count, precision);
-    assert_ok(lr_vector_copy(&from, &vector));
+    assert_ok(lr_vector_copy(vector_of(numbers, count), &vector));
     return vector;
 }
 
@@ -47,13 +46,13 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
 {
     const int mark = num_kept();
     lr_vector x = put(n->x, n->count, precision), kappa = put(n->kappa, n->count, precision);
-    lr_vector y = put(n->y, n->count, precision), to = lr_vector_of_doubles(found, n->count);
+    lr_vector y = put(n->y, n->count, precision);
     lr_relative_differences differences = n->differences;
     differences.what = what;
     differences.x = &x;
     differences.kappa = n->has_kappa ? &kappa : NULL;
     differences.y = &y;
-    assert_ok(lr_vector_relative_differences(&differences), lr_vector_copy(&y, &to));
+    assert_ok(lr_vector_relative_differences(&differences), lr_vector_copy(&y, vector_of(found, n->count)));
     destroy_kept_since(mark);
 }
 
@@ -172,10 +171,9 @@ static void check_convolution(struct numbers *n, lr_convolution *convolution, lr
 {
     double found[MOST];
     lr_vector x = put(n->x, n->count, precision), y = put(n->x, n->count, precision);
-    lr_vector to = lr_vector_of_doubles(found, n->count);
     convolution->x = &x;
     convolution->y = &y;
-    assert_ok(lr_vector_convolve(convolution), lr_vector_copy(&y, &to));
+    assert_ok(lr_vector_convolve(convolution), lr_vector_copy(&y, vector_of(found, n->count)));
     for (int j = 0; j < n->count; j++) {
         const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
         assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);

@@ -59,8 +59,7 @@ static struct placed place_numbers(int64_t count, lr_precision precision, int wh
 static double *read_numbers(const lr_vector *vector)
 {
     double *numbers = kept_doubles(vector->count);
-    lr_vector to = lr_vector_of_doubles(numbers, vector->count);
-    assert_ok(lr_vector_copy(vector, &to));
+    assert_ok(lr_vector_copy(vector, vector_of(numbers, vector->count)));
     return numbers;
 }
 
@@ -140,11 +139,10 @@ static void check_operation(enum operation operation, bool in_place, int64_t cou
 static void updates_keep_what_is_not_finite(void **state)
 {
     const double numbers[2] = {NAN, INFINITY};
-    const lr_vector from = lr_vector_of_doubles(numbers, 2);
     for (int precision = 0; precision < 2; precision++) {
         lr_vector by = make(2, (lr_precision)precision), x = make(2, (lr_precision)precision);
         lr_vector_sums found;
-        assert_ok(lr_vector_copy(&from, &by), lr_vector_fill(&x, 1.0));
+        assert_ok(lr_vector_copy(vector_of(numbers, 2), &by), lr_vector_fill(&x, 1.0));
         assert_ok(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}));
         assert_ok(lr_vector_add_up(&by, NULL, &found));
         assert_int_equal(found.not_finite, 2);
@@ -256,8 +254,7 @@ static void brought_to_a_place(void **state)
     const double *copied = host.values;
     assert_true(copied[7] == (wanted == LR_PLACE_HOST ? 3.0 : numbers.numbers[7]));
     float narrowed[COUNT];
-    lr_vector to = lr_vector_of_floats(narrowed, COUNT);
-    assert_ok(lr_vector_copy(&single, &to));
+    assert_ok(lr_vector_copy(&single, vector_of(narrowed, COUNT)));
     for (int k = 0; k < COUNT; k++) assert_true(narrowed[k] == (float)numbers.numbers[k]);
     lr_vector_destroy(&single);
     lr_vector_destroy(&host);
@@ -309,11 +306,10 @@ static void numbers_that_are_not_finite(void **state)
         double numbers[MOST] = {0.0};
         memcpy(numbers + before, six, sizeof(six));
         const int count = before == 0 ? 6 : MOST;
-        const lr_vector from = lr_vector_of_doubles(numbers, count);
         for (int precision = 0; precision < 2; precision++) {
             lr_vector x = make(count, (lr_precision)precision);
             lr_vector_sums found;
-            assert_ok(lr_vector_copy(&from, &x), lr_vector_add_up(&x, NULL, &found));
+            assert_ok(lr_vector_copy(vector_of(numbers, count), &x), lr_vector_add_up(&x, NULL, &found));
             assert_int_equal(found.not_finite, 3);
             assert_all(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0, found.smallest == -2.0);
         }
@@ -366,8 +362,7 @@ static void open_counts(struct counts *counts, int64_t count)
         counts->numbers[n] = kept_floats(count);
         for (int64_t k = 0; k < count; k++) counts->numbers[n][k] = at[n](k);
         *vectors[n] = make(count, LR_FLOAT32);
-        const lr_vector from = lr_vector_of_floats(counts->numbers[n], count);
-        assert_ok(lr_vector_copy(&from, vectors[n]));
+        assert_ok(lr_vector_copy(vector_of(counts->numbers[n], count), vectors[n]));
     }
 }
 

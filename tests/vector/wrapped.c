@@ -70,15 +70,13 @@ static void fill_numbers(void)
 static void put(lr_vector *vector)
 {
     fill_numbers();
-    const lr_vector from = lr_vector_of_floats(numbers, vector->count);
-    assert_ok(lr_vector_copy(&from, vector));
+    assert_ok(lr_vector_copy(vector_of(numbers, vector->count), vector));
 }
 
 /* Checks that the vector holds the numbers from `begin` on, times `factor`. */
 static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 {
-    lr_vector to = lr_vector_of_floats(found, vector->count);
-    assert_ok(lr_vector_copy(vector, &to));
+    assert_ok(lr_vector_copy(vector, vector_of(found, vector->count)));
     for (int64_t k = 0; k < vector->count; k++) assert_true(found[k] == numbers[begin + k] * factor);
 }
 
