@@ -148,7 +148,6 @@ class Bench(ProgramTest):
                     self.assertTrue(0 < ceiling["fraction"] < 1, ceiling)
 
     def test_turned_modules(self):
-        """Other geometries are other matrices, with about as many elements."""
         found = self.json(*BENCH, "--workload", "pair,angled,tilted", "--backend", "cpu",
                           "--mode", "exact", "--grid", "2,2,2", "--repeat", "1")
         counts = [w["elements_per_voxel"] for w in found["workloads"]]
@@ -156,7 +155,6 @@ class Bench(ProgramTest):
         self.assertTrue(all(900 < count < 1700 for count in counts), counts)
 
     def test_too_slow_takes_a_part(self):
-        """The whole eXplore Vista takes no processor less than a second."""
         found = self.json(*BENCH, "--workload", "vista", "--backend", "cpu", "--mode", "exact",
                           "--seconds", "1", "--repeat", "1")["results"][0]
         self.assertTrue(found["is_part"])
@@ -228,7 +226,6 @@ class Bench(ProgramTest):
         self.assertEqual(outcomes, {"compute": "failed", "cpu": "measured"})
 
     def test_updates(self):
-        """An update is more than its projections, and is measured where that is asked for alone."""
         for backend in ("native", "compute"):
             found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1", "--backend", backend,
                                "--mode", "sampled", "--updates", "1")["results"]
@@ -279,7 +276,6 @@ class Tables(ProgramTest):
         return self.table(self.write("made.json", json.dumps({"verb": verb, **self.HEAD, **keys, "results": results})))
 
     def rows(self, text, begin):
-        """Cells of the rows that begin so."""
         return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
                 if line.startswith(f"| {begin} |")]
 
@@ -354,7 +350,6 @@ class Tables(ProgramTest):
         self.assertIn("tube, TOF, 1 x 128 threads", text)
 
     def test_ratios(self):
-        """Medians of several objects, in a list, one after the other, or in files of their own."""
         made = [{"verb": "bench listmode", **self.HEAD, "results": [self.line("lines", iteration=seconds(1e-3 * n))]}
                 for n in (1, 5, 2, 3)]
         before = self.write("before.json", json.dumps(made[:3]))

@@ -37,7 +37,6 @@ class Direct(ProgramTest):
         return name
 
     def random_image(self, seed):
-        """Its values, and its file."""
         generator = random.Random(seed)
         x = numpy.array([generator.random() for _ in range(numpy.prod(SIZE))])
         return x, self.image("x.nii.gz", list(x), SIZE, EDGE)
@@ -53,7 +52,6 @@ class Direct(ProgramTest):
         return numpy.array(read_nifti(name)[3])
 
     def other_histo(self, counts, name, values):
-        """Histo-images like others, of other values."""
         with h5py.File(counts) as file, h5py.File(name, "w") as other:
             file.copy("histo", other)
             other["histo/values"][...] = values
@@ -112,7 +110,6 @@ class Projections(Direct):
         self.assertLess(abs(left - right) / left, 1e-6)
 
     def test_one_view_is_one_of_the_set(self):
-        """As an image, forward and as the transpose."""
         x, image = self.random_image(4)
         one = f"--azimuth-deg 30 --tilt-deg 8 {KERNEL} {CPU}"
         self.good(f"direct project --image {image} {KERNEL}", f"{VIEWS} {CPU} -o y.h5")
@@ -129,8 +126,6 @@ class Projections(Direct):
 
 
 class Depositions(Direct):
-    """From all that has time of flight: pairs of an activity, CASToR and PETSIRD."""
-
     def castor(self):
         """600 events on the small ring, in bins of 12 ps, which PETSIRD keeps."""
         lines = [(k, (5 * k) % 64, (64 + 17 * k) % 128, 12.0 * (k % 27 - 13)) for k in range(600)]
@@ -143,7 +138,6 @@ class Depositions(Direct):
         return "e.Cdh"
 
     def deposit(self, backend, *source):
-        """Report and values."""
         done = self.on_device("direct deposit", *source, f"--azimuths 6 --tilts 2 --acceptance-deg 40 {GRID}",
                               f"--scanner {self.scanner} --rule trilinear --backend {backend} --json -o y.h5")
         report = json.loads(done.stdout)
@@ -407,7 +401,6 @@ class Bench(ProgramTest):
         self.assertEqual(self.variants(*one), (["compute, textures"], []))
 
     def test_variants_of_cuda_that_a_storage_has(self):
-        """Whether there is a device for them or not."""
         columns = [f"cuda, {way}, buffers" for way in ("bands", "columns")]
         gathers = [f"cuda, {way}" for way in ("threads", "instructions", "shared memory", "texture cache")]
         both = [f"{way}, {storage}" for way in gathers for storage in ("buffers", "textures")]

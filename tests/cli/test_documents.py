@@ -58,8 +58,6 @@ def commands_of(block):
 
 
 class Pages(ProgramTest):
-    """Runs the blocks of a page."""
-
     def setUp(self):
         super().setUp()
         os.symlink(self.program, "loraster")
@@ -163,7 +161,6 @@ class Documents(Pages):
         self.good("simulate --scanner mine.yaml --phantom point --grid 12,12,4 --voxel-mm 2 --counts 1000 -o y.h5")
 
     def test_guide(self):
-        """Each page by itself."""
         self.make_files()
         made = set(self.folder.iterdir())
         has_safir = self.make_safir()
@@ -220,7 +217,6 @@ class Documents(Pages):
         self.assertGreater(len(known), 10)
 
     def check_command(self, page, command, known):
-        """known: help pages by verb."""
         words = shlex.split(command)
         verb = tuple(word for word in words[:2] if re.fullmatch("[a-z]+", word))
         for length in (2, 1):

@@ -215,7 +215,6 @@ class Convert(Castor):
             self.assertEqual(self.show("c.Cdh")["tof_bin_mm"], 0)
 
     def test_endings_in_any_case(self):
-        """What is written under a name is what that name is read as."""
         source = self.make_castor()
         for name, format in (("a.PETSIRD", "PETSIRD"), ("b.CDH", "CASToR")):
             self.good(f"events convert {source} {name} --scanner {self.scanner}")
@@ -242,7 +241,6 @@ class Convert(Castor):
         self.refuse(3, "in.Cdf", f"{to} a.petsird --scanner {self.scanner}")
 
     def test_reconstructions_agree(self):
-        """The same events from every format give the same image."""
         self.make_castor()
         self.good(f"events convert in.Cdh a.petsird --scanner {self.scanner}")
         self.good(f"events convert in.Cdh b.petsird --scanner {self.scanner} --petsird-version 0.10")
@@ -343,7 +341,6 @@ class Versions(Castor):
         self.assertEqual(crystals_of(self, "./new.petsird"), crystals_of(self, "./a.petsird"))
 
     def test_rewritten(self):
-        """The encoder of this test writes the very bytes that it read."""
         model, header, blocks = self.base()
         text, _, _ = yardl.read_file("a.petsird")
         yardl.write_file("same.petsird", text, header, blocks)

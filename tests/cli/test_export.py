@@ -155,8 +155,6 @@ print(json.dumps([float(x) for x in torch.mv(coo, torch.ones(a.shape[1]))]))
 
 
 class Agree(ExportTest):
-    """The file's matrix is the one that the other verbs apply."""
-
     def check(self, on):
         rng = np.random.default_rng(3)
         image = rng.uniform(0.1, 1, NUM_VOXELS)
@@ -347,7 +345,6 @@ class Verify(ExportTest):
         self.assertEqual(self.json("matrix verify p.h5")["rows_are"], "points")
 
     def test_backends(self):
-        """Every backend's file is good, in each mode it has."""
         for backend in ("cpu", "raster", "compute", "native"):
             for mode in ("sampled", "exact") if backend != "raster" else ("sampled",):
                 path = f"{backend}.h5"

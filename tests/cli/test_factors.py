@@ -168,7 +168,6 @@ class Factors(FactorsTest):
         self.assertLess(np.abs(logs @ solution - np.log(lors.values[inside])).max(), 1e-4)
 
     def test_randoms_of_events(self):
-        """Delayeds of list mode, which are the same as counts."""
         counts = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 --seed 4 -o"
         self.good(f"{counts} d.h5")
         self.good(f"{counts} d.petsird")

@@ -66,7 +66,6 @@ class Lists(ProgramTest):
         return read_nifti("x.nii")[3]
 
     def test_counts_per_lor(self):
-        """Counts of a list, in either format, make the list's image."""
         wanted = self.image_of("--events 1.petsird")
         for name in ("y.h5", "y.hs"):
             found = self.json(f"events convert 1.petsird {name}")

@@ -33,7 +33,6 @@ class Bounds(ProgramTest):
     """Time and memory go with the file, not with the square of what it says."""
 
     def seconds_of(self, *arguments):
-        """Of the processor, so that other programs do not count."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = self.run_program(*arguments)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -243,7 +242,6 @@ class Cuts(ProgramTest):
         self.assert_cuts_show("y.hs", "scanner", "show", "y.hs")
 
     def test_lines_lost(self):
-        """Whole lines, where nothing else tells."""
         self.good(f"scanner convert {self.scanner} s.geom")
         lines = Path("s.geom").read_text().splitlines(keepends=True)
         good = self.good("scanner show s.geom").stdout
@@ -279,7 +277,6 @@ class Secrets(ProgramTest):
         self.assert_hidden("link")
 
     def test_beside(self):
-        """There it helps."""
         self.header("map")
         self.write("in/map", NEEDLE + "\n")
         self.refuse(3, ["in/map:1", "SECRET"], "scanner show in/y.hs")

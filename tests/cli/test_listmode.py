@@ -226,8 +226,6 @@ class Listmode(ProgramTest):
 
 
 class Bench(ProgramTest):
-    """bench listmode, with few lines."""
-
     def figures(self, *arguments):
         out = self.path("bench.json")
         self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds", "0.1", "-o", out,
@@ -248,7 +246,6 @@ class Bench(ProgramTest):
             self.assertEqual(case["energy_source"] is None, case["joules"] is None)
 
     def test_lines_and_subsets(self):
-        """As many lines as asked for, in subsets, which change nothing else."""
         shown, found = self.figures("--table", "public", "--lines", "400", "--subsets", "2", "--kernel", "line",
                                     "--only-tof")
         case, = found["results"]

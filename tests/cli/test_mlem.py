@@ -109,7 +109,6 @@ class Stop(ProgramTest):
         return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
     def test_first_moments(self):
-        """Also while another program takes its place."""
         for words in [["sensitivity --scanner siemens-mmr --grid 99,99,99 --voxel-mm 2 -o s.nii"],
                       ["bench correspondence --size full --backend native"]] * 3:
             process = self.start(*words)

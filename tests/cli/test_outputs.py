@@ -74,7 +74,6 @@ class Together(OutputTest):
         self.race(self.matrices("m.npz"), ["m.npz"], True)
 
     def test_hdf5_of_blocks(self):
-        """Where the file is made of what was gathered, and takes its name from that."""
         on = (f"matrix --scanner {self.scanner} --backend native --threads 1 --samples 1 --grid 34,34,12 --voxel-mm 1 "
               "-o l.h5")
         self.ROUNDS = 4
@@ -209,7 +208,6 @@ class Limits(OutputTest):
             self.assertEqual((self.folder / name).stat().st_mode & 0o777, 0o600, name)
 
     def as_nobody(self, code, words, *arguments):
-        """By a user who may not write everywhere, as root may."""
         def become_nobody():
             if os.geteuid() == 0:
                 os.setgroups([])
@@ -248,7 +246,6 @@ class Links(OutputTest):
     """What has the name of something that is left for another run is neither followed nor emptied."""
 
     def test_benches_and_texts(self):
-        """So are names beside other outputs, which once were written on the way."""
         (self.folder / "b.json.part").symlink_to("precious")
         (self.folder / "precious").write_text("precious")
         self.good("bench correspondence --workload pair --backend cpu --size small --mode exact --repeat 1",
@@ -272,7 +269,6 @@ class Losses(OutputTest):
     """No output takes the place of what is read, or of what goes with that; names say what is written."""
 
     def inputs(self):
-        """One of each kind; links and other ways to them."""
         self.expected_counts()
         on = f"{self.on_ring} --phantom spheres {GRID} --counts 300"
         for name in ("y.hs", "ev.Cdh", "ev.petsird"):
@@ -351,7 +347,6 @@ class Losses(OutputTest):
         self.good(*of_data, f"--initial x.iter4.nii --after 4 -o x.nii {every}")
 
     def test_others_stay(self):
-        """The second file of an output is nobody else's."""
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")
         on = f"--scanner {self.scanner}"
         for name, command in (
@@ -370,7 +365,6 @@ class Losses(OutputTest):
             self.good(*command)  # its own
 
     def test_endings(self):
-        """Of every output: unknown ones, and those of other kinds of file."""
         self.expected_counts()
         self.image("x.nii")
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")

@@ -46,7 +46,6 @@ class Texts(Castor):
         return [dict(zip(keys, map(float, line.split("\t")))) for line in lines[1:]]
 
     def tsv_events(self, name, scanner, digits=3):
-        """In the order of the file, which is that of the events it was made of."""
         places = crystals_of(self, scanner)
         found = []
         for row in self.read_tsv(name):

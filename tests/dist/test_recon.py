@@ -73,7 +73,6 @@ def iterations(done):
 
 
 def says_once(done, *words):
-    """One error, with these words."""
     assert done.stderr.count("loraster: error") == 1, done.stderr
     assert all(word in done.stderr for word in words), (words, done.stderr)
 

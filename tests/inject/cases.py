@@ -47,8 +47,6 @@ class Case:
 
 
 class Inputs:
-    """What the runs read, made once in a folder."""
-
     def __init__(self, folder, run):
         """run: runs the program with these arguments in the folder, and ends unless all is good."""
         self.folder = Path(folder)
@@ -79,7 +77,6 @@ class Inputs:
 
 
 def backend_cases(inputs, backend):
-    """The verbs of the matrix on one backend."""
     on = ["--scanner", inputs.scanner, "--backend", backend, "--threads", "2"]
     is_gl = backend in ("raster", "compute")
     sampled = [*on, "--mode", "sampled", "--rays", "2"]
@@ -112,7 +109,6 @@ def backend_cases(inputs, backend):
 
 
 def direct_cases(inputs, backend):
-    """The verbs of the family direct on one backend."""
     on = ["--backend", backend, "--threads", "2"]
     histo, image = inputs.path("h.h5"), inputs.path("a.nii")
     loose = 0.0 if backend == "cpu" else 1e-4
@@ -137,7 +133,6 @@ def direct_cases(inputs, backend):
 
 
 def listmode_cases(inputs, backend):
-    """The family listmode on one backend."""
     yield Case("recon_listmode", backend,
                ["recon", "--operator", "listmode", "--scanner", inputs.scanner, "--backend",
                 backend, "--threads", "2", *GRID, "--events", inputs.path("l.petsird"),
@@ -147,7 +142,6 @@ def listmode_cases(inputs, backend):
 
 
 def plain_cases(inputs):
-    """What has no backend, or the reference's only."""
     on = ["--scanner", inputs.scanner, "--backend", "cpu", "--threads", "2"]
     yield Case("check", "", ["scanner", "check", inputs.scanner, *GRID, "--png", "c.png"], always=("the list of LORs",))
     yield Case("show", "", ["scanner", "show", inputs.scanner])
@@ -220,7 +214,6 @@ def same_image(one, other, tolerance):
 
 
 def same_hdf5(one, other, tolerance):
-    """The same data sets, of the same numbers."""
     import h5py
     import numpy
 

@@ -58,8 +58,7 @@ START = time.monotonic()
 
 
 def surroundings(**more):
-    """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is
-    preloaded."""
+    """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is preloaded."""
     found = dict(os.environ, LORASTER_CACHE="off", LP_NUM_THREADS="1", INJECT_KIND=KIND,
                  LORASTER_LIBEXEC=str(Path(FAILING if KIND != "gl" else PROGRAM).parent), **more)
     if KIND == "gl":

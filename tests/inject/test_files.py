@@ -70,7 +70,6 @@ class FailingFiles(ProgramTest):
 
     @classmethod
     def make_inputs(cls):
-        """What the runs read."""
         Inputs(cls.inputs, cls.make)
         cls.make("simulate", *cls.on, "--phantom", "spheres", *GRID, "--counts", "5000", "-o", "y.hs")
         cls.make("scanner", "convert", cls.ring, "c.hscan")

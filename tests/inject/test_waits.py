@@ -42,7 +42,6 @@ class Waits(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def count(self, iterations, recon):
-        """Calls of a run, by their names."""
         calls = self.folder / "calls.txt"
         self.run_program(*recon, "--iterations", iterations, "-o", f"x{iterations}.nii",
                          INJECT_KIND="gl", INJECT_CALLS=str(calls), LD_PRELOAD=FAIL_GL,

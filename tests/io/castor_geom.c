@@ -113,7 +113,7 @@ static const char *write_form(const struct form *form)
 {
     static const char *const units[4] = {"rsector", "module", "submodule", "crystal"};
     static const char *const axes[2] = {"transaxial", "axial"};
-    char name[64];
+    static char name[64];
     model(form);
     snprintf(name, sizeof(name), "%s.geom", form->name);
     FILE *file = fopen(name, "w");

@@ -80,7 +80,6 @@ def broken(page):
 
 
 class Planted(unittest.TestCase):
-    """The checks see what they are for."""
     def test_words(self):
         long = "word " * (MOST_WORDS + 1)
         for text in (long, f"- {'word ' * MOST_WORDS}", f"# A\n\nshort\n\n{long}", f"| a | {long}|"):
@@ -124,7 +123,6 @@ class Pages(unittest.TestCase):
 
 
 class References(unittest.TestCase):
-    """What sources, tests and scripts say of documents."""
     @staticmethod
     def texts():
         files = [ROOT / "CMakeLists.txt", ROOT / "CHANGELOG.md", ROOT / "README.md"]

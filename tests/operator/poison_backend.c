@@ -3,10 +3,7 @@
 #include "poison_backend.h"
 
 #include "base/log.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fixtures.h"
 
 struct poison {
     struct lr_backend inner;
