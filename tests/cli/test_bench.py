@@ -169,8 +169,7 @@ class Bench(ProgramTest):
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"(?m)^loraster: pair, exact on cpu: [0-9.e+]+ ms forward, [0-9.e+]+ ms back$")
         found = json.loads((self.folder / "bench.json").read_text())
-        self.assertEqual(len(found["results"]), 2)
-        self.assertEqual(set(found), set(self.figures()))
+        self.assertEqual((len(found["results"]), set(found)), (2, set(self.figures())))
         done = self.good(*SMALL, "--backend", "cpu", "-o", self.path("again.json"), "--json", "--quiet")
         self.assertEqual((json.loads(done.stdout)["results"][0]["backend"], done.stderr), ("cpu", ""))
         done = self.good(*SMALL, "--backend", "cpu", "--mode", "exact")
@@ -179,9 +178,7 @@ class Bench(ProgramTest):
         shown = self.table(path)
         self.assertIn("### pair", shown)
         lines = [line for line in shown.splitlines() if line.startswith("| cpu")]
-        self.assertEqual(len(lines), 4)
-        self.assertEqual({line.count("|") for line in lines}, {13})
-        self.assertEqual(shown.count("| oracle "), 2)
+        self.assertEqual((len(lines), {line.count("|") for line in lines}, shown.count("| oracle ")), (4, {13}, 2))
         result = found["results"][1]
         self.assertIn(f" {result['elements_per_voxel']:.1f} ", lines[2])
         ms = 1e3 * result["forward"]["wall_seconds"]

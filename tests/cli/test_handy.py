@@ -86,8 +86,7 @@ class Lists(ProgramTest):
             rows = [line.split("\t") for line in Path(f"{name}.tsv").read_text().splitlines() if line[:1].isdigit()]
             times.append([float(row[0]) for row in rows])
         both, first, second = times
-        self.assertEqual(len(both), sum(prompts))
-        self.assertEqual(both[:prompts[0]], first)
+        self.assertEqual((len(both), both[:prompts[0]]), (sum(prompts), first))
         shift = {round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}
         self.assertEqual(len(shift), 1)
         self.assertGreaterEqual(both[prompts[0]], both[prompts[0] - 1])

@@ -351,8 +351,7 @@ class Matrices(FailingFiles):
             found = self.contents(folder)
             self.assertEqual({ending: found[ending] for ending in given}, given)
         self.good(*resumed, cwd=folder)
-        self.assertEqual((folder / "m.h5").read_bytes(), whole)
-        self.assertEqual(set(self.contents(folder)), {"m.h5"})
+        self.assertEqual(((folder / "m.h5").read_bytes(), set(self.contents(folder))), (whole, {"m.h5"}))
 
     def leave(self, arguments, name):
         """What a run leaves that cannot rename its whole file, or write it: all rows."""
