@@ -157,7 +157,7 @@ static void test_sum_rule(void **state)
     for (int k = 0; k < 2; k++) {
         /* Lines through the small module's front: |tangent| <= 10 / 27 along each axis. */
         const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2)), most = 1 - exp(-mu * longest);
-        assert_all(sums[0][k]<sums[1][k] * most * most, sums[0][k]> 0.3 * sums[1][k] * most * most);
+        assert_all(sums[0][k] > 0.3 * sums[1][k] * most * most, sums[0][k] < sums[1][k] * most * most);
     }
 }
 

@@ -192,12 +192,9 @@ static void images_are_high_and_low(void **state)
     };
     for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
         const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 4});
-        const lr_direct_kernel kernel = {.resolution = {.tof_ps = 150,
-                                                        .model = LR_RADIAL_LINEAR,
-                                                        .radial_mm = 6,
-                                                        .radial_edge_mm = cases[k].widest_mm,
-                                                        .axial_mm = 9,
-                                                        .edge_mm = 90}};
+        const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,
+                                                              .radial_mm = 6, .radial_edge_mm = cases[k].widest_mm,
+                                                              .axial_mm = 9, .edge_mm = 90)};
         expect_worst(check_case(&grid, &cases[k].view, &kernel), 1e-6);
     }
 }
@@ -207,12 +204,9 @@ static void kernels_are_wide(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){9, 37, 47}, (const double[3]){4, 4, 2});
     const lr_view view = {1, 0};
-    const lr_direct_kernel kernel = {.resolution = {.tof_ps = 60,
-                                                    .model = LR_RADIAL_LINEAR,
-                                                    .radial_mm = 43,
-                                                    .radial_edge_mm = 47,
-                                                    .axial_mm = 33,
-                                                    .edge_mm = 60}};
+    const lr_direct_kernel kernel = {.resolution =
+                                         filled(lr_resolution, .tof_ps = 60, .model = LR_RADIAL_LINEAR, .radial_mm = 43,
+                                                .radial_edge_mm = 47, .axial_mm = 33, .edge_mm = 60)};
     expect_worst(check_case(&grid, &view, &kernel), 2e-6); /* rounding of a sum of some thousand floats */
 }
 
@@ -221,12 +215,9 @@ static void kernels_end_in_nothing(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){41, 38, 9}, (const double[3]){4, 4, 4});
     const lr_view view = {25, 0};
-    const lr_direct_kernel kernel = {.resolution = {.tof_ps = 40,
-                                                    .model = LR_RADIAL_LINEAR,
-                                                    .radial_mm = 3,
-                                                    .radial_edge_mm = 6,
-                                                    .axial_mm = 1.5,
-                                                    .edge_mm = 80},
+    const lr_direct_kernel kernel = {.resolution =
+                                         filled(lr_resolution, .tof_ps = 40, .model = LR_RADIAL_LINEAR, .radial_mm = 3,
+                                                .radial_edge_mm = 6, .axial_mm = 1.5, .edge_mm = 80),
                                      .support = 250};
     expect_worst(check_case(&grid, &view, &kernel), 1e-6);
 }

@@ -281,7 +281,7 @@ static void pairs_survive_by_the_factors(void **state)
     print_message("%d of %d survive, expected %.0f +- %.0f; chi squared %.1f of %d LORs with factors %.2f to %.2f\n",
                   (int)next, EVENTS, mean, sqrt(variance), chi2, (int)cells, least, most);
     assert_true(fabs((double)next - mean) < 5 * sqrt(variance));
-    assert_all(cells > 30 && chi2<(double)cells + 5 * sqrt(2.0 * (double)cells), most - least> 0.1);
+    assert_all(cells > 30, most - least > 0.1, chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
 
     struct test_log log = TEST_LOG(log);
     lr_photon_params negative = params;

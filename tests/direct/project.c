@@ -167,12 +167,9 @@ static void project_point(const lr_view *view, const lr_direct_kernel *kernel, s
 static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
 {
     for (int v = 0; v < 4; v++) {
-        const lr_direct_kernel kernel = {.resolution = {.tof_ps = 150,
-                                                        .model = LR_RADIAL_LINEAR,
-                                                        .radial_mm = 6,
-                                                        .radial_edge_mm = 30,
-                                                        .edge_mm = 98,
-                                                        .axial_mm = 5}};
+        const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,
+                                                              .radial_mm = 6, .radial_edge_mm = 30, .edge_mm = 98,
+                                                              .axial_mm = 5)};
         struct moments forward, back;
         project_point(&case_views[v], &kernel, &forward, &back);
         assert_close(forward.sum, 1.0, 1e-6);
@@ -189,7 +186,7 @@ static void asymmetric_kernels_point_inwards_and_outwards(void **state)
         struct moments forward, back;
         project_point(&case_views[v], &kernel, &forward, &back);
         assert_close(forward.sum, 1.0, 1e-6);
-        assert_all(forward.mean_mm < -1 && forward.third<-0.1, back.mean_mm> 1 && back.third > 0.1);
+        assert_all(back.mean_mm > 1 && back.third > 0.1, forward.mean_mm < -1 && forward.third < -0.1);
     }
 }
 

@@ -29,7 +29,7 @@ static void test_even(void **state)
         for (int k = 0; k < SUBSETS; k++) {
             for (int r = 0; r < ranks; r++) {
                 /* Ranks get pieces of an eighth of a share, or of one pair if that is more. */
-                assert_all(load[k][r] * ranks / all[k]<1.2, load[k][r] * ranks / all[k]> 0.8);
+                assert_all(load[k][r] * ranks / all[k] > 0.8, load[k][r] * ranks / all[k] < 1.2);
             }
         }
     }

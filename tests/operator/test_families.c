@@ -283,12 +283,8 @@ static void direct(void **state)
     for (int k = 0; k < 2; k++) {
         const lr_direct_params params =
             filled(lr_direct_params, .grid = &grid, .views = views, .num_views = 3,
-                   .kernel = {.resolution = {.tof_ps = 45,
-                                             .model = LR_RADIAL_LINEAR,
-                                             .radial_mm = 3,
-                                             .radial_edge_mm = 5,
-                                             .edge_mm = 24,
-                                             .axial_mm = 4}},
+                   .kernel = {.resolution = filled(lr_resolution, .tof_ps = 45, .model = LR_RADIAL_LINEAR,
+                                                   .radial_mm = 3, .radial_edge_mm = 5, .edge_mm = 24, .axial_mm = 4)},
                    .backend = test_backend, .threads = 2, .shared = caller != NULL ? &shared : NULL,
                    .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
                    .factors = k == 0 ? &fixture_factors : NULL, .log = &test.log);

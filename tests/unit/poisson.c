@@ -86,7 +86,7 @@ static void draws_depend_on_seed_and_index(void **state)
         repeats += k > 0 && all[k] == all[k - 1];
     }
     /* Two independent counts with mean m are equal with probability 1 / (2 sqrt(pi m)) = 0.0564. */
-    assert_all(equal > 900 && equal<1360, equal_high> 900 && equal_high < 1360);
+    assert_all(equal > 900, equal_high > 900, equal < 1360, equal_high < 1360);
     assert_true(repeats > 900 && repeats < 1360);
     for (int k = 0; k < 20000; k += 2) {
         again[k] = 3.0f;
