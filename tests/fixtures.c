@@ -104,15 +104,22 @@ double *kept_doubles(int64_t count)
 double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state)
 {
     double *values = kept_doubles(count);
-    fixture_fill(values, count, (const double[2]){low, high}, state);
+    for (int64_t k = 0; k < count; k++) values[k] = random_between(state, low, high);
     return values;
 }
 
 float *kept_random_floats(int64_t count, double low, double high, uint64_t *state)
 {
     float *values = kept_floats(count);
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(low + (high - low) * test_random(state));
+    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, low, high);
     return values;
+}
+
+lr_image *kept_image(const lr_grid *grid, float value)
+{
+    lr_image *image = keep(lr_image_create(grid, NULL));
+    for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) image->values[v] = value;
+    return image;
 }
 
 struct test_log *kept_log(void)
@@ -158,6 +165,11 @@ static const double degrees = 3.14159265358979323846 / 180.0;
 static const char *const names[FIXTURE_COUNT] = {
     "opposed", "oblique", "tilted", "unequal", "gapped", "ring", "two rings",
 };
+
+lr_lors *lors_from(lr_scanner *scanner)
+{
+    return keep(lr_lors_create(keep(scanner), NULL));
+}
 
 /* A module of 5 x 4 crystals at an angle around the axis. */
 static lr_module module_at(double radius_mm, double angle_deg)
@@ -296,18 +308,6 @@ bool test_backend_is_usable(int argc, char **argv, const char *usual)
 bool test_backend_is(const char *name)
 {
     return strcmp(test_backend, name) == 0;
-}
-
-void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = range[0] + (range[1] - range[0]) * test_random(state);
-}
-
-double *fixture_doubles(int64_t count)
-{
-    double *values = calloc((size_t)count + 1, sizeof(*values));
-    assert_non_null(values);
-    return values;
 }
 
 int32_t *fixture_deal(const lr_lors *lors, int subsets)

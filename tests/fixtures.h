@@ -86,6 +86,9 @@ double *kept_doubles(int64_t count);
 float *kept_random_floats(int64_t count, double low, double high, uint64_t *state);
 double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state);
 
+/* An image of equal voxels. */
+lr_image *kept_image(const lr_grid *grid, float value);
+
 struct test_log *kept_log(void);
 lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision);
 
@@ -94,6 +97,9 @@ lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision);
 /* Returns the scanner of a YAML description (docs/formats/scanners.md), which is formatted as by printf, or fails the
  * test. The caller destroys it. */
 lr_scanner *scanner_from(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes the LORs of a scanner, and keeps both. */
+lr_lors *lors_from(lr_scanner *scanner);
 
 enum fixture_kind {
     FIXTURE_OPPOSED = 0, /* two equal modules face to face */
@@ -134,12 +140,6 @@ extern const char *test_backend;
 /* Sets test_backend; returns whether it runs on this machine. */
 bool test_backend_is_usable(int argc, char **argv, const char *usual);
 bool test_backend_is(const char *name);
-
-/* Fills an array with uniform random values from range[0] to range[1]. */
-void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state);
-
-/* Allocates zeroed doubles, or fails the test. */
-double *fixture_doubles(int64_t count);
 
 /* Returns the subset of each LOR in a reconstruction, [lors->count]. The caller frees the array. */
 int32_t *fixture_deal(const lr_lors *lors, int subsets);

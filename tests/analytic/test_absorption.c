@@ -58,9 +58,7 @@ static void find_line(int a, const double point[3], double y1[3], double y2[3])
 static lr_image *box(const int size[3], const double voxel[3], double mu)
 {
     const lr_grid grid = lr_grid_centred(size, voxel);
-    lr_image *image = keep(lr_image_create(&grid, NULL));
-    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) image->values[n] = (float)mu;
-    return image;
+    return kept_image(&grid, (float)mu);
 }
 
 /* At the faces, the interpolated box falls to zero linearly over one voxel. For a line through two opposite faces this

@@ -255,8 +255,7 @@ static void test_adjoint(void **state)
 static void test_absorption(void **state)
 {
     const lr_grid grid = lr_grid_centred((int[3]){3, 21, 3}, (double[3]){20, 1, 20});
-    lr_image *mu = keep(lr_image_create(&grid, NULL));
-    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.01f;
+    lr_image *mu = kept_image(&grid, 0.01f);
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     struct setup setup = setup_of(stopping_scanner(modules, 2, 0.09),
                                   &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});

@@ -52,8 +52,7 @@ static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int sa
 
 static void check(const struct reference *reference)
 {
-    lr_scanner *scanner = keep(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
     /* These scanners look the same after half a turn: each row of voxels is compared together with its image. */
     lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
     grid.origin_mm[0] += reference->size[0] / 2 * reference->voxel_mm[0];
@@ -69,8 +68,8 @@ static void check(const struct reference *reference)
         worst = fmax(worst, fabs(off));
     }
     const double rms = sqrt(squares / (double)count);
-    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", scanner->name, reference->voxel_mm[0],
-                  points, 100.0 * rms, 100.0 * worst);
+    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", lors->scanner->name,
+                  reference->voxel_mm[0], points, 100.0 * rms, 100.0 * worst);
     assert_int_equal(points, reference->expected);
     assert_true(rms < 2e-3 && worst < 2e-2);
 }

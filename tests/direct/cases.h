@@ -7,6 +7,8 @@
 
 #include "../cases.h"
 
+#include "base/vec.h"
+
 #include <lr/direct.h>
 
 enum { NUM_MODELS = 8, NUM_ANGLES = 8 };
@@ -41,6 +43,16 @@ static inline lr_resolution case_resolution(int k)
                .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48, .axial_mm = 5, .asymmetric = k >= 6);
     if (models[k] == LR_RADIAL_MEASURED) resolution.measured = case_profiles();
     return resolution;
+}
+
+/* The middle of a crystal on the detection plane, where hits are placed. */
+static inline void end_of(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int place = crystal - scanner->first_crystal[m], nu = module->crystals[0];
+    lr_module_crystal_centre(module, place % nu, place / nu, centre_mm);
+    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal, centre_mm);
 }
 
 /* A grid whose slices are not square, and whose number of slices is not a multiple of four. */

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Positions of events in histo-images, for the backend in argv[1]. */
-#include "fixtures.h"
+#include "direct/cases.h"
 
 #include "base/vec.h"
 
@@ -48,14 +48,8 @@ static lr_event random_event(const struct fixture *fixture, uint64_t *seed, doub
     lr_event event = {.weight = 1 + (float)(int)(3 * test_random(seed))};
     double ends[2][3];
     for (int k = 0; k < 2; k++) {
-        const int crystal = (int)(test_random(seed) * scanner->num_crystals);
-        const int m = lr_scanner_module_of(scanner, crystal), place = crystal - scanner->first_crystal[m];
-        const lr_module *module = &scanner->modules[m];
-        const int nu = module->crystals[0];
-        event.crystals[k] = crystal;
-        lr_module_crystal_centre(module, place % nu, place / nu, ends[k]);
-        vec_add_scaled(ends[k], 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
-                       ends[k]); /* on the detection plane */
+        event.crystals[k] = (int)(test_random(seed) * scanner->num_crystals);
+        end_of(scanner, event.crystals[k], ends[k]);
     }
     event.tof_mm = (float)(80 * test_random(seed) - 40);
     const double d[3] = {ends[1][0] - ends[0][0], ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]};
@@ -259,8 +253,7 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
 static void files_with_time_of_flight_give_the_same(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
-    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
-    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = 1;
+    lr_image *activity = kept_image(&fixture.grid, 1);
     const lr_photon_params photons = {
         .lors = fixture.lors, .activity = activity, .count = 3000, .tof_resolution_ps = 100, .seed = 5};
     check_file(&fixture, &photons, "deposit-events.petsird");

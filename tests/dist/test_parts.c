@@ -63,9 +63,4 @@ static void parts_are_of_the_whole(void **state)
     check(FIXTURE_TWO_RINGS);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE(parts_are_of_the_whole)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("cpu", CASE(parts_are_of_the_whole))

@@ -21,7 +21,7 @@ static const lr_log hearing = {hear, NULL};
 
 static int set_up(void **state)
 {
-    lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
+    lors = lors_from(decagon(&usual_rules));
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     return 0;
 }

@@ -36,21 +36,16 @@ static lr_scanner *make_panels(int num_modules)
     return lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
 }
 
-static lr_lors *lors_of(lr_scanner *scanner)
-{
-    return keep(lr_lors_create(keep(scanner), NULL));
-}
-
 /* Crystals of the wide ring are as small relative to the lengths of lines as those of clinical scanners. */
 static int set_up(void **state)
 {
-    ring = lors_of(scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, 5], "
-                                "face_mm: [4.2, 4.6], depth_mm: 10}\ncoincidence: {min_module_difference: 3}"));
+    ring = lors_from(scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, 5], "
+                                  "face_mm: [4.2, 4.6], depth_mm: 10}\ncoincidence: {min_module_difference: 3}"));
     wide_ring =
-        lors_of(scanner_from("ring: {radius_mm: 200, modules: 24}\nmodule: {crystals: [8, 9], pitch_mm: [6, 5], "
-                             "face_mm: [5.6, 4.9], depth_mm: 20}\ncoincidence: {min_module_difference: 5}"));
-    panels = lors_of(make_panels(3));
-    stack = lors_of(make_panels(4));
+        lors_from(scanner_from("ring: {radius_mm: 200, modules: 24}\nmodule: {crystals: [8, 9], pitch_mm: [6, 5], "
+                               "face_mm: [5.6, 4.9], depth_mm: 20}\ncoincidence: {min_module_difference: 5}"));
+    panels = lors_from(make_panels(3));
+    stack = lors_from(make_panels(4));
     ring_grid = shifted_grid((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5}, (const double[3]){0.7, -1.1, 0});
     wide_grid = shifted_grid((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9}, (const double[3]){0.3, -1.7, 0});
     panel_grid = shifted_grid((const int[3]){11, 12, 9}, (const double[3]){6, 5, 7}, (const double[3]){0, 0, 1.3});

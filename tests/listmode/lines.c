@@ -328,7 +328,7 @@ static struct measured *open_measured(void)
     uint64_t seed = test_seed();
     struct measured *of = kept(1, sizeof(*of));
     const int64_t count = of->count = 900;
-    of->lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
+    of->lors = lors_from(decagon(&usual_rules));
     of->events = kept(count, sizeof(*of->events));
     of->crystals = kept(count, sizeof(*of->crystals));
     of->tof_mm = kept_floats(count);
@@ -675,7 +675,7 @@ static void test_mistakes_are_told(void **state)
     refuse(&params, LR_USAGE, "takes one of events, columns of events, and lines");
     params.lines = NULL;
     refuse(&params, LR_USAGE, "needs LORs, a grid and events, or lines and a grid");
-    params.lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
+    params.lors = lors_from(decagon(&usual_rules));
     refuse(&params, LR_USAGE, "columns of events need the crystals");
     params.columns = &(lr_event_columns){.count = 1, .crystals = (const int32_t[1][2]){{0, 120}}};
     refuse(&params, LR_BAD_INPUT, "event 0 names crystal 120");

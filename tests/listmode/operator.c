@@ -16,7 +16,7 @@ static int64_t num_lines;
 
 static void open_scanner(lr_scanner *scanner)
 {
-    lors = keep(lr_lors_create(keep(scanner), NULL));
+    lors = lors_from(scanner);
     num_lines = 0;
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     all_lines = kept(lors->count, sizeof(*all_lines));

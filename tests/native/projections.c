@@ -56,7 +56,7 @@ static void bench_open(void)
 static void bench_init(lr_scanner *scanner, lr_mode mode)
 {
     uint64_t state = test_seed();
-    bench = (struct bench){.lors = keep(lr_lors_create(keep(scanner), NULL))};
+    bench = (struct bench){.lors = lors_from(scanner)};
     bench.grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
     bench.grid.origin_mm[0] += 0.37;
     bench.grid.origin_mm[2] -= 0.29;

@@ -194,8 +194,7 @@ static void defaults_are_told(void **state)
                             level_module(-30, (const int[2]){3, 3}, 4, 4),
                             level_module(-34, (const int[2]){3, 3}, 4, 6)};
     modules[1].block = modules[2].block = modules[2].layer = 1;
-    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
     lr_operator_params params = {.lors = lors, .grid = &grid, .backend = test_backend, .log = &log->log};
     float sums[2];

@@ -36,8 +36,7 @@ static struct scene *open_scene(void)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    scene->lors =
-        keep(lr_lors_create(keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2})), NULL));
+    scene->lors = lors_from(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}));
     for (int n = 0; n < num_pixels; n++) {
         const int x = n % side, y = n / side, crystal = y / rays * crystals + x / rays;
         const int other = secondary_of(crystal, x % rays == rays - 1);

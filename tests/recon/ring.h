@@ -78,6 +78,12 @@ static inline void session_without_noise(struct fixture fixture, lr_store store)
     assert_ok(array_forward(s.op, s.phantom, s.data->values));
 }
 
+static inline int set_up_stored(void **state)
+{
+    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
+    return 0;
+}
+
 static inline void session_init(const char *backend)
 {
     uint64_t random = 5;
@@ -111,11 +117,8 @@ static inline lr_status reconstruct(const lr_recon_params *params, float *image)
     return lr_recon(params, vector_of(image, NUM_VOXELS));
 }
 
-/* Largest difference divided by the largest value. */
-static inline double difference(const float *image, const double *expected)
-{
-    return worst_apart(image, expected, NUM_VOXELS);
-}
+/* Largest difference of two images divided by the largest value of the second. */
+#define difference(image, expected) worst_apart(image, expected, NUM_VOXELS)
 
 static inline void widen(const float *image, double *wide)
 {

@@ -112,8 +112,8 @@ struct findings {
 
 static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode mode, struct findings *found)
 {
-    lr_attenuation *attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu});
-    assert_non_null(attenuation);
+    lr_attenuation *attenuation =
+        keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu}));
     const lr_lor_source factors = lr_attenuation_source(attenuation);
     lr_operator_params params = fixture_params(fixture, "cpu", NULL);
     params.mode = mode;
@@ -137,7 +137,6 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
         found->difference += ratio;
         found->count++;
     }
-    lr_attenuation_destroy(attenuation);
 }
 
 /* The bound must not be too loose: for each kind of map some LOR reaches a twentieth of its bound, and the mean

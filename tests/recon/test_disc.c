@@ -83,9 +83,8 @@ static void check(const struct made *made)
 {
     static const int counts[] = {14, 4, 10, 13, 28};
     static float disc[SIDE * SIDE];
-    lr_scanner *scanner = keep(lr_scanner_create(
+    lr_lors *lors = lors_from(lr_scanner_create(
         &(lr_scanner_params){.name = made->name, .modules = made->modules, .num_modules = made->num_modules}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = {.size = {SIDE, SIDE, 1},
                           .voxel_mm = {VOXEL_MM, VOXEL_MM, 8.0},
                           .origin_mm = {-VOXEL_MM * (SIDE / 2), -VOXEL_MM * (SIDE / 2), 0.0}};
@@ -144,9 +143,4 @@ static void test_so_it_is_without_a_matrix(void **state)
     check(&made);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "native")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("native", CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix))

@@ -4,12 +4,6 @@
  * The laws of ML-EM on a small ring. Argument: the backend. */
 #include "ring.h"
 
-static int set_up_stored(void **state)
-{
-    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
-    return 0;
-}
-
 static lr_mlem_params mlem_params(int iterations)
 {
     return (lr_mlem_params){.op = s.op, .data = &s.counts, .iterations = iterations, .log = &s.log.log};

@@ -6,12 +6,6 @@
 
 enum { SUBSETS = 4 };
 
-static int set_up_stored(void **state)
-{
-    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
-    return 0;
-}
-
 static int set_up_anew(void **state)
 {
     session_without_noise(kept_fixture(FIXTURE_RING), test_backend_is("cpu") ? LR_STORE_YES : LR_STORE_NO);
@@ -400,8 +394,7 @@ static void test_bad_input(void **state)
     expect(&params, LR_USAGE, "give one of the two");
     params.additive = NULL;
     expect(&params, LR_BAD_INPUT, "the additive term of LOR");
-    params.data = &s.few;
-    params.data_lors = s.sparse->index;
+    give_data(&params, true);
     expect(&params, LR_BAD_INPUT, "is -1: values must be finite");
     params.additive_sum = NAN;
     expect(&params, LR_USAGE, "the sum of the additive source");

@@ -164,9 +164,8 @@ static void test_primary(void **state)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    lr_scanner *scanner =
-        keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5}));
     const double y_mm[] = {-1, -1e-3, -1e-9, 0, 1e-9, 1e-3, 1};
     const int primary[] = {0, 0, 0, 0, 0, 1, 1};
     for (int n = 0; n < 7; n++) {

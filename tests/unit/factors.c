@@ -55,10 +55,9 @@ static void products_are_products(void **unused)
 /* The sum of values of 1 over the 3e8 LORs of a clinical scanner is the number of LORs in coincidence. */
 static void sum_of_a_large_scanner(void **unused)
 {
-    lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-    float *ones = kept_floats(scanner->num_crystals);
-    for (int c = 0; c < scanner->num_crystals; c++) ones[c] = 1.0f;
+    lr_lors *lors = lors_from(lr_scanner_read("siemens-mmr", NULL));
+    float *ones = kept_floats(lors->scanner->num_crystals);
+    for (int c = 0; c < lors->scanner->num_crystals; c++) ones[c] = 1.0f;
     const lr_crystal_product product = {lors, ones, 1.0, NULL};
     /* 56 modules, each paired with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
     assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);

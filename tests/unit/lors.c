@@ -163,15 +163,14 @@ static void field_of_view_of_tilted_modules(void **state)
 static void lines_along_the_axis(void **state)
 {
     for (int k = 0; k < 2; k++) { /* the centres of the crystals are at a radius of 23 mm or more */
-        lr_scanner *scanner = keep(
+        lr_lors *lors = lors_from(
             scanner_from("ring: {radius_mm: 20, modules: 4, rings: 2, ring_pitch_mm: 9}\nmodule: {crystals: [3, 2], "
                          "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 6}\ncoincidence: {field_of_view_mm: %g}",
                          k == 0 ? 45.9 : 46.0));
-        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
         /* middle column of module 0 and of module 4, which is above module 0 */
-        const int64_t lor = lr_lors_number(lors, 1, scanner->first_crystal[4] + 1);
+        const int64_t lor = lr_lors_number(lors, 1, lors->scanner->first_crystal[4] + 1);
         assert_int_equal(lor >= 0 && lr_lors_in_coincidence(lors, lor), k);
-        check_all(scanner);
+        check_all(lors->scanner);
     }
     const lr_module caps[2] = {{{0, 0, 50}, {1, 0, 0}, {0, 1, 0}, .crystals = {5, 4}, {4, 4}, {4, 4}, 5},
                                {{0, 0, -50}, {1, 0, 0}, {0, 1, 0}, .crystals = {5, 4}, {4, 4}, {4, 4}, 5}};
@@ -226,15 +225,14 @@ static void equal_masks_are_shared(void **state)
         const double angle = m * acos(-1.0) / 3;
         modules[m] = tilted_module(60 * cos(angle), 60 * sin(angle), 0, m * 60.0, 10, 5, 4);
     }
-    lr_scanner *scanner = keep(lr_scanner_create(
+    lr_lors *lors = lors_from(lr_scanner_create(
         &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const struct lr_coincidence_masks *masks = lors->masks;
     const struct lr_pair_mask *opposite = &masks->pairs[lr_lors_pair(lors, 0, 3)];
     assert_int_equal(opposite->kind, LR_MASK_FULL);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 1, 4)].offset_a, opposite->offset_a);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 2, 5)].offset_a, opposite->offset_a);
-    check_all(scanner);
+    check_all(lors->scanner);
 }
 
 static bool stop(void *user, const char *what, double done, double total)
@@ -338,7 +336,7 @@ static lr_lors *sixteen_lors(void)
 {
     const lr_module modules[2] = {tilted_module(100, 0, 0, 0, 0, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
     const lr_scanner_params params = {.name = "sixteen", .modules = modules, .num_modules = 2};
-    return keep(lr_lors_create(keep(lr_scanner_create(&params)), NULL));
+    return lors_from(lr_scanner_create(&params));
 }
 
 static void events_are_counted(void **state)

@@ -215,14 +215,13 @@ static void clinical_scanner(void **unused)
     static const char *const names[2] = {"siemens-mmr", "safir-dual-ring-prototype"};
     static const int num_delayeds[2] = {35320, 9000}, pooled[2] = {56, 12};
     for (int k = 0; k < 2; k++) {
-        lr_scanner *scanner = keep(lr_scanner_read(names[k], NULL));
-        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+        lr_lors *lors = lors_from(lr_scanner_read(names[k], NULL));
         lr_lor_data *delayeds = draw_events(lors, num_delayeds[k]);
         lr_randoms *randoms = keep(lr_randoms_estimate(lors, delayeds, NULL));
         assert_int_equal(randoms->pooled, pooled[k]);
         assert_true(randoms->delayeds == num_delayeds[k]);
         assert_close(lr_crystal_product_sum(&randoms->product, 0), num_delayeds[k], 1e-12);
-        const int first = scanner->first_crystal[scanner->num_modules / 2];
+        const int first = lors->scanner->first_crystal[lors->scanner->num_modules / 2];
         for (int c = 0; c < 64 && k == 0; c++) /* the same place in another module */
             assert_true(randoms->values[c] == randoms->values[first + c]);
     }

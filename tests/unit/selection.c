@@ -19,9 +19,8 @@ static void world_init(struct world *world)
 {
     *world = (struct world){0};
     test_log_init(&world->log);
-    world->lors = keep(lr_lors_create(keep(scanner_from("ring: {radius_mm: 40, modules: 7}\nmodule: {crystals: [3, 2], "
-                                                        "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}")),
-                                      NULL));
+    world->lors = lors_from(scanner_from("ring: {radius_mm: 40, modules: 7}\nmodule: {crystals: [3, 2], "
+                                         "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}"));
     assert_int_equal(world->lors->num_pairs, 21);
     world->numbers = kept(world->lors->count, sizeof(*world->numbers));
     world->pairs = kept(world->lors->num_pairs, sizeof(*world->pairs));
@@ -183,7 +182,7 @@ static void test_windows_cover_their_list(void **state)
     memcpy(modules, world.lors->scanner->modules, sizeof(modules));
     for (int m = 0; m < 7; m++) modules[m].crystals[0] = modules[m].crystals[1] = 1 + m * 5 % 7;
     const lr_scanner_params unequal = {.name = "unequal", .modules = modules, .num_modules = 7};
-    const lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_create(&unequal)), NULL));
+    const lr_lors *lors = lors_from(lr_scanner_create(&unequal));
     for (int64_t room = 1; room < 2 * lors->count; room += 1 + room / 8) {
         check_windows(lors, NULL, 0, room);
         check_windows(lors, pairs, 6, room);
