@@ -28,33 +28,45 @@
         }                                                                                                              \
     } while (0)
 
-/* `check` of each of up to six arguments, or of each of up to six pairs of arguments, one after the other. */
-#define CHECK_1(check, a) check(a)
-#define CHECK_2(check, a, ...) check(a), CHECK_1(check, __VA_ARGS__)
-#define CHECK_3(check, a, ...) check(a), CHECK_2(check, __VA_ARGS__)
-#define CHECK_4(check, a, ...) check(a), CHECK_3(check, __VA_ARGS__)
-#define CHECK_5(check, a, ...) check(a), CHECK_4(check, __VA_ARGS__)
-#define CHECK_6(check, a, ...) check(a), CHECK_5(check, __VA_ARGS__)
-#define CHECK_PAIRS_2(check, a, b) check(a, b)
-#define CHECK_PAIRS_4(check, a, b, ...) check(a, b), CHECK_PAIRS_2(check, __VA_ARGS__)
-#define CHECK_PAIRS_6(check, a, b, ...) check(a, b), CHECK_PAIRS_4(check, __VA_ARGS__)
-#define CHECK_PAIRS_8(check, a, b, ...) check(a, b), CHECK_PAIRS_6(check, __VA_ARGS__)
-#define CHECK_PAIRS_10(check, a, b, ...) check(a, b), CHECK_PAIRS_8(check, __VA_ARGS__)
-#define CHECK_PAIRS_12(check, a, b, ...) check(a, b), CHECK_PAIRS_10(check, __VA_ARGS__)
-#define CHECK_JOINED(name, count) name##count
-#define CHECK_NAMED(name, count) CHECK_JOINED(name, count)
-#define CHECK_COUNT(a, b, c, d, e, f, g, h, i, j, k, l, count, ...) count
-#define CHECK_COUNTED(...) CHECK_COUNT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define CHECK_EACH(name, check, ...) (CHECK_NAMED(name, CHECK_COUNTED(__VA_ARGS__))(check, __VA_ARGS__))
+/* EACH(macro, a, b, ...) is macro(a), macro(b), ... for up to 16 arguments; EACH_PAIR(macro, a, b, c, d, ...) is
+ * macro(a, b), macro(c, d), ... for up to 6 pairs. */
+#define EACH_1(macro, a) macro(a)
+#define EACH_2(macro, a, ...) macro(a), EACH_1(macro, __VA_ARGS__)
+#define EACH_3(macro, a, ...) macro(a), EACH_2(macro, __VA_ARGS__)
+#define EACH_4(macro, a, ...) macro(a), EACH_3(macro, __VA_ARGS__)
+#define EACH_5(macro, a, ...) macro(a), EACH_4(macro, __VA_ARGS__)
+#define EACH_6(macro, a, ...) macro(a), EACH_5(macro, __VA_ARGS__)
+#define EACH_7(macro, a, ...) macro(a), EACH_6(macro, __VA_ARGS__)
+#define EACH_8(macro, a, ...) macro(a), EACH_7(macro, __VA_ARGS__)
+#define EACH_9(macro, a, ...) macro(a), EACH_8(macro, __VA_ARGS__)
+#define EACH_10(macro, a, ...) macro(a), EACH_9(macro, __VA_ARGS__)
+#define EACH_11(macro, a, ...) macro(a), EACH_10(macro, __VA_ARGS__)
+#define EACH_12(macro, a, ...) macro(a), EACH_11(macro, __VA_ARGS__)
+#define EACH_13(macro, a, ...) macro(a), EACH_12(macro, __VA_ARGS__)
+#define EACH_14(macro, a, ...) macro(a), EACH_13(macro, __VA_ARGS__)
+#define EACH_15(macro, a, ...) macro(a), EACH_14(macro, __VA_ARGS__)
+#define EACH_16(macro, a, ...) macro(a), EACH_15(macro, __VA_ARGS__)
+#define PAIR_2(macro, a, b) macro(a, b)
+#define PAIR_4(macro, a, b, ...) macro(a, b), PAIR_2(macro, __VA_ARGS__)
+#define PAIR_6(macro, a, b, ...) macro(a, b), PAIR_4(macro, __VA_ARGS__)
+#define PAIR_8(macro, a, b, ...) macro(a, b), PAIR_6(macro, __VA_ARGS__)
+#define PAIR_10(macro, a, b, ...) macro(a, b), PAIR_8(macro, __VA_ARGS__)
+#define PAIR_12(macro, a, b, ...) macro(a, b), PAIR_10(macro, __VA_ARGS__)
+#define EACH_JOINED(name, count) name##count
+#define EACH_NAMED(name, count) EACH_JOINED(name, count)
+#define EACH_NUMBER(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, number, ...) number
+#define EACH_COUNT(...) EACH_NUMBER(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define EACH(macro, ...) EACH_NAMED(EACH_, EACH_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
+#define EACH_PAIR(macro, ...) EACH_NAMED(PAIR_, EACH_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
 
 /* All of the conditions must be true. */
-#define assert_all(...) CHECK_EACH(CHECK_, assert_true, __VA_ARGS__)
+#define assert_all(...) (EACH(assert_true, __VA_ARGS__))
 
 /* Pairs of integers: found, wanted, found, wanted ... */
-#define assert_ints(...) CHECK_EACH(CHECK_PAIRS_, assert_int_equal, __VA_ARGS__)
+#define assert_ints(...) (EACH_PAIR(assert_int_equal, __VA_ARGS__))
 
 /* Each of the calls must succeed. */
-#define assert_ok(...) CHECK_EACH(CHECK_, assert_succeeds, __VA_ARGS__)
+#define assert_ok(...) (EACH(assert_succeeds, __VA_ARGS__))
 #define assert_succeeds(status) assert_int_equal(status, LR_OK)
 
 /* A struct with the given fields: filled(lr_grid, .size = {1, 1, 1}). */

@@ -104,5 +104,4 @@ static void test_tie(void **state)
     }
 }
 
-test_main("first hit", CASE(test_planted_module), CASE(test_blocked_crystals_vanish), CASE(test_crowded),
-          CASE(test_tie))
+test_main("first hit", EACH(CASE, test_planted_module, test_blocked_crystals_vanish, test_crowded, test_tie))

@@ -317,15 +317,10 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!fixture_backend_is_usable("compute")) return 77;
-    struct CMUnitTest tests[] = {CASE(without_cuda_it_is_refused),
-                                 CASE(every_variant_projects_as_the_reference),
-                                 CASE(images_have_any_length),
-                                 CASE(batches_project_as_the_reference),
-                                 CASE(opengl_and_cuda_take_turns),
-                                 CASE(tables_need_not_be_kept),
-                                 CASE(tables_are_made_many_at_a_time),
-                                 CASE(nobody_needs_to_look),
-                                 CASE(what_a_variant_cannot_do_is_refused)};
+    struct CMUnitTest tests[] = {
+        EACH(CASE, without_cuda_it_is_refused, every_variant_projects_as_the_reference, images_have_any_length,
+             batches_project_as_the_reference, opengl_and_cuda_take_turns, tables_need_not_be_kept,
+             tables_are_made_many_at_a_time, nobody_needs_to_look, what_a_variant_cannot_do_is_refused)};
     if (only != NULL) cmocka_set_skip_filter("nobody_needs_to_look");
     return test_run(argc > 2 ? argv[2] : NULL, "device", tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }

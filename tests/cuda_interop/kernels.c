@@ -241,6 +241,5 @@ static void products_are_complex_ones(void **state)
     assert_memory_equal(values + 2 * PAIRS, before + 2 * PAIRS, 6 * sizeof(float));
 }
 
-test_main("kernels", CASE(gathers_are_those_of_the_reference), CASE(long_columns_are_cut_into_steps),
-          CASE(images_are_high_and_low), CASE(kernels_are_wide), CASE(kernels_end_in_nothing),
-          CASE(products_are_complex_ones))
+test_main("kernels", EACH(CASE, gathers_are_those_of_the_reference, long_columns_are_cut_into_steps,
+                          images_are_high_and_low, kernels_are_wide, kernels_end_in_nothing, products_are_complex_ones))

@@ -441,8 +441,7 @@ static void bad_events_are_refused(void **state)
     lr_deposit_destroy(NULL);
 }
 
-backend_main("cpu", CASE(events_lie_where_time_of_flight_says), CASE(events_are_spread_over_their_bins),
-             CASE(views_are_those_of_the_line), CASE(files_with_time_of_flight_give_the_same),
-             CASE(prompts_and_delayeds_are_told_apart), CASE(agrees_with_the_reference),
-             CASE(every_run_gives_the_same_bits), CASE(sums_that_are_too_large_are_refused),
-             CASE(all_buffers_of_sums_are_used), CASE(bad_events_are_refused))
+backend_main("cpu", EACH(CASE, events_lie_where_time_of_flight_says, events_are_spread_over_their_bins,
+                         views_are_those_of_the_line, files_with_time_of_flight_give_the_same,
+                         prompts_and_delayeds_are_told_apart, agrees_with_the_reference, every_run_gives_the_same_bits,
+                         sums_that_are_too_large_are_refused, all_buffers_of_sums_are_used, bad_events_are_refused))

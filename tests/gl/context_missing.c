@@ -31,9 +31,7 @@ static void the_list_has_refusals_only(void **state)
 int main(void)
 {
     setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent/vendor.json", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_driver_is_one_sentence_with_a_remedy),
-        cmocka_unit_test(the_list_has_refusals_only),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_driver_is_one_sentence_with_a_remedy),
+                                       cmocka_unit_test(the_list_has_refusals_only)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

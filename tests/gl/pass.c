@@ -335,10 +335,8 @@ static void passes_and_objects_bear_names(void **state)
     assert_quiet();
 }
 
-test_main("gl_pass", gl_test_case(a_draw_covers_its_viewport_with_its_uniforms),
-          gl_test_case(blended_points_add_exactly), gl_test_case(the_nearer_wins_with_a_depth_test),
-          gl_test_case(clip_distances_cut), gl_test_case(compute_reads_textures_and_writes_buffers_and_images),
-          gl_test_case(uniforms_survive_the_ring), gl_test_case(nothing_to_draw_draws_nothing),
-          gl_test_case(passes_that_make_no_sense_are_refused), gl_test_case(timers_time),
-          gl_test_case(stopwatches_add_laps), gl_test_case(no_stopwatch_measures_nothing),
-          gl_test_case(passes_and_objects_bear_names))
+test_main("gl_pass", EACH(gl_test_case, a_draw_covers_its_viewport_with_its_uniforms, blended_points_add_exactly,
+                          the_nearer_wins_with_a_depth_test, clip_distances_cut,
+                          compute_reads_textures_and_writes_buffers_and_images, uniforms_survive_the_ring,
+                          nothing_to_draw_draws_nothing, passes_that_make_no_sense_are_refused, timers_time,
+                          stopwatches_add_laps, no_stopwatch_measures_nothing, passes_and_objects_bear_names))

@@ -435,14 +435,12 @@ static void work_before_a_new_object_is_checked(void **state)
     }
 }
 
-test_main("gl_resource", gl_test_case(textures_give_back_what_they_got), gl_test_case(uploads_follow_clears),
-          gl_test_case(storage_comes_again), gl_test_case(many_buffers_come_and_go),
-          gl_test_case(boxes_reach_their_texels_only), gl_test_case(impossible_textures_are_refused),
-          gl_test_case(buffers_give_back_what_they_got), gl_test_case(fills_reach_their_words_only),
+test_main("gl_resource",
+          EACH(gl_test_case, textures_give_back_what_they_got, uploads_follow_clears, storage_comes_again,
+               many_buffers_come_and_go, boxes_reach_their_texels_only, impossible_textures_are_refused,
+               buffers_give_back_what_they_got, fills_reach_their_words_only),
           cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware, gl_test_end),
-          gl_test_case(long_reads_are_whole), gl_test_case(readbacks_have_what_was_sent),
-          gl_test_case(no_memory_is_a_sentence_with_the_size),
-          gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
-          gl_test_case(work_before_a_new_object_is_checked), gl_test_case(everything_has_its_label),
-          gl_test_case(targets_clear_each_kind_of_colour), gl_test_case(borrowed_layers_are_drawn_alone),
-          gl_test_case(what_is_out_on_a_loan_is_refused))
+          EACH(gl_test_case, long_reads_are_whole, readbacks_have_what_was_sent, no_memory_is_a_sentence_with_the_size,
+               a_refusal_of_the_driver_is_a_sentence_with_the_size, work_before_a_new_object_is_checked,
+               everything_has_its_label, targets_clear_each_kind_of_colour, borrowed_layers_are_drawn_alone,
+               what_is_out_on_a_loan_is_refused))

@@ -320,9 +320,7 @@ static void numbers_must_be_finite(void **state)
            "event 0, at byte 0, has the time of flight nan");
 }
 
-group_main("io castor", set_up, files_end, cmocka_unit_test(crystals_go_by_ring_and_azimuth),
-           cmocka_unit_test(tables_have_the_same_order), cmocka_unit_test(list_mode_comes_back),
-           cmocka_unit_test(tables_name_crystals), cmocka_unit_test(delayeds_are_told),
-           cmocka_unit_test(every_flag_moves_the_rest), cmocka_unit_test(histograms_have_bins),
-           cmocka_unit_test(histograms_come_back), cmocka_unit_test(bad_headers_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(numbers_must_be_finite))
+group_main("io castor", set_up, files_end,
+           EACH(cmocka_unit_test, crystals_go_by_ring_and_azimuth, tables_have_the_same_order, list_mode_comes_back,
+                tables_name_crystals, delayeds_are_told, every_flag_moves_the_rest, histograms_have_bins,
+                histograms_come_back, bad_headers_are_refused, events_before_the_end_are_read, numbers_must_be_finite))

@@ -343,8 +343,7 @@ static void layers_are_no_second_ring(void **state)
     lr_diagnosis_destroy(diagnosis);
 }
 
-group_main("geometry doctor", NULL, NULL, cmocka_unit_test(presets_raise_no_alarm),
-           cmocka_unit_test(a_sound_scanner_is_sound), cmocka_unit_test(panels_hide_panels),
-           cmocka_unit_test(rings_hide_rings), cmocka_unit_test(planted_errors_are_found),
-           cmocka_unit_test(radii_at_any_filling), cmocka_unit_test(overlaps), cmocka_unit_test(grids),
-           cmocka_unit_test(modules_that_stand_wrong), cmocka_unit_test(layers_are_no_second_ring))
+group_main("geometry doctor", NULL, NULL,
+           EACH(cmocka_unit_test, presets_raise_no_alarm, a_sound_scanner_is_sound, panels_hide_panels,
+                rings_hide_rings, planted_errors_are_found, radii_at_any_filling, overlaps, grids,
+                modules_that_stand_wrong, layers_are_no_second_ring))

@@ -757,8 +757,7 @@ int main(int argc, char **argv)
         fputs(tables, stdout);
         return 0;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_key_does_what_its_table_says),
-                                       cmocka_unit_test(blanks_change_nothing),
-                                       cmocka_unit_test(the_page_has_these_tables)};
+    const struct CMUnitTest tests[] = {
+        EACH(cmocka_unit_test, every_key_does_what_its_table_says, blanks_change_nothing, the_page_has_these_tables)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -262,9 +262,8 @@ static void events_of_lost_modules_are_left_out(void **state)
     assert_int_equal(files.log.num_warnings, 2); /* one about crystals, one about events */
 }
 
-group_main("io petsird bad", set_up, files_end, cmocka_unit_test(no_files), cmocka_unit_test(more_bytes_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(random_bytes_are_survived),
-           cmocka_unit_test(schemas_are_distrusted), cmocka_unit_test(lists_of_nothing_are_refused),
-           cmocka_unit_test(schemas_that_explode_are_refused), cmocka_unit_test(bad_requests_are_refused),
-           cmocka_unit_test(other_scanners_are_told), cmocka_unit_test(sinks_may_stop),
-           cmocka_unit_test(events_of_lost_modules_are_left_out))
+group_main("io petsird bad", set_up, files_end,
+           EACH(cmocka_unit_test, no_files, more_bytes_are_refused, events_before_the_end_are_read,
+                random_bytes_are_survived, schemas_are_distrusted, lists_of_nothing_are_refused,
+                schemas_that_explode_are_refused, bad_requests_are_refused, other_scanners_are_told, sinks_may_stop,
+                events_of_lost_modules_are_left_out))

@@ -316,10 +316,8 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     assert_true(near >= 0.945 * events); /* 95 %, which the notes state without decimals */
 }
 
-group_main("SAFIR list mode", set_up, files_end, cmocka_unit_test(events_are_counted),
-           cmocka_unit_test(other_writers_are_read), cmocka_unit_test(layers_are_where_the_writer_has_them),
-           cmocka_unit_test(every_truncation_is_refused), cmocka_unit_test(events_before_the_end_are_read),
-           cmocka_unit_test(other_files_are_refused), cmocka_unit_test(unknown_crystals),
-           cmocka_unit_test(wrong_maps_are_refused), cmocka_unit_test(rounding_is_allowed_and_gaps_are_told),
-           cmocka_unit_test(the_map_is_found_beside_the_events),
-           cmocka_unit_test(the_real_source_is_where_it_is_said_to_be))
+group_main("SAFIR list mode", set_up, files_end,
+           EACH(cmocka_unit_test, events_are_counted, other_writers_are_read, layers_are_where_the_writer_has_them,
+                every_truncation_is_refused, events_before_the_end_are_read, other_files_are_refused, unknown_crystals,
+                wrong_maps_are_refused, rounding_is_allowed_and_gaps_are_told, the_map_is_found_beside_the_events,
+                the_real_source_is_where_it_is_said_to_be))

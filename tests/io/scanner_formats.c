@@ -452,10 +452,9 @@ static void writers_refuse(void **state)
     assert_ints(full, LR_FAILED, folder_visit(folder, false), 0);
 }
 
-group_main("scanner formats", NULL, NULL, FILES_CASE(yaml_is_identical), FILES_CASE(places_are_even),
-           FILES_CASE(geom_and_hscan_come_back), FILES_CASE(geom_stands_as_castor_has_it), FILES_CASE(geom_shifts),
-           FILES_CASE(geom_layers), FILES_CASE(lut_rows), FILES_CASE(safir_header_and_map_are_the_preset),
-           FILES_CASE(maps_say_where_hits_are), FILES_CASE(maps_of_circles), FILES_CASE(mmr_header_is_the_preset),
-           FILES_CASE(mct_lacks_its_virtual_crystals), FILES_CASE(blocks_on_a_cylinder),
-           FILES_CASE(headers_that_say_less), FILES_CASE(damaged_tables), FILES_CASE(huge_counts),
-           FILES_CASE(writers_refuse))
+group_main("scanner formats", NULL, NULL,
+           EACH(FILES_CASE, yaml_is_identical, places_are_even, geom_and_hscan_come_back, geom_stands_as_castor_has_it,
+                geom_shifts, geom_layers, lut_rows, safir_header_and_map_are_the_preset, maps_say_where_hits_are,
+                maps_of_circles, mmr_header_is_the_preset, mct_lacks_its_virtual_crystals, blocks_on_a_cylinder,
+                headers_that_say_less, damaged_tables, huge_counts),
+           EACH(FILES_CASE, writers_refuse))

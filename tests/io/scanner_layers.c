@@ -356,8 +356,7 @@ static void events_find_their_layer(void **state)
     check_events(centred_layers(), "a.Cdh", "a.hscan");
 }
 
-group_main("scanner layers", NULL, NULL, FILES_CASE(impossible_layers_are_refused), FILES_CASE(layers_are_modules),
-           FILES_CASE(layers_have_materials), FILES_CASE(listed_modules_have_layers), FILES_CASE(rules_count_blocks),
-           FILES_CASE(yaml_there_and_back), FILES_CASE(castor_there_and_back), FILES_CASE(castor_depths_differ),
-           FILES_CASE(maps_have_layers), FILES_CASE(layers_are_found), FILES_CASE(hdf5_keeps_layers),
-           FILES_CASE(events_find_their_layer))
+group_main("scanner layers", NULL, NULL,
+           EACH(FILES_CASE, impossible_layers_are_refused, layers_are_modules, layers_have_materials,
+                listed_modules_have_layers, rules_count_blocks, yaml_there_and_back, castor_there_and_back,
+                castor_depths_differ, maps_have_layers, layers_are_found, hdf5_keeps_layers, events_find_their_layer))

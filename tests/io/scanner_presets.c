@@ -219,8 +219,7 @@ static void a_folder_of_assets_comes_first(void **state)
     rmdir(ASSETS);
 }
 
-group_main("scanner presets", NULL, destroy_kept, cmocka_unit_test(every_preset_is_a_scanner_with_sources),
-           cmocka_unit_test(numbers_are_as_published), cmocka_unit_test(penn_is_as_published),
-           cmocka_unit_test(cluster_is_as_published), cmocka_unit_test(doubtful_numbers_are_consistent),
-           cmocka_unit_test(mmr_has_4084_planes), cmocka_unit_test(safir_agrees_with_its_crystal_map),
-           cmocka_unit_test(misspelt_names_meet_the_nearest), cmocka_unit_test(a_folder_of_assets_comes_first))
+group_main("scanner presets", NULL, destroy_kept,
+           EACH(cmocka_unit_test, every_preset_is_a_scanner_with_sources, numbers_are_as_published,
+                penn_is_as_published, cluster_is_as_published, doubtful_numbers_are_consistent, mmr_has_4084_planes,
+                safir_agrees_with_its_crystal_map, misspelt_names_meet_the_nearest, a_folder_of_assets_comes_first))

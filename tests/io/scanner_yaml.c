@@ -296,9 +296,8 @@ static int remove_file(void **state)
     return destroy_kept(state);
 }
 
-group_main("scanner YAML", NULL, remove_file, cmocka_unit_test(unknown_key_is_spelled_out),
-           cmocka_unit_test(wrong_texts_are_refused), cmocka_unit_test(slightly_tilted_axes_are_straightened),
-           cmocka_unit_test(long_and_deep_texts_are_refused), cmocka_unit_test(files_that_are_none),
-           cmocka_unit_test(long_lines_are_cut_around_the_place), cmocka_unit_test(both_forms_are_read),
-           cmocka_unit_test(json_and_other_line_ends_are_read), cmocka_unit_test(numbers_have_points_in_every_locale),
-           cmocka_unit_test(nearest_words))
+group_main("scanner YAML", NULL, remove_file,
+           EACH(cmocka_unit_test, unknown_key_is_spelled_out, wrong_texts_are_refused,
+                slightly_tilted_axes_are_straightened, long_and_deep_texts_are_refused, files_that_are_none,
+                long_lines_are_cut_around_the_place, both_forms_are_read, json_and_other_line_ends_are_read,
+                numbers_have_points_in_every_locale, nearest_words))

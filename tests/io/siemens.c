@@ -336,9 +336,8 @@ static void the_virtual_crystal_is_never_hit(void **state)
     assert_int_equal(largest, LARGEST);
 }
 
-group_main("Siemens list mode", set_up, files_end, cmocka_unit_test(words_are_spelled_out),
-           cmocka_unit_test(headers_are_believed), cmocka_unit_test(every_bin_has_a_lor_of_its_own),
-           cmocka_unit_test(lines_lie_where_their_bins_say), cmocka_unit_test(broken_files_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(wrong_headers_are_refused),
-           cmocka_unit_test(the_header_is_found_beside_the_events), cmocka_unit_test(other_scanners_are_refused),
-           cmocka_unit_test(the_virtual_crystal_is_never_hit))
+group_main("Siemens list mode", set_up, files_end,
+           EACH(cmocka_unit_test, words_are_spelled_out, headers_are_believed, every_bin_has_a_lor_of_its_own,
+                lines_lie_where_their_bins_say, broken_files_are_refused, events_before_the_end_are_read,
+                wrong_headers_are_refused, the_header_is_found_beside_the_events, other_scanners_are_refused,
+                the_virtual_crystal_is_never_hit))

@@ -138,10 +138,8 @@ int main(int argc, char **argv)
     if (!fixture_backend_is_usable(backend)) return 77;
     struct loss loss;
     begin(&loss, backend);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_loss_in_each_work, &loss),
-        cmocka_unit_test_prestate(test_loss_at_creation, &loss),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_loss_in_each_work, &loss),
+                                       cmocka_unit_test_prestate(test_loss_at_creation, &loss)};
     const int failed = cmocka_run_group_tests_name(backend, tests, NULL, NULL);
     fixture_finish(&loss.fixture);
     return failed;

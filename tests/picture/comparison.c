@@ -162,5 +162,4 @@ static void test_refusals(void **state)
     }
 }
 
-test_main("picture_comparison", CASE(test_missed_element), CASE(test_no_difference), CASE(test_rows),
-          CASE(test_refusals))
+test_main("picture_comparison", EACH(CASE, test_missed_element, test_no_difference, test_rows, test_refusals))

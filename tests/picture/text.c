@@ -232,6 +232,5 @@ static void test_threads(void **state)
     for (int n = 0; n <= count; n++) assert_memory_equal(pictures[n]->rgb, pictures[count]->rgb, 200 * 90 * 3);
 }
 
-test_main("text in pictures", CASE(test_letters), CASE(test_sizes), CASE(test_upwards), CASE(test_utf8),
-          CASE(test_hostile_bytes), CASE(test_long_names), CASE(test_no_room), CASE(test_random_bytes),
-          CASE(test_threads))
+test_main("text in pictures", EACH(CASE, test_letters, test_sizes, test_upwards, test_utf8, test_hostile_bytes,
+                                   test_long_names, test_no_room, test_random_bytes, test_threads))

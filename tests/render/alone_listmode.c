@@ -1181,7 +1181,6 @@ static void test_exact_prepare(void **context)
     }
 }
 
-stage_main("render_alone_listmode", CASE(test_elements), CASE(test_forward), CASE(test_back), CASE(test_bound),
-           CASE(test_listed), CASE(test_exponents), CASE(test_order), CASE(test_values), CASE(test_prepare),
-           CASE(test_exact_prepare), CASE(test_exact_elements), CASE(test_exact_forward), CASE(test_exact_back),
-           CASE(test_exact_bound))
+stage_main("render_alone_listmode", EACH(CASE, test_elements, test_forward, test_back, test_bound, test_listed,
+                                         test_exponents, test_order, test_values, test_prepare, test_exact_prepare,
+                                         test_exact_elements, test_exact_forward, test_exact_back, test_exact_bound))

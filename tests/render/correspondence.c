@@ -301,6 +301,5 @@ static void test_fragments_are_counted(void **context)
     }
 }
 
-stage_main("render_correspondence", CASE(test_scanners), CASE(test_preset), CASE(test_random_scanners),
-           CASE(test_crowded_scanners), CASE(test_absorption), CASE(test_window_of_lors),
-           CASE(test_fragments_are_counted))
+stage_main("render_correspondence", EACH(CASE, test_scanners, test_preset, test_random_scanners, test_crowded_scanners,
+                                         test_absorption, test_window_of_lors, test_fragments_are_counted))

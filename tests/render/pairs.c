@@ -211,5 +211,4 @@ static void test_parts(void **unused)
         check_part(subject, k % 2 == 0 ? 1 : 5, k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float), &state);
 }
 
-stage_main("render_pairs", CASE(test_rows), CASE(test_projections), CASE(test_deterministic), CASE(test_parts),
-           CASE(test_random_modules))
+stage_main("render_pairs", EACH(CASE, test_rows, test_projections, test_deterministic, test_parts, test_random_modules))

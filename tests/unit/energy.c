@@ -143,5 +143,4 @@ static void test_processors(void **state)
     remove_counters();
 }
 
-test_main("unit: energy", CASE(test_cards), CASE(test_nobody_tells), CASE(test_a_card_falls_silent),
-          CASE(test_processors))
+test_main("unit: energy", EACH(CASE, test_cards, test_nobody_tells, test_a_card_falls_silent, test_processors))

@@ -257,7 +257,6 @@ static void test_edges(void **state)
     assert_true(bad->events[1].weight == -1.0f);
 }
 
-test_main("unit: poisson", CASE(counts_are_poisson), CASE(draws_depend_on_seed_and_index),
-          CASE(neighbours_are_independent), CASE(purposes_are_independent), CASE(parts_are_those_of_the_whole),
-          CASE(extremes), CASE(bad_expectations_are_named), CASE(test_mean_and_spread), CASE(test_seeds),
-          CASE(test_edges))
+test_main("unit: poisson", EACH(CASE, counts_are_poisson, draws_depend_on_seed_and_index, neighbours_are_independent,
+                                purposes_are_independent, parts_are_those_of_the_whole, extremes,
+                                bad_expectations_are_named, test_mean_and_spread, test_seeds, test_edges))

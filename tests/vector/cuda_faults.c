@@ -252,11 +252,8 @@ static void a_direct_copy_waits_for_nobody(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(every_call_may_fail),          TEST(no_device),
-        TEST(a_device_that_is_not_there),   TEST(memory_of_another_device),
-        TEST(no_memory_says_how_much),      TEST(the_callers_stream),
-        TEST(wrapped_memory_is_left_alone), TEST(a_direct_copy_waits_for_nobody),
-    };
+    const struct CMUnitTest tests[] = {EACH(TEST, every_call_may_fail, no_device, a_device_that_is_not_there,
+                                            memory_of_another_device, no_memory_says_how_much, the_callers_stream,
+                                            wrapped_memory_is_left_alone, a_direct_copy_waits_for_nobody)};
     return cmocka_run_group_tests(tests, open_gl, close_gl);
 }

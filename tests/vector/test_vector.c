@@ -574,9 +574,8 @@ static void parts_and_nothing(void **state)
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
 }
 
-place_main(CASE(element_by_element), CASE(the_same_bits_as_the_hosts), CASE(updates_keep_what_is_not_finite),
-           CASE(copies), CASE(copies_between_places), CASE(traffic_is_counted), CASE(brought_to_a_place), CASE(sums),
-           CASE(numbers_that_are_not_finite), CASE(the_same_bits_for_any_number_of_threads), CASE(divided_counts),
-           CASE(a_fit_may_come_later), CASE(sums_may_come_later), CASE(turns_may_overlap), CASE(terms_of_ranks),
-           CASE(a_ratio_stays_finite), CASE(longer_than_a_block), CASE(wrong_calls), CASE(a_place_that_is_closed_first),
-           CASE(parts_and_nothing))
+place_main(EACH(CASE, element_by_element, the_same_bits_as_the_hosts, updates_keep_what_is_not_finite, copies,
+                copies_between_places, traffic_is_counted, brought_to_a_place, sums, numbers_that_are_not_finite,
+                the_same_bits_for_any_number_of_threads, divided_counts, a_fit_may_come_later, sums_may_come_later,
+                turns_may_overlap, terms_of_ranks, a_ratio_stays_finite),
+           EACH(CASE, longer_than_a_block, wrong_calls, a_place_that_is_closed_first, parts_and_nothing))

@@ -366,17 +366,10 @@ static void a_wrapped_buffer_and_cuda(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(a_place_tells_its_memory),
-                                       CASE(a_place_of_cuda_opens_or_says_why_not),
-                                       CASE(places_that_cannot_be),
-                                       CASE(a_buffer_of_another_context),
-                                       CASE(buffers_that_cannot_be_vectors),
-                                       CASE(memory_of_cuda_as_a_vector),
-                                       CASE(memory_without_a_place_of_cuda),
-                                       CASE(memory_that_is_not_of_the_device),
-                                       CASE(one_device_of_cuda_is_that_of_opengl),
-                                       CASE(from_opengl_to_cuda_and_back),
-                                       CASE(from_opengl_to_cuda_in_pieces),
-                                       CASE(a_wrapped_buffer_and_cuda)};
+    const struct CMUnitTest tests[] = {
+        EACH(CASE, a_place_tells_its_memory, a_place_of_cuda_opens_or_says_why_not, places_that_cannot_be,
+             a_buffer_of_another_context, buffers_that_cannot_be_vectors, memory_of_cuda_as_a_vector,
+             memory_without_a_place_of_cuda, memory_that_is_not_of_the_device, one_device_of_cuda_is_that_of_opengl,
+             from_opengl_to_cuda_and_back, from_opengl_to_cuda_in_pieces, a_wrapped_buffer_and_cuda)};
     return cmocka_run_group_tests(tests, open_places, close_places);
 }
