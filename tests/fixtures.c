@@ -162,9 +162,8 @@ lr_scanner *scanner_from(const char *format, ...)
 
 static const double degrees = 3.14159265358979323846 / 180.0;
 
-static const char *const names[FIXTURE_COUNT] = {
-    "opposed", "oblique", "tilted", "unequal", "gapped", "ring", "two rings",
-};
+static const char *const names[FIXTURE_COUNT] = {"opposed", "oblique", "tilted",   "unequal",
+                                                 "gapped",  "ring",    "two rings"};
 
 lr_lors *lors_from(lr_scanner *scanner)
 {

@@ -11,10 +11,8 @@ enum { SIDE = 5, NUM_CRYSTALS = SIDE * SIDE };
  * hit. */
 static lr_scanner *funnel(void)
 {
-    const lr_module modules[2] = {
-        upright_module(300, 90, 0, (int[2]){SIDE, SIDE}, 8, 6),
-        upright_module(250, -90, 0, (int[2]){1, 1}, 200, 200),
-    };
+    const lr_module modules[2] = {upright_module(300, 90, 0, (int[2]){SIDE, SIDE}, 8, 6),
+                                  upright_module(250, -90, 0, (int[2]){1, 1}, 200, 200)};
     return scanner_of(modules, 2);
 }
 

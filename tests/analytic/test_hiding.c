@@ -25,11 +25,9 @@ struct kind {
     double sum;      /* of a sum computed in two ways, relative to the largest */
 };
 
-static const struct kind kinds[] = {
-    {"cpu", true, true, 0, 1e-11, 2e-7}, /* projections are floats */
-    {"raster", false, true, 0, 1e-5, 2e-6},
-    {"compute", true, false, 1e-5, 1e-5, 2e-6},
-};
+static const struct kind kinds[] = {{"cpu", true, true, 0, 1e-11, 2e-7}, /* projections are floats */
+                                    {"raster", false, true, 0, 1e-5, 2e-6},
+                                    {"compute", true, false, 1e-5, 1e-5, 2e-6}};
 
 /* Objects of the test of one arrangement. */
 struct bench {
@@ -236,11 +234,9 @@ static void test_elements(void **state)
         bench_init(&bench, *state, n);
         const char *backend = bench.kind->backend;
         const bool has_exact = bench.kind->has_exact;
-        lr_operator *const ops[3] = {
-            make_operator(&bench, backend, LR_MODE_SAMPLED),
-            has_exact ? make_operator(&bench, backend, LR_MODE_EXACT) : NULL,
-            make_operator(&bench, "cpu", LR_MODE_EXACT),
-        };
+        lr_operator *const ops[3] = {make_operator(&bench, backend, LR_MODE_SAMPLED),
+                                     has_exact ? make_operator(&bench, backend, LR_MODE_EXACT) : NULL,
+                                     make_operator(&bench, "cpu", LR_MODE_EXACT)};
         for (int point = 0; point < arrangements[n].num_points; point++)
             check_point(&bench, point, ops, seed + (uint64_t)(16 * n + point));
     }

@@ -15,10 +15,7 @@ struct configuration {
 };
 
 static const struct configuration configurations[] = {
-    {"opposed, 4.0 mm faces", 4.0, 180},
-    {"opposed, no gaps", 4.3, 180},
-    {"150 degrees apart", 4.0, 150},
-};
+    {"opposed, 4.0 mm faces", 4.0, 180}, {"opposed, no gaps", 4.3, 180}, {"150 degrees apart", 4.0, 150}};
 
 /* Points around the middle of the line between the modules' centres, from which most of both modules is seen. */
 static void make_points(const struct configuration *configuration, uint64_t *seed, double points[NUM_POINTS][3])

@@ -17,8 +17,7 @@ struct ring_case {
 static const struct ring_case cases[] = {
     {"Penn", 465, 24, {27, 60}, {4.3, 4.3}, {4, 4}, 0.253028034, 0.218953979},
     {"Discovery MI without unit gaps", 372.05, 34, {16, 36}, {4.03125, 5.31556}, {3.95, 5.3}, 0.232798026, 0.227438407},
-    {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807, 0.272920295},
-};
+    {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807, 0.272920295}};
 
 static double central_sum(const struct ring_case *ring, const double face[2])
 {

@@ -27,8 +27,7 @@ static double rendered(double x, double d, double z, double a, double b)
     lr_module modules[2] = {
         make_module((double[3]){x, d, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, 1, 1),
         make_module((double[3]){0, -0.5 * d, 0}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, scale * d,
-                    scale * d),
-    };
+                    scale * d)};
     modules[0].pitch_mm[0] = modules[0].face_mm[0] = a;
     modules[0].pitch_mm[1] = modules[0].face_mm[1] = b;
     struct setup setup = exact_setup(modules, 2);
@@ -40,10 +39,11 @@ static void test_rectangles_on_axis(void **state)
 {
     static const struct {
         double a, b, d, tabulated;
-    } cases[] = {
-        {4, 4, 465, 7.39956250129e-05},    {20, 20, 400, 2.49843863841e-03}, {100, 200, 300, 0.208043883287},
-        {116.1, 258, 465, 0.132485168843}, {2, 2, 1, 2.09439510239},
-    };
+    } cases[] = {{4, 4, 465, 7.39956250129e-05},
+                 {20, 20, 400, 2.49843863841e-03},
+                 {100, 200, 300, 0.208043883287},
+                 {116.1, 258, 465, 0.132485168843},
+                 {2, 2, 1, 2.09439510239}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const double omega = rendered(0, cases[k].d, 0, cases[k].a, cases[k].b);
         assert_close(omega, on_axis(cases[k].a, cases[k].b, cases[k].d), 1e-10);

@@ -117,11 +117,9 @@ static void test_along_the_plane(void **state)
 {
     const double origin[1][3] = {{0, 0, 0}};
     for (int size = 1; size <= 3; size++) {
-        const lr_module modules[2] = {
-            make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1}, (int[2]){size, size},
-                        40.0 / size, 40.0 / size),
-            level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5),
-        };
+        const lr_module modules[2] = {make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1},
+                                                  (int[2]){size, size}, 40.0 / size, 40.0 / size),
+                                      level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5)};
         struct setup setup = exact_setup(modules, 2);
         double *row = point_matrix(&setup, origin, 1);
         for (int r = 1; r < 10; r++) { /* r counts from x = -55 */

@@ -28,8 +28,7 @@ static const struct reference references[] = {
     {"siemens-mmr", {3, 3, 3}, {6.6, 6.6, 8.1}, {6, 6, 14}, 16},
     {"ge-explore-vista-dr", {28, 28, 3}, {0.45, 0.45, 0.45}, {4, 4, 12}, 2}, /* a slice at z = 0 */
     {NULL, {10, 10, 1}, {2.1, 2.1, 8.1}, {2, 2, 26}, 40},
-    {NULL, {8, 8, 5}, {2.1, 2.1, 4.1}, {2, 2, 14}, 40},
-};
+    {NULL, {8, 8, 5}, {2.1, 2.1, 4.1}, {2, 2, 14}, 40}};
 
 /* Six rings of crystals with wide gaps. */
 static lr_scanner *few_rings(void)

@@ -13,16 +13,14 @@ static const struct {
     const char *name;
     lr_direct_variant variant;
     lr_direct_storage storage;
-} ways[] = {
-    {"bands", LR_DIRECT_BANDS, LR_DIRECT_BUFFERS},
-    {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
-    {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
-    {"threads, buffers", LR_DIRECT_THREADS, LR_DIRECT_BUFFERS},
-    {"instructions", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_TEXTURES},
-    {"instructions, buffers", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_BUFFERS},
-    {"shared memory", LR_DIRECT_SHARED_MEMORY, LR_DIRECT_TEXTURES},
-    {"texture cache", LR_DIRECT_TEXTURE_CACHE, LR_DIRECT_TEXTURES},
-};
+} ways[] = {{"bands", LR_DIRECT_BANDS, LR_DIRECT_BUFFERS},
+            {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
+            {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
+            {"threads, buffers", LR_DIRECT_THREADS, LR_DIRECT_BUFFERS},
+            {"instructions", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_TEXTURES},
+            {"instructions, buffers", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_BUFFERS},
+            {"shared memory", LR_DIRECT_SHARED_MEMORY, LR_DIRECT_TEXTURES},
+            {"texture cache", LR_DIRECT_TEXTURE_CACHE, LR_DIRECT_TEXTURES}};
 enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static struct test_log heard = TEST_LOG(heard);

@@ -172,20 +172,18 @@ static double read_laps(void *self)
 
 static void destroy(void *self) {}
 
-static const struct lr_direct_functions functions = {
-    .name = "fake",
-    .margins = margins,
-    .create = create,
-    .run = run,
-    .time = run_task,
-    .tables = make_tables,
-    .discrepancy = discrepancy,
-    .change = change,
-    .give_back = give_back,
-    .mark_lap = mark_lap,
-    .read_laps = read_laps,
-    .destroy = destroy,
-};
+static const struct lr_direct_functions functions = {.name = "fake",
+                                                     .margins = margins,
+                                                     .create = create,
+                                                     .run = run,
+                                                     .time = run_task,
+                                                     .tables = make_tables,
+                                                     .discrepancy = discrepancy,
+                                                     .change = change,
+                                                     .give_back = give_back,
+                                                     .mark_lap = mark_lap,
+                                                     .read_laps = read_laps,
+                                                     .destroy = destroy};
 
 /* --- tests --- */
 

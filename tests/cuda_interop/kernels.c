@@ -184,12 +184,10 @@ static void images_are_high_and_low(void **state)
         int size[3];
         lr_view view;
         double widest_mm;
-    } cases[] = {
-        {{37, 30, 62}, {71, 9}, 12}, /* 48 slices and 14 */
-        {{35, 53, 41}, {160, 0}, 20},
-        {{31, 37, 30}, {27, -10}, 25},
-        {{24, 21, 83}, {50, 6}, 10},
-    };
+    } cases[] = {{{37, 30, 62}, {71, 9}, 12}, /* 48 slices and 14 */
+                 {{35, 53, 41}, {160, 0}, 20},
+                 {{31, 37, 30}, {27, -10}, 25},
+                 {{24, 21, 83}, {50, 6}, 10}};
     for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
         const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 4});
         const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,

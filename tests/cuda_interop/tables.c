@@ -12,10 +12,8 @@
 enum { NUM_VIEWS = 12 };
 
 /* Views of all tests, and some for which bands do not fit. */
-static const lr_view views[NUM_VIEWS] = {
-    {0, 0},    {30, 0},  {45, 0},    {90, 0},      {0, 10},    {30, 10},
-    {45, -10}, {90, 10}, {13.7, -6}, {101.3, 3.1}, {163.2, 0}, {-38.9, 8.5},
-};
+static const lr_view views[NUM_VIEWS] = {{0, 0},    {30, 0},  {45, 0},    {90, 0},      {0, 10},    {30, 10},
+                                         {45, -10}, {90, 10}, {13.7, -6}, {101.3, 3.1}, {163.2, 0}, {-38.9, 8.5}};
 
 /* Tables of all views in the host's memory, which stands for the device's memory, too. */
 struct group {

@@ -21,10 +21,9 @@ struct turns {
     int views_per_block;
 };
 
-static const struct turns all_turns[] = {
-    {LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2}, {LR_ALGORITHM_RAMLA, true, true, 1},
-    {LR_ALGORITHM_OSEM, false, false, 2},  {LR_ALGORITHM_OSEM, false, true, 1},  {LR_ALGORITHM_OSEM, true, true, 5},
-};
+static const struct turns all_turns[] = {{LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2},
+                                         {LR_ALGORITHM_RAMLA, true, true, 1},   {LR_ALGORITHM_OSEM, false, false, 2},
+                                         {LR_ALGORITHM_OSEM, false, true, 1},   {LR_ALGORITHM_OSEM, true, true, 5}};
 enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 
 /* Two operators that get the same calls. */

@@ -14,9 +14,8 @@
 enum { NUM_MODELS = 8, NUM_ANGLES = 8 };
 
 /* The azimuths and tilts named in the issue of this family. */
-static const lr_view case_views[NUM_ANGLES] = {
-    {0, 0}, {30, 0}, {45, 0}, {90, 0}, {0, 10}, {30, 10}, {45, -10}, {90, 10},
-};
+static const lr_view case_views[NUM_ANGLES] = {{0, 0},  {30, 0},  {45, 0},   {90, 0},
+                                               {0, 10}, {30, 10}, {45, -10}, {90, 10}};
 
 /* Measured profiles: triangles that lean outwards and become wider with the distance. */
 static inline const lr_radial_profiles *case_profiles(void)
@@ -34,10 +33,9 @@ static inline const lr_radial_profiles *case_profiles(void)
 /* Model k of all models; the edge is that of a grid 96 mm wide. */
 static inline lr_resolution case_resolution(int k)
 {
-    static const lr_radial_model models[NUM_MODELS] = {
-        LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2, LR_RADIAL_VARIANT3,
-        LR_RADIAL_LINEAR,    LR_RADIAL_MEASURED, LR_RADIAL_VARIANT2, LR_RADIAL_INVARIANT,
-    };
+    static const lr_radial_model models[NUM_MODELS] = {LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2,
+                                                       LR_RADIAL_VARIANT3,  LR_RADIAL_LINEAR,   LR_RADIAL_MEASURED,
+                                                       LR_RADIAL_VARIANT2,  LR_RADIAL_INVARIANT};
     lr_resolution resolution =
         filled(lr_resolution, .tof_ps = 150, .model = models[k], .radial_mm = 6, .radial_edge_mm = 14,
                .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48, .axial_mm = 5, .asymmetric = k >= 6);

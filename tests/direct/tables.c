@@ -184,20 +184,18 @@ static void models_have_the_widths_of_the_paper(void **state)
     static const struct {
         lr_resolution resolution;
         double distance_mm, width_mm;
-    } cases[] = {
-        {{0}, 200, 5.8},
-        {{.model = LR_RADIAL_VARIANT1}, 0, 4.8},
-        {{.model = LR_RADIAL_VARIANT1}, 75, 5.8},
-        {{.model = LR_RADIAL_VARIANT1}, 288, 10},
-        {{.model = LR_RADIAL_VARIANT1}, (75 + 288) / 2.0, 7.9},
-        {{.model = LR_RADIAL_VARIANT2}, 0, 5.8},
-        {{.model = LR_RADIAL_VARIANT2}, 144, 8.9},
-        {{.model = LR_RADIAL_VARIANT2}, 288, 12},
-        {{.model = LR_RADIAL_VARIANT2}, 400, 12},
-        {{.model = LR_RADIAL_VARIANT3}, 0, 5.8},
-        {{.model = LR_RADIAL_VARIANT3}, 288, 11.17},
-        {{.model = LR_RADIAL_VARIANT2, .edge_mm = 100}, 50, 8.9},
-    };
+    } cases[] = {{{0}, 200, 5.8},
+                 {{.model = LR_RADIAL_VARIANT1}, 0, 4.8},
+                 {{.model = LR_RADIAL_VARIANT1}, 75, 5.8},
+                 {{.model = LR_RADIAL_VARIANT1}, 288, 10},
+                 {{.model = LR_RADIAL_VARIANT1}, (75 + 288) / 2.0, 7.9},
+                 {{.model = LR_RADIAL_VARIANT2}, 0, 5.8},
+                 {{.model = LR_RADIAL_VARIANT2}, 144, 8.9},
+                 {{.model = LR_RADIAL_VARIANT2}, 288, 12},
+                 {{.model = LR_RADIAL_VARIANT2}, 400, 12},
+                 {{.model = LR_RADIAL_VARIANT3}, 0, 5.8},
+                 {{.model = LR_RADIAL_VARIANT3}, 288, 11.17},
+                 {{.model = LR_RADIAL_VARIANT2, .edge_mm = 100}, 50, 8.9}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         print_message("model %d at %g mm\n", (int)cases[k].resolution.model, cases[k].distance_mm);
         assert_close(lr_resolution_radial_mm(&cases[k].resolution, cases[k].distance_mm), cases[k].width_mm, 1e-14);
@@ -274,18 +272,16 @@ static void nonsense_is_refused(void **state)
     static const struct {
         lr_direct_kernel kernel;
         const char *words;
-    } cases[] = {
-        {{.resolution = {.tof_ps = 0}}, "time resolution"},
-        {{.resolution = {.tof_ps = NAN}}, "time resolution"},
-        {{.resolution = {.tof_ps = 150, .radial_mm = -1}}, "radial width"},
-        {{.resolution = {.tof_ps = 150, .axial_mm = -1}}, "axial width"},
-        {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_LINEAR}}, "at the edge"},
-        {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED}}, "measured"},
-        {{.resolution = {.tof_ps = 150}, .support = -9}, "support"},
-        {{.resolution = {.tof_ps = 150}, .epsilon_mm = 1e-4}, "epsilon"},
-        {{.resolution = {.tof_ps = 600}}, "voxels long along x and the grid has 24"},
-        {{.resolution = {.tof_ps = 150, .axial_mm = 30}}, "along z and the grid has 11"},
-    };
+    } cases[] = {{{.resolution = {.tof_ps = 0}}, "time resolution"},
+                 {{.resolution = {.tof_ps = NAN}}, "time resolution"},
+                 {{.resolution = {.tof_ps = 150, .radial_mm = -1}}, "radial width"},
+                 {{.resolution = {.tof_ps = 150, .axial_mm = -1}}, "axial width"},
+                 {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_LINEAR}}, "at the edge"},
+                 {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED}}, "measured"},
+                 {{.resolution = {.tof_ps = 150}, .support = -9}, "support"},
+                 {{.resolution = {.tof_ps = 150}, .epsilon_mm = 1e-4}, "epsilon"},
+                 {{.resolution = {.tof_ps = 600}}, "voxels long along x and the grid has 24"},
+                 {{.resolution = {.tof_ps = 150, .axial_mm = 30}}, "along z and the grid has 11"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         refuse(&cases[k].kernel, (lr_view){0, 0}, cases[k].words);
     refuse(&good, (lr_view){0, 90}, "tilt of 90");

@@ -65,24 +65,22 @@ static const struct mistake {
     enum by by;
     enum what what;
     const char *sentence;
-} wrong[] = {
-    {RECON, NO_OPERATOR, "needs an operator"},
-    {RECON, NO_DATA, "needs an operator, data"},
-    {RECON, NO_IMAGE, "an image to go to"},
-    {RECON, NEGATIVE_ITERATIONS, "-1 iterations"},
-    {RECON, OTHER_ITERATIONS, "another reconstruction than that of rank 0"},
-    {RECON, OTHER_ALGORITHM, "another reconstruction than that of rank 0"},
-    {RECON, NO_ALGORITHM, "algorithm 99 does not exist"},
-    {RECON, A_PRIOR, "a prior belongs to BSREM"},
-    {RECON, OTHER_SIZE, "values"},
-    {RECON, NEGATIVE_COUNTS, "is -1"},
-    {RECON, NO_SUBSET, "subset"},
-    {OSEM, OTHER_ALGORITHM, "OSEM is asked for algorithm"},
-    {DISTRIBUTED, NO_DATA, "data"},
-    {DISTRIBUTED, A_PRIOR, "nor a prior"},
-    {COMPOSED, NO_OPERATOR, "operator"},
-    {COMPOSED, NEGATIVE_COUNTS, "is -1"},
-};
+} wrong[] = {{RECON, NO_OPERATOR, "needs an operator"},
+             {RECON, NO_DATA, "needs an operator, data"},
+             {RECON, NO_IMAGE, "an image to go to"},
+             {RECON, NEGATIVE_ITERATIONS, "-1 iterations"},
+             {RECON, OTHER_ITERATIONS, "another reconstruction than that of rank 0"},
+             {RECON, OTHER_ALGORITHM, "another reconstruction than that of rank 0"},
+             {RECON, NO_ALGORITHM, "algorithm 99 does not exist"},
+             {RECON, A_PRIOR, "a prior belongs to BSREM"},
+             {RECON, OTHER_SIZE, "values"},
+             {RECON, NEGATIVE_COUNTS, "is -1"},
+             {RECON, NO_SUBSET, "subset"},
+             {OSEM, OTHER_ALGORITHM, "OSEM is asked for algorithm"},
+             {DISTRIBUTED, NO_DATA, "data"},
+             {DISTRIBUTED, A_PRIOR, "nor a prior"},
+             {COMPOSED, NO_OPERATOR, "operator"},
+             {COMPOSED, NEGATIVE_COUNTS, "is -1"}};
 
 static void check_mistake(const struct mistake *mistake, lr_operator *op)
 {

@@ -156,8 +156,7 @@ static void every_driver_form_is_understood(void **state)
         "0:%d(18): error: `x' undeclared\n",
         "0(1) : warning C7022: nothing\n0(%d) : error C1503: undefined variable \"x\"\n",
         "ERROR: 0:%d: 'x' : undeclared identifier\nERROR: 1 compilation errors.\n",
-        "0:%d(1): preprocessor error: #error x\n",
-    };
+        "0:%d(1): preprocessor error: #error x\n"};
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     struct gl_shader_source source;
     assert_ok(gl_shader_source_init(&source, "broken_include.frag", NULL));

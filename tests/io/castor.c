@@ -283,8 +283,7 @@ static void bad_headers_are_refused(void **state)
         {GOOD "TOF information flag: 2\n", "'tof information flag' is 2"},
         {GOOD "TOF information flag: 1\n", "it ends at byte 24, within event 1 of the 2"},
         {GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'"},
-        {NAMED "Data mode: histogram\nHisto TOF number of bins: 5\n", "no 'Histo TOF bin size (ps)'"},
-    };
+        {NAMED "Data mode: histogram\nHisto TOF number of bins: 5\n", "no 'Histo TOF bin size (ps)'"}};
     uint32_t words[6] = {0, 0, 1, 0, 0, CRYSTALS};
     bytes_write(DATA, words, sizeof(words));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) expect(cases[k][0], cases[k][1]);

@@ -63,8 +63,7 @@ static void another_key_is_refused(void **state)
          "it was begun with subsets 2, and now it is subsets 20"},
         {"backend native; subsets 2; measurement, contents 0124", "it was begun with other contents of: measurement"},
         {"backend native; subsets 2; bootstrap replicate 7; measurement, contents 0123",
-         "now it is bootstrap replicate 7"},
-    };
+         "now it is bootstrap replicate 7"}};
     lr_checkpoint back;
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
         test_log_init(&files.log);

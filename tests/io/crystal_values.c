@@ -60,7 +60,7 @@ static void write_doubles(int version, const char *text, long cut)
     assert_ints(ftruncate(fileno(file), ftell(file) - cut), 0, fclose(file), 0);
 }
 
-static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (36,), }\n";
+static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (36,) }\n";
 
 static void doubles_are_read(void **state)
 {
@@ -75,18 +75,17 @@ static void doubles_are_read(void **state)
 static void wrong_arrays_are_refused(void **state)
 {
     static const char *const cases[][2] = {
-        {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
-        {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
-        {"{'descr': '<f8', 'fortran_order': True, 'shape': (6, 6), }", "is in Fortran order"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (35,), }",
+        {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,) }", "astype('<f4')"},
+        {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,) }", "astype('<f4')"},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (6, 6) }", "is in Fortran order"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (35,) }",
          "holds 35 numbers where small ring has 36 crystals"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (), }", "holds 1 numbers"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999), }", "header is damaged"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': () }", "holds 1 numbers"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999) }", "header is damaged"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (36", "header is damaged"},
         {"{'descr': '<f8', 'fortran_order': False}", "header is damaged"},
-        {"{'descr': '<f8', 'shape': (36,), }", "header is damaged"},
-        {"", "astype('<f4')"},
-    };
+        {"{'descr': '<f8', 'shape': (36,) }", "header is damaged"},
+        {"", "astype('<f4')"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_doubles(1, cases[k][0], 0);
         expect(cases[k][1]);
@@ -117,16 +116,14 @@ static void text_is_read(void **state)
 
 static void wrong_text_is_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "holds 0 numbers where small ring has 36"},
-        {"# nothing", "holds 0 numbers"},
-        {"1 2 3", "holds 3 numbers"},
-        {"1\n2\nthree\n", FILE_NAME ":3: 'three' is not a number"},
-        {"1 2 0x", FILE_NAME ":1: '0x' is not a number"},
-        {"1 -2", FILE_NAME ":1: the number of crystal 1 is -2"},
-        {"\nnan", FILE_NAME ":2: the number of crystal 0 is nan"},
-        {"1e39", "must be finite"},
-    };
+    static const char *const cases[][2] = {{"", "holds 0 numbers where small ring has 36"},
+                                           {"# nothing", "holds 0 numbers"},
+                                           {"1 2 3", "holds 3 numbers"},
+                                           {"1\n2\nthree\n", FILE_NAME ":3: 'three' is not a number"},
+                                           {"1 2 0x", FILE_NAME ":1: '0x' is not a number"},
+                                           {"1 -2", FILE_NAME ":1: the number of crystal 1 is -2"},
+                                           {"\nnan", FILE_NAME ":2: the number of crystal 0 is nan"},
+                                           {"1e39", "must be finite"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(FILE_NAME, cases[k][0]);
         expect(cases[k][1]);

@@ -10,12 +10,10 @@ struct text {
     const char *ring, *module, *rules, *rest;
 };
 
-static const struct text sound = {
-    "radius_mm: 328, modules: 56, rings: 1",
-    "crystals: [8, 64], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 20",
-    "min_module_difference: 9, max_ring_difference: 60",
-    "axial_length_mm: 258\ntof: {resolution_ps: 500}\ncrystal_mu_per_mm: 0.087\n",
-};
+static const struct text sound = {"radius_mm: 328, modules: 56, rings: 1",
+                                  "crystals: [8, 64], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 20",
+                                  "min_module_difference: 9, max_ring_difference: 60",
+                                  "axial_length_mm: 258\ntof: {resolution_ps: 500}\ncrystal_mu_per_mm: 0.087\n"};
 
 static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
 {
@@ -211,8 +209,7 @@ static void planted_errors_are_found(void **state)
         {{.rules = "field_of_view_mm: 0.5"}, "0 % of the bore", SUSPECT(COINCIDENCE)},
         /* impossible values */
         {{.module = BLOCK("4.09, 4.0625", "4.2, 4", "20")}, "0.11 mm more than the pitch", SUSPECT(REFUSED)},
-        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)},
-    };
+        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         expect(diagnose(cases[k].text, NULL), cases[k].severity, cases[k].kind, cases[k].words);
 }
@@ -263,12 +260,10 @@ static void grids(void **state)
         double shift_mm;
         const char *words;
         lr_severity severity;
-    } cases[] = {
-        {{180, 180, 64}, 0, "voxels would lie within the crystals", LR_SUSPECT},
-        {{155, 155, 64}, 0, "what lies beyond is not measured", LR_NOTE},
-        {{100, 100, 64}, 500, "they do not meet", LR_SUSPECT},
-        {{100, 100, 100}, 0, "hardly any LOR passes", LR_NOTE},
-    };
+    } cases[] = {{{180, 180, 64}, 0, "voxels would lie within the crystals", LR_SUSPECT},
+                 {{155, 155, 64}, 0, "what lies beyond is not measured", LR_NOTE},
+                 {{100, 100, 64}, 500, "they do not meet", LR_SUSPECT},
+                 {{100, 100, 100}, 0, "hardly any LOR passes", LR_NOTE}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_grid grid = lr_grid_centred(cases[k].size, (double[3]){4, 4, 4});
         grid.origin_mm[2] += cases[k].shift_mm;
@@ -307,15 +302,13 @@ static void modules_that_stand_wrong(void **state)
         enum fault fault;
         lr_finding_kind kind;
         const char *words;
-    } cases[] = {
-        {MISSING, LR_FINDING_GAP, "between modules 4 and 5 there is a gap"},
-        {DISPLACED, LR_FINDING_GAP, "the front plane of module 5 passes the axis at 110 mm"},
-        {OUTWARD, LR_FINDING_NORMAL, "the normal of module 5"},
-        {MIRRORED, LR_FINDING_HANDEDNESS, "u x v of module 5 points inwards"},
-        {PLACES, LR_FINDING_HANDEDNESS,
-         "places around the ring are counted clockwise and the crystals in them counterclockwise"},
-        {PINWHEEL, LR_FINDING_GAP, "like a pinwheel: their middles lie 3 mm clockwise"},
-    };
+    } cases[] = {{MISSING, LR_FINDING_GAP, "between modules 4 and 5 there is a gap"},
+                 {DISPLACED, LR_FINDING_GAP, "the front plane of module 5 passes the axis at 110 mm"},
+                 {OUTWARD, LR_FINDING_NORMAL, "the normal of module 5"},
+                 {MIRRORED, LR_FINDING_HANDEDNESS, "u x v of module 5 points inwards"},
+                 {PLACES, LR_FINDING_HANDEDNESS,
+                  "places around the ring are counted clockwise and the crystals in them counterclockwise"},
+                 {PINWHEEL, LR_FINDING_GAP, "like a pinwheel: their middles lie 3 mm clockwise"}};
     lr_diagnosis *sound_list = diagnose_list(NONE);
     expect_no_suspects(sound_list, "a sound list");
     expect(sound_list, LR_NOTE, LR_FINDING_SIZE, "LORs");

@@ -97,14 +97,12 @@ static void test_reader(void **state)
         const char *program;
         lr_status status;
         const char *words;
-    } cases[] = {
-        {NULL, LR_FAILED, "set LORASTER_LIBEXEC to the whole path of the folder"},
-        {"#!/bin/sh\nexit 64\n", LR_FAILED, "is not that of LORaster"},
-        {"#!/bin/sh\nkill -SEGV $$\n", LR_BAD_INPUT, "is damaged"},
-        {"#!/bin/sh\nexit 127\n", LR_FAILED, "lacks a library"},
-        {"#!/bin/sh\nexit 1\n", LR_BAD_INPUT, "is damaged"},
-        {"no program\n", LR_FAILED, "cannot start"},
-    };
+    } cases[] = {{NULL, LR_FAILED, "set LORASTER_LIBEXEC to the whole path of the folder"},
+                 {"#!/bin/sh\nexit 64\n", LR_FAILED, "is not that of LORaster"},
+                 {"#!/bin/sh\nkill -SEGV $$\n", LR_BAD_INPUT, "is damaged"},
+                 {"#!/bin/sh\nexit 127\n", LR_FAILED, "lacks a library"},
+                 {"#!/bin/sh\nexit 1\n", LR_BAD_INPUT, "is damaged"},
+                 {"no program\n", LR_FAILED, "cannot start"}};
     take_own_reader();
     for (int k = 0; k < 6; k++) {
         struct test_log log = TEST_LOG(log);

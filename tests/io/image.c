@@ -208,19 +208,17 @@ static void test_refusals(void **state)
             double value;
         } fields[2];
         const char *words; /* NULL: small enough to be accepted */
-    } cases[] = {
-        {{{AT(srow[0][1]), 0, 2e-4}}, "oblique or sheared"},
-        {{{AT(srow[0][1]), 0, 0.5e-4}}, NULL},
-        {{{AT(srow[1][1]), 0, 0}}, "voxel size of 0 mm along its axis 2"},
-        {{{AT(srow[1][1]), 0, 0}, {AT(srow[0][1]), 0, 1}}, "same direction"},
-        {{{AT(srow[2][2]), 0, NAN}}, "axis 3"},
-        {{{AT(dim[0]), 2, 4}, {AT(dim[4]), 2, 2}}, "2 volumes"},
-        {{{AT(dim[2]), 2, 0}}, "size 0 along its axis 2"},
-        {{{AT(datatype), 2, NIFTI_RGB24}}, "RGB24"},
-        {{{AT(vox_offset), 0, 0}}, "start at byte 0"},
-        {{{AT(vox_offset), 0, 0}, {AT(magic), 4, 0x0031696e}}, ".hdr/.img pair"},
-        {{{AT(sizeof_hdr), 4, 540}}, "NIfTI-2"},
-    };
+    } cases[] = {{{{AT(srow[0][1]), 0, 2e-4}}, "oblique or sheared"},
+                 {{{AT(srow[0][1]), 0, 0.5e-4}}, NULL},
+                 {{{AT(srow[1][1]), 0, 0}}, "voxel size of 0 mm along its axis 2"},
+                 {{{AT(srow[1][1]), 0, 0}, {AT(srow[0][1]), 0, 1}}, "same direction"},
+                 {{{AT(srow[2][2]), 0, NAN}}, "axis 3"},
+                 {{{AT(dim[0]), 2, 4}, {AT(dim[4]), 2, 2}}, "2 volumes"},
+                 {{{AT(dim[2]), 2, 0}}, "size 0 along its axis 2"},
+                 {{{AT(datatype), 2, NIFTI_RGB24}}, "RGB24"},
+                 {{{AT(vox_offset), 0, 0}}, "start at byte 0"},
+                 {{{AT(vox_offset), 0, 0}, {AT(magic), 4, 0x0031696e}}, ".hdr/.img pair"},
+                 {{{AT(sizeof_hdr), 4, 540}}, "NIfTI-2"}};
     const float values[num_voxels] = {0.0f};
     const char *path = "bad.nii";
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -146,8 +146,7 @@ static void test_places(void **state)
               "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
               "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n!number of slices := 3\n"
               "slice thickness (pixels) := +4\n" END,
-         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}},
-    };
+         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_image *image = read_numbered(&files.folder, cases[k].name, cases[k].header);
         for (const struct place *place = cases[k].places;
@@ -327,8 +326,7 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n" END, "is truncated"},
         {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n" END, "each of the 3 planes"},
         {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n" END, "each of the 3 planes"},
-        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"},
-    };
+        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"}};
     const struct test_folder *folder = &files.folder;
     const float nan_value = NAN;
     const char *path = file_in(folder, "a.hv"), *other = file_in(folder, "b.hv");
@@ -378,8 +376,7 @@ static void test_metaimage_refusals(void **state)
         {META "ElementType = MET_FLOAT\nElementDataFile = none\n", "No such file"},
         {META "ElementType = MET_FLOAT\nElementDataFile = LOCAL\n", "is truncated"},
         {META "HeaderSize = 1\n" TAIL, "is truncated"},
-        {META "HeaderSize = -2\n" TAIL, "makes no sense"},
-    };
+        {META "HeaderSize = -2\n" TAIL, "makes no sense"}};
     read_numbered(&files.folder, "a.mhd", META TAIL);
     refuse_each("a.mhd", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -205,22 +205,20 @@ static void test_wrong_content(void **state)
         hsize_t count;
         const void *numbers;
         const char *words;
-    } cases[] = {
-        {"/lor/values", 0, 0, NULL, "has no dataset /lor/values"},
-        {"/lor/values", H5T_C_S1, 3, "abc", "must hold numbers"},
-        {"/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values"},
-        {"/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17"},
-        {"/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1"},
-        {"/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1"},
-        {"/lor/offsets", H5T_NATIVE_INT64, 3, twice, "has 3 numbers: it must have one more than the 9 pairs"},
-        {"/lor/offsets", H5T_NATIVE_INT64, 10, lower, "falls at 4"},
-        {"/lor/offsets", H5T_NATIVE_INT64, 10, higher, "begin at"},
-        {"/lor", 0, 0, NULL, "no group /lor"},
-    };
+    } cases[] = {{"/lor/values", 0, 0, NULL, "has no dataset /lor/values"},
+                 {"/lor/values", H5T_C_S1, 3, "abc", "must hold numbers"},
+                 {"/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values"},
+                 {"/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17"},
+                 {"/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1"},
+                 {"/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1"},
+                 {"/lor/offsets", H5T_NATIVE_INT64, 3, twice, "has 3 numbers: it must have one more than the 9 pairs"},
+                 {"/lor/offsets", H5T_NATIVE_INT64, 10, lower, "falls at 4"},
+                 {"/lor/offsets", H5T_NATIVE_INT64, 10, higher, "begin at"},
+                 {"/lor", 0, 0, NULL, "no group /lor"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
         replace(cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);

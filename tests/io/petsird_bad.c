@@ -33,8 +33,7 @@ static void no_files(void **state)
         {"yardl\1\0\0", 8, "does not begin with 'yardl' and a version"},
         {"yardl\2\0\0\0", 9, "version 2 of yardl's binary encoding"},
         {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 18, "bytes is to follow, and the file has 0 more"},
-        {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19, "more than 64 bits"},
-    };
+        {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19, "more than 64 bits"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         bytes_write(FILE_NAME, cases[k].bytes, cases[k].count);
         expect("./" FILE_NAME, cases[k].sentence);
@@ -144,8 +143,7 @@ static void schemas_are_distrusted(void **state)
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"type\":\"int32\"}]") "]}", "a field without name"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},{\"name\":"
                                     "\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
-         "items are to follow"},
-    };
+         "items are to follow"}};
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_schema(cases[k].schema, huge, sizeof(huge));

@@ -48,8 +48,7 @@ static void test_refusals(void **state)
         {"number format := bit\n", "format 'bit'"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n", "by a map that it does not name"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\nName of crystal map := none.txt\n",
-         "none.txt"},
-    };
+         "none.txt"}};
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     const char *path = "a.hs", *data_path = "bins.s";
@@ -130,11 +129,9 @@ static void test_mmr_headers(void **state)
 
 static void test_other_headers(void **state)
 {
-    static const char *const cases[][2] = {
-        {"interfile/PET_TOF_Interfile_header_Signa_PETMR.hs", "time of flight"},
-        {"interfile/smalllong.hs", "is arc-corrected"},
-        {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"},
-    };
+    static const char *const cases[][2] = {{"interfile/PET_TOF_Interfile_header_Signa_PETMR.hs", "time of flight"},
+                                           {"interfile/smalllong.hs", "is arc-corrected"},
+                                           {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"}};
     lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;

@@ -232,8 +232,7 @@ static void wrong_maps_are_refused(void **state)
         {"0 0 30 -1.5 -1.5\n", "the nearest is 5 mm away"},
         {"0 0 35.0101 -1.5 -1.5\n", MAP ":1: no crystal of scanner 'square'"},
         {"0 0 35 -1.5 -1.5\n0 0 35 1.5 -1.5\n", MAP ":2: ring 0, detector 0, layer 0 is named again (first in line 1)"},
-        {"0 0 35 -1.5 -1.5\n0 1 35 -1.501 -1.5\n", MAP ":2: the crystal at (35, -1.501, -1.5) mm"},
-    };
+        {"0 0 35 -1.5 -1.5\n0 1 35 -1.501 -1.5\n", MAP ":2: the crystal at (35, -1.501, -1.5) mm"}};
     unsigned char bytes[80];
     write_events(bytes);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -86,14 +86,12 @@ static void places_are_even(void **state)
         const char *first;
         int places[2];
         const char *words; /* NULL = good */
-    } cases[] = {
-        {"num_positions: 2\n", {0, 1}, NULL},
-        {"num_positions: 2\n", {1, 1}, "do not stand evenly at places 0 to 1"},
-        {"num_positions: 3\n", {0, 1}, "do not stand evenly"},
-        {"num_positions: 2000000000\n", {0, 1}, "do not stand evenly"},
-        {"num_positions: 2\n", {0, 7}, "do not stand evenly"},
-        {"", {0, 1}, "needs 'num_positions'"},
-    };
+    } cases[] = {{"num_positions: 2\n", {0, 1}, NULL},
+                 {"num_positions: 2\n", {1, 1}, "do not stand evenly at places 0 to 1"},
+                 {"num_positions: 3\n", {0, 1}, "do not stand evenly"},
+                 {"num_positions: 2000000000\n", {0, 1}, "do not stand evenly"},
+                 {"num_positions: 2\n", {0, 7}, "do not stand evenly"},
+                 {"", {0, 1}, "needs 'num_positions'"}};
     const char *path = "x.yaml";
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         char text[2048];
@@ -378,8 +376,7 @@ static void headers_that_say_less(void **state)
          "Average depth of interaction (cm) := 0\nDistance between rings (cm) := 0.4\n"
          "Number of crystals per block in axial direction := 4\n"
          "Number of crystals per block in transaxial direction := 8\n!END OF INTERFILE :=\n",
-         64, 60, 20, 0},
-    };
+         64, 60, 20, 0}};
     for (int k = 0; k < 3; k++) {
         lr_scanner *scanner = read_text("x.hs", cases[k].text);
         const lr_module *module = &scanner->modules[0];
@@ -425,8 +422,7 @@ static void huge_counts(void **state)
                  "Inner ring diameter (cm) := 1\nDistance between rings (cm) := 1\n"},
         {"d.hs", "!INTERFILE :=\nNumber of rings := 1e300\n"},
         {"e.geom", "scanner radius: nan\nnumber of rsectors: 4\n"},
-        {"f.geom", "scanner radius: 30\nnumber of rsectors: 4.5\n"},
-    };
+        {"f.geom", "scanner radius: 30\nnumber of rsectors: 4.5\n"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(cases[k][0], cases[k][1]);
         refuse(cases[k][0], cases[k][0]);

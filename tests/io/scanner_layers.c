@@ -45,8 +45,7 @@ static void impossible_layers_are_refused(void **state)
          "layers.yaml:4:6: 'layers' of a module and modules that are a 'layer' each are given (line 2)"},
         {UPPER "layer: 1, " PLATE "}\n" LOWER PLATE "}\n",
          "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of block 0: layers run from 0 to 15, and blocks of "
-         "them from 1"},
-    };
+         "them from 1"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
         lr_scanner *scanner = parse(cases[k][0], (int64_t)strlen(cases[k][0]), &log);

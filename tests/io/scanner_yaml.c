@@ -144,8 +144,7 @@ static void wrong_texts_are_refused(void **state)
         {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals"},
         {"modules:\n" UPPER OTHER_LOWER
          "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
-         "3:59", "more than 10000000 crystals"},
-    };
+         "3:59", "more than 10000000 crystals"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const char *text = cases[k][0], *place = cases[k][1], *excerpt = cases[k][3];
         struct test_log log;

@@ -260,8 +260,7 @@ static void wrong_headers_are_refused(void **state)
         {"!INTERFILE:=\n%number of TOF time bins:=13\n", "13 time-of-flight bins"},
         {"!INTERFILE:=\nnumber of rings:=4\n", EVENTS ": how many bins a projection of octagon has"},
         {"!INTERFILE:=\n%number of projections:=20\ndata offset in bytes:=99999999999\n",
-         "99999999999 bytes before the words"},
-    };
+         "99999999999 bytes before the words"}};
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(HEADER, cases[k][0]);

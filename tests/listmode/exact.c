@@ -23,8 +23,7 @@ static lr_scanner *make_panels(int num_modules)
         {.centre_mm = {-80, 0, 0}, .u = {0, 1, 0}, .v = {0, 0, 1}},
         {.centre_mm = {80, 3, -2}, .u = {0, 1, 0}, .v = {0, 0, 1}},
         {.centre_mm = {5, 90, 4}, .u = {cos(lean), sin(lean), 0}, .v = {-0.3 * sin(lean), 0.3 * cos(lean), sqrt(0.91)}},
-        {.centre_mm = {50, -20, 5}, .u = {0, 1, 0}, .v = {0, 0, 1}},
-    };
+        {.centre_mm = {50, -20, 5}, .u = {0, 1, 0}, .v = {0, 0, 1}}};
     for (int m = 0; m < 4; m++) {
         for (int k = 0; k < 2; k++) {
             modules[m].crystals[k] = m < 3 ? 8 : 4;

@@ -105,9 +105,8 @@ static void assert_near(const float *a, const float *b, int64_t count)
     if (!(worst <= rounding)) fail_msg("differ by %g of the largest", worst);
 }
 
-static lr_scanner *(*const kinds[])(void) = {
-    create_opposed, create_flipped, create_ring_of_8, create_two_rings, create_blocks, create_ruled_ring, create_turned,
-};
+static lr_scanner *(*const kinds[])(void) = {create_opposed, create_flipped,    create_ring_of_8, create_two_rings,
+                                             create_blocks,  create_ruled_ring, create_turned};
 enum { NUM_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static void for_all(void **state)

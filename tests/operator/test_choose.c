@@ -84,8 +84,7 @@ static lr_status create_rows(const struct lr_backend_params *params, struct lr_b
 static const struct lr_backend_choice choices[] = {
     {.name = "first", .has_exact = true, .has_penetration = true, .create = create_first},
     {.name = "second", .create = create_second},
-    {.name = "rows", .has_exact = true, .create = create_rows},
-};
+    {.name = "rows", .has_exact = true, .create = create_rows}};
 
 static struct world {
     struct fixture fixture;
@@ -288,8 +287,7 @@ static void test_penetration_and_determinism_are_passed_on(void **state)
 static const struct lr_backend_choice choices_with_reference[] = {
     {.name = "rows", .has_exact = true, .is_reference = true, .create = create_rows},
     {.name = "first", .has_exact = true, .has_penetration = true, .create = create_first},
-    {.name = "second", .create = create_second},
-};
+    {.name = "second", .create = create_second}};
 
 /* The reference is used only if no other backend can be created. */
 static void test_the_reference_comes_last(void **state)

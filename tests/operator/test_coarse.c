@@ -17,13 +17,11 @@ struct arrangement {
     double voxel_mm;
 };
 
-static const struct arrangement arrangements[] = {
-    {"two of one crystal", 2, 60.0, 1, 64.0, 0.0, {36, 36, 36}, 0.87},
-    {"two of 2 x 2", 2, 60.0, 2, 32.0, 0.0, {36, 36, 36}, 0.87},
-    {"two of 40 x 40", 2, 50.0, 40, 3.0, 0.0, {5, 3, 2}, 8.9},
-    {"four of 20 x 20", 4, 55.0, 20, 5.0, 0.0, {4, 4, 2}, 8.9},
-    {"two of 2 x 2, tilted", 2, 60.0, 2, 32.0, 5.0, {28, 28, 28}, 1.12},
-};
+static const struct arrangement arrangements[] = {{"two of one crystal", 2, 60.0, 1, 64.0, 0.0, {36, 36, 36}, 0.87},
+                                                  {"two of 2 x 2", 2, 60.0, 2, 32.0, 0.0, {36, 36, 36}, 0.87},
+                                                  {"two of 40 x 40", 2, 50.0, 40, 3.0, 0.0, {5, 3, 2}, 8.9},
+                                                  {"four of 20 x 20", 4, 55.0, 20, 5.0, 0.0, {4, 4, 2}, 8.9},
+                                                  {"two of 2 x 2, tilted", 2, 60.0, 2, 32.0, 5.0, {28, 28, 28}, 1.12}};
 enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
 /* Largest difference of two vectors, relative to the length of a vector. */

@@ -31,10 +31,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static const struct lr_backend_choice fakes[] = {
-    {.name = "fake", .create = fake_float_create},
-    {.name = "fake64", .has_exact = true, .create = fake_double_create},
-};
+static const struct lr_backend_choice fakes[] = {{.name = "fake", .create = fake_float_create},
+                                                 {.name = "fake64", .has_exact = true, .create = fake_double_create}};
 
 static lr_operator *create(void)
 {
@@ -56,20 +54,18 @@ static void test_bad_parameters_are_refused(void **state)
     const struct {
         lr_operator_params params;
         const char *words;
-    } cases[] = {
-        {{.lors = NULL, .grid = &w.fixture.grid}, "needs lors"},
-        {{.lors = w.fixture.lors}, "needs a grid"},
-        {{.mode = (lr_mode)7}, "mode 7"},
-        {{.store = (lr_store)9}, "store 9"},
-        {{.rays = -1}, "rays = -1"},
-        {{.samples = {1, -2, 1}}, "samples = -2 along y"},
-        {{.samples = {2000000000, 2000000000, 2000000000}}, "sample points per voxel"},
-        {{.mu_steps = -1}, "-1 steps"},
-        {{.threads = -1}, "threads = -1"},
-        {{.device = -3}, "device = -3"},
-        {{.max_memory_bytes = -1}, "memory limit of -1"},
-        {{.lors = w.fixture.lors, .grid = &grid}, ""},
-    };
+    } cases[] = {{{.lors = NULL, .grid = &w.fixture.grid}, "needs lors"},
+                 {{.lors = w.fixture.lors}, "needs a grid"},
+                 {{.mode = (lr_mode)7}, "mode 7"},
+                 {{.store = (lr_store)9}, "store 9"},
+                 {{.rays = -1}, "rays = -1"},
+                 {{.samples = {1, -2, 1}}, "samples = -2 along y"},
+                 {{.samples = {2000000000, 2000000000, 2000000000}}, "sample points per voxel"},
+                 {{.mu_steps = -1}, "-1 steps"},
+                 {{.threads = -1}, "threads = -1"},
+                 {{.device = -3}, "device = -3"},
+                 {{.max_memory_bytes = -1}, "memory limit of -1"},
+                 {{.lors = w.fixture.lors, .grid = &grid}, ""}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         w.params = cases[k].params;
         if (w.params.lors == NULL && w.params.grid == NULL) {

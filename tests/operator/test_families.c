@@ -247,12 +247,10 @@ static const struct matrix_case {
     lr_mode mode;
     bool has_factors, is_stored;
     const char *but_for; /* backends without this way */
-} matrix_cases[] = {
-    {"ring, sampled, with factors", FIXTURE_RING, LR_MODE_SAMPLED, true, false, ""},
-    {"ring, exact", FIXTURE_RING, LR_MODE_EXACT, false, false, "raster"},
-    {"tilted pair, exact", FIXTURE_TILTED, LR_MODE_EXACT, false, false, "native raster"},
-    {"unequal pair, stored", FIXTURE_UNEQUAL, LR_MODE_SAMPLED, true, true, ""},
-};
+} matrix_cases[] = {{"ring, sampled, with factors", FIXTURE_RING, LR_MODE_SAMPLED, true, false, ""},
+                    {"ring, exact", FIXTURE_RING, LR_MODE_EXACT, false, false, "raster"},
+                    {"tilted pair, exact", FIXTURE_TILTED, LR_MODE_EXACT, false, false, "native raster"},
+                    {"unequal pair, stored", FIXTURE_UNEQUAL, LR_MODE_SAMPLED, true, true, ""}};
 
 static void correspondence(void **state)
 {

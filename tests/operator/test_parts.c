@@ -15,16 +15,13 @@ struct kind {
     double agreement; /* of a sum computed in two ways, relative to the largest: elements or sums are floats */
 };
 
-static const struct kind kinds[] = {
-    {"cpu", LR_MODE_EXACT, 3e-7},     {"poison", LR_MODE_SAMPLED, 3e-7}, {"raster", LR_MODE_SAMPLED, 2e-6},
-    {"compute", LR_MODE_EXACT, 2e-6}, {"fake", LR_MODE_SAMPLED, 3e-7},   {"fake64", LR_MODE_SAMPLED, 3e-7},
-};
+static const struct kind kinds[] = {{"cpu", LR_MODE_EXACT, 3e-7},      {"poison", LR_MODE_SAMPLED, 3e-7},
+                                    {"raster", LR_MODE_SAMPLED, 2e-6}, {"compute", LR_MODE_EXACT, 2e-6},
+                                    {"fake", LR_MODE_SAMPLED, 3e-7},   {"fake64", LR_MODE_SAMPLED, 3e-7}};
 
-static const struct lr_backend_choice strangers[] = {
-    {.name = "poison", .create = poison_create},
-    {.name = "fake", .create = fake_float_create},
-    {.name = "fake64", .create = fake_double_create},
-};
+static const struct lr_backend_choice strangers[] = {{.name = "poison", .create = poison_create},
+                                                     {.name = "fake", .create = fake_float_create},
+                                                     {.name = "fake64", .create = fake_double_create}};
 
 enum { NUM_FIXTURES = 4 };
 static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_RING, FIXTURE_TWO_RINGS,

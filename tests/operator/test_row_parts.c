@@ -119,12 +119,10 @@ static void assert_counts(const lr_row_choice *choice)
 
 static void check_choices(const struct lists *lists)
 {
-    const lr_selection parts[4] = {
-        {0},
-        {.pairs = lists->pairs, .num_pairs = lists->num_pairs},
-        {.lors = lists->lors, .num_lors = lists->num_lors},
-        {.pairs = lists->pairs, .num_pairs = 0},
-    };
+    const lr_selection parts[4] = {{0},
+                                   {.pairs = lists->pairs, .num_pairs = lists->num_pairs},
+                                   {.lors = lists->lors, .num_lors = lists->num_lors},
+                                   {.pairs = lists->pairs, .num_pairs = 0}};
     for (int k = 0; k < 4; k++) {
         lr_row_choice choice = {.end = bench.num_voxels, .part = &parts[k]};
         lr_row_sink sink = sink_of(false);
@@ -173,12 +171,10 @@ static void test_faults(void **state)
     lr_row_sink sink = sink_of(false);
     const int64_t falling[2] = {3, 3}, beyond[1] = {bench.num_voxels};
     const lr_selection bad = {.lors = falling, .num_lors = 2};
-    const lr_row_choice choices[4] = {
-        {.end = bench.num_voxels + 1},
-        {.voxels = falling, .num_voxels = 2},
-        {.voxels = beyond, .num_voxels = 1},
-        {.end = 1, .part = &bad},
-    };
+    const lr_row_choice choices[4] = {{.end = bench.num_voxels + 1},
+                                      {.voxels = falling, .num_voxels = 2},
+                                      {.voxels = beyond, .num_voxels = 1},
+                                      {.end = 1, .part = &bad}};
     for (int k = 0; k < 4; k++) {
         test_log_init(bench.log);
         assert_ints(lr_operator_rows_part(bench.op, &choices[k], &sink), LR_USAGE, bench.log->status, LR_USAGE);

@@ -130,8 +130,7 @@ static void test_hostile_bytes(void **state)
         {"a\xb5z", "a?z"},         {"\xc3", "?"},        {"\xc0\xaf", "??"},
         {"\xed\xa0\x80", "???"},   {"\xff\xfe", "??"},   {"\xf4\x90\x80\x80", "????"},
         {"a\033[31mb", "a [31mb"}, {"a\nb\tc", "a b c"}, {"a\x7f\x01z", "a  z"},
-        {"a\xc2\x85z", "a  z"},    {"\r\n\a\b", "    "},
-    };
+        {"a\xc2\x85z", "a  z"},    {"\r\n\a\b", "    "}};
     for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) assert_true(look_alike(pairs[n][0], pairs[n][1]));
 }
 

@@ -20,21 +20,19 @@ struct list_case {
 };
 
 /* Resolutions for which half a voxel is both more than half of a standard deviation and less than a third of one. */
-static const struct list_case list_cases[] = {
-    {CASE_TUBE, 0, 0, "", NO_SCANNER},
-    {CASE_LINE, 0, 0, "LINE", NO_SCANNER},
-    {CASE_LINE, 150, 0, "LINE TOF", NO_SCANNER},
-    {CASE_TUBE, 400, 0, "TOF", NO_SCANNER},
-    {CASE_TUBE, 700, 12, "TOF BINS", NO_SCANNER},
-    {CASE_TUBE, 150, 60, "TOF BINS", NO_SCANNER},
-    {CASE_TABLE, 0, 0, "TABLE", NO_SCANNER},
-    {CASE_PAPER, 0, 0, "AS_PAPER", NO_SCANNER},
-    {CASE_PAPER, 150, 0, "AS_PAPER TOF", NO_SCANNER},
-    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NO_SCANNER},
-    {NUM_CASES, 0, 0, "", FIXTURE_RING},
-    {NUM_CASES, 100, 9, "TOF BINS", FIXTURE_RING},
-    {NUM_CASES, 40, 0, "LEANING TOF", FIXTURE_TILTED},
-};
+static const struct list_case list_cases[] = {{CASE_TUBE, 0, 0, "", NO_SCANNER},
+                                              {CASE_LINE, 0, 0, "LINE", NO_SCANNER},
+                                              {CASE_LINE, 150, 0, "LINE TOF", NO_SCANNER},
+                                              {CASE_TUBE, 400, 0, "TOF", NO_SCANNER},
+                                              {CASE_TUBE, 700, 12, "TOF BINS", NO_SCANNER},
+                                              {CASE_TUBE, 150, 60, "TOF BINS", NO_SCANNER},
+                                              {CASE_TABLE, 0, 0, "TABLE", NO_SCANNER},
+                                              {CASE_PAPER, 0, 0, "AS_PAPER", NO_SCANNER},
+                                              {CASE_PAPER, 150, 0, "AS_PAPER TOF", NO_SCANNER},
+                                              {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NO_SCANNER},
+                                              {NUM_CASES, 0, 0, "", FIXTURE_RING},
+                                              {NUM_CASES, 100, 9, "TOF BINS", FIXTURE_RING},
+                                              {NUM_CASES, 40, 0, "LEANING TOF", FIXTURE_TILTED}};
 enum { NUM_LIST_CASES = 10, END_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
 
 struct lists {

@@ -174,8 +174,7 @@ static const struct alone_case cases[] = {
     {.scanner = "ruled ring", .pairs = 20},
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
     {.scanner = "ruled ring", .rays = 2, .off_centre = true, .pairs = 30},
-    {.scanner = "upside down", .rays = 2, .samples = {2, 1, 3}},
-};
+    {.scanner = "upside down", .rays = 2, .samples = {2, 1, 3}}};
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns);

@@ -238,8 +238,7 @@ static void check_lists(struct gl_context *ctx, bool repeats)
         {"a point with many", 4000000, 1, 1, 5, 20000, 0, repeats},
         {"part of a row", 400000, 1000, 300, 40, 30, 0, repeats},
         {"one LOR in all rows", 1, 500, 2000, 0, 1, 0, repeats},
-        {"a point each of many rows", 65536, 1, 4096, 0, 3, 3, repeats},
-    };
+        {"a point each of many rows", 65536, 1, 4096, 0, 3, 3, repeats}};
     uint64_t state = test_seed();
     struct lr_merge_programs programs = {0};
     int misfits = 0;

@@ -140,8 +140,7 @@ static const struct alone_case cases[] = {
     {.scanner = "ruled tilted", .samples = {2, 1, 2}},
     {.scanner = "flipped", .near = true},
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
-    {.scanner = "tilted", .deterministic = true, .size = {2, 2, 2}},
-};
+    {.scanner = "tilted", .deterministic = true, .size = {2, 2, 2}}};
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* Properties for which programs are compiled. */

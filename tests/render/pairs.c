@@ -39,10 +39,11 @@ static lr_scanner *create_box(void)
     return scanner_of(modules, 4, 0);
 }
 
-static const struct scanner_case cases[] = {
-    {"bench", create_bench, 30},   {"tilted", create_tilted, 12}, {"ruled tilted", create_ruled_tilted, 10},
-    {"barrel", create_barrel, 10}, {"box", create_box, 9},
-};
+static const struct scanner_case cases[] = {{"bench", create_bench, 30},
+                                            {"tilted", create_tilted, 12},
+                                            {"ruled tilted", create_ruled_tilted, 10},
+                                            {"barrel", create_barrel, 10},
+                                            {"box", create_box, 9}};
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* A grid with two voxels along each axis, one around the point, the other towards the centre, because grids must reach

@@ -186,14 +186,13 @@ static inline lr_scanner *create_large_ring(void)
 }
 
 static const struct scanner_case scanner_cases[] = {
-    {"opposed", create_opposed, 15},        {"oblique", create_oblique, 20},
-    {"tilted", create_tilted, 12},          {"unequal", create_unequal, 8},
-    {"gapped", create_gapped, 8},           {"flipped", create_flipped, 10},
-    {"ring of 8", create_ring_of_8, 10},    {"two rings", create_two_rings, 10},
-    {"blocks", create_blocks, 14},          {"stacked", create_stacked, 8},
-    {"ruled ring", create_ruled_ring, 8},   {"ruled tilted", create_ruled_tilted, 10},
-    {"large ring", create_large_ring, 200},
-};
+    {"opposed", create_opposed, 15},       {"oblique", create_oblique, 20},
+    {"tilted", create_tilted, 12},         {"unequal", create_unequal, 8},
+    {"gapped", create_gapped, 8},          {"flipped", create_flipped, 10},
+    {"ring of 8", create_ring_of_8, 10},   {"two rings", create_two_rings, 10},
+    {"blocks", create_blocks, 14},         {"stacked", create_stacked, 8},
+    {"ruled ring", create_ruled_ring, 8},  {"ruled tilted", create_ruled_tilted, 10},
+    {"large ring", create_large_ring, 200}};
 enum { NUM_SCANNER_CASES = sizeof(scanner_cases) / sizeof(scanner_cases[0]) };
 
 static inline const struct scanner_case *scanner_case_named(const char *name)

@@ -191,11 +191,9 @@ static void unequal_modules_come_back(void **state)
 {
     uint64_t seed = test_seed();
     /* centre, u, v; then crystals, pitch, face and depth */
-    lr_module modules[3] = {
-        {{61, 3, -4}, {0, 1, 0}, {0, 0, 1}, .crystals = {5, 3}, {2, 3}, {1.8, 2.5}, 9},
-        {{-40, 31, 7}, {-0.6, -0.8, 0}, {0, 0, 1}, .crystals = {4, 7}, {2.2, 1.7}, {2.2, 1.7}, 12},
-        {{-11, -53, 12}, {1, 0, 0}, {0, -0.28, 0.96}, .crystals = {1, 6}, {3, 2}, {3, 1.9}, 7},
-    };
+    lr_module modules[3] = {{{61, 3, -4}, {0, 1, 0}, {0, 0, 1}, .crystals = {5, 3}, {2, 3}, {1.8, 2.5}, 9},
+                            {{-40, 31, 7}, {-0.6, -0.8, 0}, {0, 0, 1}, .crystals = {4, 7}, {2.2, 1.7}, {2.2, 1.7}, 12},
+                            {{-11, -53, 12}, {1, 0, 0}, {0, -0.28, 0.96}, .crystals = {1, 6}, {3, 2}, {3, 1.9}, 7}};
     lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
     struct exploded exploded = explode(scanner, EVERYTHING);
     rebuild(scanner, &exploded);
@@ -282,12 +280,10 @@ static void known_axes_part_a_curved_panel(void **state)
 
 static void faults_are_named(void **state)
 {
-    static const char *const expected[] = {
-        "do not fill a grid",      "crystals 7 and 9 have the same centre",
-        "the centre of crystal 3", "within 1 km",
-        "give their depth",        "crystals of a panel must be alike",
-        "turned by 53.1 degrees",  "a coincidence needs two",
-    };
+    static const char *const expected[] = {"do not fill a grid",      "crystals 7 and 9 have the same centre",
+                                           "the centre of crystal 3", "within 1 km",
+                                           "give their depth",        "crystals of a panel must be alike",
+                                           "turned by 53.1 degrees",  "a coincidence needs two"};
     lr_scanner *scanner = keep(lr_scanner_read("two-opposed-modules", NULL));
     for (int fault = 0; fault < 8; fault++) {
         struct exploded exploded = explode(scanner, CENTRES);

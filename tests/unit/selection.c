@@ -134,8 +134,7 @@ static void test_faults_are_named(void **unused)
         {{.num_pairs = 2}, "2 module pairs needs their list"},
         {{.lors = lors, .num_lors = -2}, "-2 LORs"},
         {{.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3}, "part 3 of 3 of interleaved LORs"},
-        {{.lors = lors, .num_lors = 1, .interleave = 3}, "part 0 of 3 of interleaved LORs"},
-    };
+        {{.lors = lors, .num_lors = 1, .interleave = 3}, "part 0 of 3 of interleaved LORs"}};
     struct world world;
     world_init(&world);
     for (size_t k = 0; k < sizeof(faults) / sizeof(faults[0]); k++)
