@@ -103,8 +103,7 @@ static void check_sum(const struct hiding *hiding, int point, const char *what, 
                   sums->probability, sums->counted / NUM_LINES, z);
     assert_true(sums->probability > 0 || sums->counted == 0);
     const double over = fmax(fabs(difference) - slack, 0);
-    const struct sums left = {NUM_LINES * (sums->probability + over), sums->probability};
-    assert_true(deviations(&left) < SIGMAS);
+    assert_true(deviations(&(struct sums){NUM_LINES * (sums->probability + over), sums->probability}) < SIGMAS);
 }
 
 /* Compares pairs of panels, the total, and Pearson's statistic over pairs of modules. */

@@ -33,8 +33,7 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
     struct tally tally = {hiding, counts};
     const lr_photon_params params = filled(lr_photon_params, .lors = hiding->lors, .activity = activity,
                                            .count = NUM_EVENTS, .tof_resolution_ps = 300, .seed = seed, .threads = 2);
-    const lr_event_sink sink = {.take = take_events, .user = &tally};
-    assert_ok(lr_events_from_activity(&params, &sink, NULL));
+    assert_ok(lr_events_from_activity(&params, &(lr_event_sink){.take = take_events, .user = &tally}, NULL));
 }
 
 /* Expected events of each LOR, from A x, if there are NUM_EVENTS in all. */

@@ -186,9 +186,8 @@ static lr_image *make_activity(const lr_grid *grid)
  * events are deposited. */
 static void pairs_follow_the_factors(void **state)
 {
-    const struct ring ring = filled(struct ring, .radius_mm = 60, .pitch_mm = 1.3, .modules = 16, .rings = 2,
-                                    .crystals_v = 14, .ring_gap_mm = 7.1, .face_share = 0.9);
-    lr_lors *lors = make_ring(&ring);
+    lr_lors *lors = make_ring(&filled(struct ring, .radius_mm = 60, .pitch_mm = 1.3, .modules = 16, .rings = 2,
+                                      .crystals_v = 14, .ring_gap_mm = 7.1, .face_share = 0.9));
     lr_grid grid = lr_grid_centred((const int[3]){BLOCKS * BLOCK, BLOCKS * BLOCK, BLOCKS * BLOCK},
                                    (const double[3]){2.2, 2.2, 2.2});
     grid.origin_mm[2] += 3.31; /* avoids any accidental symmetry */

@@ -65,8 +65,7 @@ static void pairs_follow_the_matrix(void **state)
         double *expected = kept_doubles(fixture.lors->count);
         struct tally tally = {
             .fixture = &fixture, .point_mm = point_mm[0], .counts = kept_doubles(fixture.lors->count)};
-        const lr_row_sink rows = {keep_row, expected};
-        assert_ok(lr_operator_point_rows(op, point_mm, 1, &rows));
+        assert_ok(lr_operator_point_rows(op, point_mm, 1, &(lr_row_sink){keep_row, expected}));
         const lr_event_sink sink = {.take = take, .user = &tally};
         lr_events_info info;
         assert_ok(lr_events_from_activity(
@@ -106,11 +105,10 @@ static void seeds_repeat(void **state)
     for (int n = 0; n < 3; n++) {
         tallies[n] =
             (struct tally){.fixture = &fixture, .point_mm = origin_mm, .counts = kept_doubles(fixture.lors->count)};
-        const lr_event_sink sink = {.take = take, .user = &tallies[n]};
         assert_ok(lr_events_from_activity(&filled(lr_photon_params, .lors = fixture.lors, .activity = activity,
                                                   .count = n == 1 ? 3000 : 2000, .tof_resolution_ps = 200,
                                                   .seed = n == 2 ? 2 : 1),
-                                          &sink, NULL));
+                                          &(lr_event_sink){.take = take, .user = &tallies[n]}, NULL));
     }
     int same = 0;
     for (int k = 0; k < 8; k++) {
@@ -239,8 +237,7 @@ static void pairs_survive_by_the_factors(void **state)
     float *factors = kept_floats(fixture.lors->count);
     lr_attenuation *attenuation = keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = mu}));
     const lr_lor_source source = lr_attenuation_source(attenuation);
-    const lr_lor_span span = {.count = fixture.lors->count};
-    assert_ok(source.get(source.user, &span, factors));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = fixture.lors->count}, factors));
 
     double *pairs = kept_doubles(fixture.lors->count), *seen = kept_doubles(fixture.lors->count);
     int64_t next = 0; /* index of the next survivor */

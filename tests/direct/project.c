@@ -27,8 +27,7 @@ static void each_case(case_fn *check)
     const lr_grid grids[2] = {case_grid(), case_odd_grid()};
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int model = 0; model < NUM_MODELS; model++) {
-            const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
-            check(&grids[(v + model) % 2], &case_views[v], &kernel);
+            check(&grids[(v + model) % 2], &case_views[v], &(lr_direct_kernel){.resolution = case_resolution(model)});
             destroy_kept_since(0);
         }
     }

@@ -200,8 +200,7 @@ static void models_have_the_widths_of_the_paper(void **state)
         print_message("model %d at %g mm\n", (int)cases[k].resolution.model, cases[k].distance_mm);
         assert_close(lr_resolution_radial_mm(&cases[k].resolution, cases[k].distance_mm), cases[k].width_mm, 1e-14);
     }
-    const lr_resolution three = {.model = LR_RADIAL_VARIANT3};
-    assert_true(lr_resolution_radial_mm(&three, 144) < (5.8 + 11.17) / 2);
+    assert_true(lr_resolution_radial_mm(&(lr_resolution){.model = LR_RADIAL_VARIANT3}, 144) < (5.8 + 11.17) / 2);
     assert_close(lr_tof_mm(400), 59.9584916, 1e-12);
 }
 

@@ -82,8 +82,7 @@ static void a_device_out_of_range_lists_what_exists(void **state)
     const int wrong[] = {77, -1};
     for (int k = 0; k < 2; k++) {
         struct test_log log = TEST_LOG(log);
-        const struct gl_context_params params = {.device = wrong[k], .log = &log.log};
-        assert_null(gl_context_create(&params));
+        assert_null(gl_context_create(&(struct gl_context_params){.device = wrong[k], .log = &log.log}));
         assert_int_equal(log.status, LR_USAGE);
         char wanted[32];
         snprintf(wanted, sizeof(wanted), "device %d does not exist", wrong[k]);
@@ -119,8 +118,7 @@ static void assert_works(struct gl_context *ctx, uint32_t number)
 
 static void two_contexts_on_one_display_outlive_each_other(void **state)
 {
-    const struct gl_context_params params = {.log = &test->log.log};
-    struct gl_context *second = gl_context_create(&params);
+    struct gl_context *second = gl_context_create(&(struct gl_context_params){.log = &test->log.log});
     assert_non_null(second);
     assert_works(test->ctx, 1); /* the first context is still current after the second was made */
     assert_ok(gl_context_make_current(second));
@@ -173,8 +171,7 @@ static void a_foreign_context_is_undisturbed(void **state)
 static void an_adopted_context_works_and_stays(void **state)
 {
     glEnable(GL_BLEND);
-    const struct gl_context_params params = {.log = &test->log.log};
-    struct gl_context *adopted = gl_context_adopt(&params);
+    struct gl_context *adopted = gl_context_adopt(&(struct gl_context_params){.log = &test->log.log});
     assert_non_null(adopted);
     assert_ok(gl_context_make_current(adopted));
     assert_false(glIsEnabled(GL_BLEND));
@@ -187,8 +184,7 @@ static void an_adopted_context_works_and_stays(void **state)
 static void nothing_current_cannot_be_adopted(void **state)
 {
     gl_context_release(test->ctx);
-    const struct gl_context_params params = {.log = &test->log.log};
-    struct gl_context *adopted = gl_context_adopt(&params);
+    struct gl_context *adopted = gl_context_adopt(&(struct gl_context_params){.log = &test->log.log});
     assert_ok(gl_context_make_current(test->ctx));
     assert_null(adopted);
     assert_int_equal(test->log.status, LR_NO_DEVICE);

@@ -8,8 +8,7 @@
 static void no_driver_is_one_sentence_with_a_remedy(void **state)
 {
     struct test_log log = TEST_LOG(log);
-    const struct gl_context_params params = {.log = &log.log};
-    assert_null(gl_context_create(&params));
+    assert_null(gl_context_create(&(struct gl_context_params){.log = &log.log}));
     print_message("%s\n", log.error);
     assert_error(&log, LR_NO_DEVICE, "no OpenGL 4.5 device", "libegl1 libgl1-mesa-dri", "libegl-nvidia0",
                  "egl surfaceless: ", "egl pbuffer: ");

@@ -18,8 +18,7 @@ static inline int gl_test_begin(void **state)
 {
     test_log_init(&test->log);
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
-    const struct gl_context_params params = {.log = &test->log.log, .debug = true};
-    test->ctx = gl_context_create(&params);
+    test->ctx = gl_context_create(&(struct gl_context_params){.log = &test->log.log, .debug = true});
     return test->ctx != NULL && gl_context_make_current(test->ctx) == LR_OK ? 0 : -1;
 }
 

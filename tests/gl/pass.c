@@ -72,8 +72,7 @@ static void assert_baseline(void)
 static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
 {
     struct gl_target *target = make_square(8, false);
-    const struct block block = {{0.75f}, {42}};
-    struct gl_pass pass = cover("cover", make_cover("FACTOR", "2.0"), target, &block);
+    struct gl_pass pass = cover("cover", make_cover("FACTOR", "2.0"), target, &(struct block){{0.75f}, {42}});
     memcpy(pass.viewport, (const int[4]){2, 1, 3, 4}, sizeof(pass.viewport));
     assert_ok(gl_pass_run(test->ctx, &pass));
     float values[64];
@@ -155,8 +154,7 @@ static void the_nearer_wins_with_a_depth_test(void **state)
 static void clip_distances_cut(void **state)
 {
     struct gl_target *target = make_square(8, false);
-    const struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("cut", make_cover("HALF", NULL), target, &block);
+    struct gl_pass pass = cover("cut", make_cover("HALF", NULL), target, &(struct block){{1}, {1}});
     pass.clip_distances = 1;
     assert_ok(gl_pass_run(test->ctx, &pass));
     float values[64];
@@ -196,8 +194,7 @@ static void uniforms_survive_the_ring(void **state)
         &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
     double sum[SIDE] = {0};
     for (int k = 0; k < NUM_PASSES; k++) {
-        const struct block block = {{(float)(k % 97)}, {0}};
-        struct gl_pass pass = cover("ring", program, target, &block);
+        struct gl_pass pass = cover("ring", program, target, &(struct block){{(float)(k % 97)}, {0}});
         memcpy(pass.viewport, (const int[4]){k % SIDE, 0, 1, 1}, sizeof(pass.viewport));
         pass.blending = GL_BLENDING_ADD;
         assert_ok(gl_pass_run(test->ctx, &pass));
@@ -212,8 +209,7 @@ static void uniforms_survive_the_ring(void **state)
 static void nothing_to_draw_draws_nothing(void **state)
 {
     struct gl_target *target = make_square(4, false);
-    const struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("nothing", make_cover(NULL, NULL), target, &block);
+    struct gl_pass pass = cover("nothing", make_cover(NULL, NULL), target, &(struct block){{1}, {1}});
     pass.instances = 0;
     assert_ok(gl_pass_run(test->ctx, &pass));
     pass.vertices = 0;
@@ -318,8 +314,7 @@ static void passes_and_objects_bear_names(void **state)
 {
     struct gl_target *target = make_square(8, true);
     struct gl_buffer *buffer = make_buffer("numbers", 16, NULL);
-    const struct block block = {{1.0f}, {1}};
-    const struct gl_pass pass = cover("cover it all", make_cover(NULL, NULL), target, &block);
+    const struct gl_pass pass = cover("cover it all", make_cover(NULL, NULL), target, &(struct block){{1.0f}, {1}});
     struct groups groups = {0};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageCallback(note_group, &groups);

@@ -25,8 +25,7 @@ static void a_program_links_and_has_its_label(void **state)
 
 static void a_compute_program_knows_its_group_size(void **state)
 {
-    const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
-    struct gl_program *program = make_program(&params);
+    struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
     int size[3];
     gl_program_group_size(program, size);
     assert_ints(size[0], 8, size[1], 1);
@@ -59,9 +58,8 @@ static void defines_do_not_move_lines(void **state)
 static void defines_reach_the_shader(void **state)
 {
     const struct gl_define defines[] = {{"nonsense", "0.5"}, {NULL, NULL}};
-    const struct gl_program_params params = {
-        .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"};
-    make_program(&params);
+    make_program(&(struct gl_program_params){
+        .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"});
 }
 
 static void a_lost_include_names_the_line_that_asks(void **state)

@@ -257,9 +257,8 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
 
 static void everything_has_its_label(void **state)
 {
-    const struct gl_target_params params = {
-        .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true};
-    struct gl_target *target = make_target(&params);
+    struct gl_target *target = make_target(&(struct gl_target_params){
+        .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true});
     struct gl_buffer *buffer = make_buffer("store", 4, NULL);
     const struct {
         GLenum kind;

@@ -112,8 +112,7 @@ static lr_scanner *read_table(struct table *table)
 {
     test_log_init(&table->log);
     memset(table->warned, 0, sizeof(table->warned));
-    const lr_log log = {hear, table};
-    return keep(lr_scanner_read(table->header, &log));
+    return keep(lr_scanner_read(table->header, &(lr_log){hear, table}));
 }
 
 /* The scanner has as many crystals as the table has rows, and a crystal at the position of each row. */

@@ -38,8 +38,7 @@ static void our_own_arrays_are_read(void **state)
 {
     const int64_t shapes[][3] = {{CRYSTALS}, {4, 9}, {2, 3, 6}};
     for (int dims = 1; dims <= 3; dims++) {
-        const lr_array array = {known, shapes[dims - 1], dims};
-        assert_int_equal(lr_npy_write(FILE_NAME, &array, NULL), LR_OK);
+        assert_int_equal(lr_npy_write(FILE_NAME, &(lr_array){known, shapes[dims - 1], dims}, NULL), LR_OK);
         check();
     }
 }

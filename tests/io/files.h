@@ -193,8 +193,7 @@ static inline struct rlimit disk_fill(size_t bytes)
     fflush(NULL);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const struct rlimit small = {(rlim_t)bytes, before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)bytes, before.rlim_max}), 0);
     return before;
 }
 

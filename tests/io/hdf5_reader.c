@@ -189,9 +189,8 @@ static void test_little_memory(void **state)
 static void write_matrix_of(const char *path, const lr_lors *lors)
 {
     const lr_grid grid = {{2, 1, 1}, {2, 3, 4}, {0, 0, 0}};
-    const lr_matrix_writer_params params = {
-        .path = path, .format = LR_MATRIX_HDF5, .lors = lors, .grid = &grid, .end = 2, .description = "exact"};
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+    lr_matrix_writer *writer = lr_matrix_writer_create(&(lr_matrix_writer_params){
+        .path = path, .format = LR_MATRIX_HDF5, .lors = lors, .grid = &grid, .end = 2, .description = "exact"});
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     for (int64_t row = 0; row < 2; row++) {
         const lr_row given = {row, 2, (const int64_t[2]){1, 5}, (const double[2]){0.25, 0.5}};

@@ -70,8 +70,7 @@ static void test_round_trip(void **state)
 {
     assert_comes_back(files.lors, dense);
     assert_comes_back(files.lors, &sparse);
-    const lr_lor_data empty = {0, (int64_t *)lors_of_sparse, (float *)values_of_sparse};
-    assert_comes_back(files.lors, &empty);
+    assert_comes_back(files.lors, &(lr_lor_data){0, (int64_t *)lors_of_sparse, (float *)values_of_sparse});
     assert_int_equal(count_files(), 1);
 }
 

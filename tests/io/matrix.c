@@ -257,10 +257,8 @@ static void test_long_rows(void **state)
     for (int wide = 0; wide < 3; wide++) {
         lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[wide]);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
-        for (int64_t row = 0; row < 2; row++) {
-            const lr_row full = {row, count, all, ones};
-            assert_int_equal(sink.take(sink.user, &full), LR_OK);
-        }
+        for (int64_t row = 0; row < 2; row++)
+            assert_int_equal(sink.take(sink.user, &(lr_row){row, count, all, ones}), LR_OK);
         assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
         const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
         const hid_t type = wide ? H5T_STD_I64LE : H5T_STD_I32LE;
@@ -303,8 +301,7 @@ static void test_read(void **state)
                      {info->is_described, formats[k] == LR_MATRIX_HDF5});
         assert_int_equal(lr_matrix_file_check_scanner(file, files.lors), LR_OK);
         int64_t next = 0;
-        const lr_row_sink sink = {check_row, &next};
-        assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
+        assert_int_equal(lr_matrix_file_rows(file, &(lr_row_sink){check_row, &next}, NULL), LR_OK);
         assert_int_equal(next, 7);
         lr_matrix_file_close(file);
     }

@@ -27,10 +27,8 @@ static int set_up(void **state)
 static lr_status take(lr_matrix_writer *writer, int64_t begin, int64_t end)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
-    for (int64_t n = begin; n < end; n++) {
-        const lr_row row = {n, per_row, given_lors, probabilities};
-        LR_TRY(sink.take(sink.user, &row));
-    }
+    for (int64_t n = begin; n < end; n++)
+        LR_TRY(sink.take(sink.user, &(lr_row){n, per_row, given_lors, probabilities}));
     return LR_OK;
 }
 

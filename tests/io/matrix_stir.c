@@ -36,8 +36,7 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int count)
     }
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     for (int64_t lor = 100; lor < 103; lor++) {
-        const lr_row row = {lor, count, voxels, values};
-        const lr_status status = sink.take(sink.user, &row);
+        const lr_status status = sink.take(sink.user, &(lr_row){lor, count, voxels, values});
         if (status != LR_OK) {
             lr_matrix_writer_abandon(writer);
             return status;

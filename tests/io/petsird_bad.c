@@ -203,8 +203,7 @@ static void bad_requests_are_refused(void **state)
     remove(FILE_NAME);
     lr_events_writer *writer = lr_events_writer_create(&params);
     const lr_event_sink sink = lr_events_writer_sink(writer);
-    const lr_event half = {.crystals = {0, 20}, .weight = 0.5f};
-    assert_int_equal(sink.take(sink.user, &half, 1), LR_USAGE);
+    assert_int_equal(sink.take(sink.user, &(lr_event){.crystals = {0, 20}, .weight = 0.5f}, 1), LR_USAGE);
     lr_events_writer_abandon(writer);
     assert_int_not_equal(access(FILE_NAME, F_OK), 0);
     lr_events_writer_abandon(NULL);

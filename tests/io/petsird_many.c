@@ -184,9 +184,8 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
 {
     struct skipping *skipping = user;
     const lr_event_list part = {.events = (lr_event *)events, .count = count};
-    const lr_event_list rest = {.events = skipping->many->whole->events + skipping->first,
-                                .count = COUNT - skipping->first};
-    check_prefix(&part, &rest);
+    check_prefix(&part, &(lr_event_list){.events = skipping->many->whole->events + skipping->first,
+                                         .count = COUNT - skipping->first});
     skipping->sizes[skipping->at - 1] += count;
     skipping->first += count;
     return LR_OK;

@@ -496,8 +496,7 @@ static void test_columns_in_blocks(void **state)
     const lr_event_sink sink = {.take = hear, .user = &heard};
     assert_ok(lr_events_from_columns(&columns, &sink, NULL));
     assert_int_equal(heard.count, COUNT);
-    const lr_event_columns none = {.count = 3};
-    assert_int_equal(lr_events_from_columns(&none, &sink, NULL), LR_USAGE);
+    assert_int_equal(lr_events_from_columns(&(lr_event_columns){.count = 3}, &sink, NULL), LR_USAGE);
 }
 
 /* --- ranges and sensitivity --- */

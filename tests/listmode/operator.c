@@ -286,8 +286,7 @@ static void test_mistakes_are_told(void **state)
     params.sensitivity_lines = -1;
     assert_none(lr_listmode_create(&params), LR_USAGE, &test_log, "must not be negative");
     /* Two crystals of one module have no LOR, and therefore no factor. */
-    lr_event inside = {.crystals = {0, 1}, .weight = 1};
-    params = params_of(&inside, 1);
+    params = params_of(&(lr_event){.crystals = {0, 1}, .weight = 1}, 1);
     params.factors = &factors;
     assert_none(lr_listmode_create(&params), LR_BAD_INPUT, &test_log,
                 "event 0 joins crystals 0 and 1, whose modules are not");

@@ -154,8 +154,7 @@ static void projections_are_sums_of_rows(void)
     sums.image = kept_doubles(bench.num_voxels);
     sums.ones = kept_doubles(bench.num_voxels);
     const struct lr_rows rows = {.grid = &bench.grid, .samples = {2, 1, 3}, .end = bench.num_voxels};
-    const lr_row_sink sink = {take_row, &sums};
-    assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &sink));
+    assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &(lr_row_sink){take_row, &sums}));
     const lr_selection all = all_pairs();
     float *data = forward(NULL), *image = back(NULL, bench.data), *ones = back(&all, NULL);
     assert_true(worst_apart(data, sums.data, bench.num_lors) <= rounding);

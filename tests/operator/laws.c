@@ -215,8 +215,7 @@ static lr_vector wrap(const struct law *law, int64_t count)
             law->place->ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = count * size});
         keep_object(buffer, end_buffer);
         glFinish();
-        lr_vector_gl_buffer name = {.buffer = buffer->name};
-        assert_ok(lr_vector_wrap_gl(&params, &name, &vector));
+        assert_ok(lr_vector_wrap_gl(&params, &(lr_vector_gl_buffer){.buffer = buffer->name}, &vector));
         return vector;
     }
     const lr_vector owned = kept_vector(params.place, count, params.precision);

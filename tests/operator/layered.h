@@ -60,9 +60,8 @@ static inline lr_scanner *layered_list(const struct layered_stand *stands, int n
     lr_module modules[2 * MOST];
     assert_true(num <= MOST);
     for (int m = 0; m < 2 * num; m++) modules[m] = layered_module(&stands[m / 2], m % 2, m / 2 + 1);
-    const lr_scanner_params params = {
-        .name = "layered list", .modules = modules, .num_modules = 2 * num, .crystal_mu_per_mm = LAYERED_MU_PER_MM};
-    return keep(lr_scanner_create(&params));
+    return keep(lr_scanner_create(&(lr_scanner_params){
+        .name = "layered list", .modules = modules, .num_modules = 2 * num, .crystal_mu_per_mm = LAYERED_MU_PER_MM}));
 }
 
 /* Blocks that are tilted. */

@@ -64,8 +64,7 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
 
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
-    const struct call call = {self, part, is_forward};
-    return (part != NULL ? project_part : run)(&call, in, out);
+    return (part != NULL ? project_part : run)(&(struct call){self, part, is_forward}, in, out);
 }
 
 static lr_status take_copy(void *user, const lr_row *row)
@@ -78,8 +77,7 @@ static lr_status take_copy(void *user, const lr_row *row)
     if (lor != NULL && probability != NULL) {
         memcpy(lor, row->lor, count * sizeof(*lor));
         memcpy(probability, row->probability, count * sizeof(*probability));
-        const lr_row copy = {row->row, row->count, lor, probability};
-        status = sink->take(sink->user, &copy);
+        status = sink->take(sink->user, &(lr_row){row->row, row->count, lor, probability});
         for (size_t k = 0; k < count; k++) {
             lor[k] = -1;
             probability[k] = NAN;
@@ -94,8 +92,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 {
     const struct poison *poison = self;
     lr_row_sink through = *sink;
-    const lr_row_sink outer = {take_copy, &through};
-    return poison->inner.fns->rows(poison->inner.self, wanted, &outer);
+    return poison->inner.fns->rows(poison->inner.self, wanted, &(lr_row_sink){take_copy, &through});
 }
 
 static lr_status picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)

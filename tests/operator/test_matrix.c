@@ -199,8 +199,7 @@ static void test_long_row_and_tiny_values(void **state)
     struct lr_matrix matrix;
     struct lr_matrix_sample sample = {.num_rows = 1};
     assert_ok(lr_matrix_init(&matrix, count, &sample, NULL));
-    const lr_row row = {0, count, lor, value};
-    assert_ok(lr_matrix_append(&matrix, &row), lr_matrix_complete(&matrix));
+    assert_ok(lr_matrix_append(&matrix, &(lr_row){0, count, lor, value}), lr_matrix_complete(&matrix));
     struct lr_owned_row copy = {0};
     assert_ok(lr_matrix_row(&matrix, 0, &copy));
     assert_ints(copy.count, count / 2, copy.lor[count / 2 - 1], count - 1);

@@ -182,8 +182,7 @@ static void test_a_constant_stays(void **state)
 
 static void test_what_is_refused(void **state)
 {
-    struct dense_rows rows = {0};
-    const lr_row_sink sink = {dense_rows_take, &rows};
+    const lr_row_sink sink = {dense_rows_take, &(struct dense_rows){0}};
     open_correspondence();
     assert_fails(lr_operator_rows(bench.op, 0, 1, &sink), LR_USAGE, bench.log, "matrix elements cannot be had");
     assert_int_equal(lr_operator_lor_rows(bench.op, NULL, &sink), LR_USAGE);

@@ -57,9 +57,8 @@ static void test_weights(void **state)
 {
     lr_pixel pixels[rows][columns];
     const lr_scanner *scanner = make_scene(pixels);
-    const lr_correspondence_params params = {
-        .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS};
-    lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
+    lr_picture *picture = keep_picture(lr_picture_correspondence(&(lr_correspondence_params){
+        .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS}));
     const uint8_t *top_right = picture->rgb + 3 * (columns - 1);
     const uint8_t *bottom_left = picture->rgb + 3 * (columns * (rows - 1));
     const lr_colour last = lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0);

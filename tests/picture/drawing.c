@@ -152,8 +152,7 @@ static void test_map_ranges(void **state)
     lr_picture *picture = make(3, 1);
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
     assert_all(is_colour(picture, 0, 0, white), is_colour(picture, 1, 0, black));
-    const lr_map_params clipped = {.values = far, .size = {2, 1}, .low = 1.0, .high = 2.0};
-    lr_picture_map(picture, (int[2]){0, 0}, &clipped);
+    lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = far, .size = {2, 1}, .low = 1.0, .high = 2.0});
     assert_all(is_colour(picture, 0, 0, black), is_colour(picture, 1, 0, white));
 }
 

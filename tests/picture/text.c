@@ -65,8 +65,7 @@ static void test_letters(void **state)
             assert_false(look_alike(text, (const char[2]){(char)before, '\0'}));
     }
     int low[2], high[2], full = 0;
-    const lr_text_style red = {.colour = {200, 20, 30}};
-    lr_picture *picture = write("HELT", &red, 100);
+    lr_picture *picture = write("HELT", &(lr_text_style){.colour = {200, 20, 30}}, 100);
     assert_true(count_ink(picture, low, high) > 40);
     for (int n = 0; n < 100 * 3 * border; n++) {
         const uint8_t *rgb = picture->rgb + 3 * n;

@@ -68,8 +68,7 @@ static void test_one_subset_is_mlem(void **state)
     assert_close(sparse.log_likelihood, dense.log_likelihood, 1e-6);
     assert_close(sparse.estimated_counts, dense.estimated_counts, 1e-6);
     assert_close(sparse.measured_counts, dense.measured_counts, 1e-12);
-    const lr_mlem_params mlem = {.op = s.op, .data = &s.counts, .iterations = 6};
-    assert_ok(array_mlem(&mlem, s.other));
+    assert_ok(array_mlem(&(lr_mlem_params){.op = s.op, .data = &s.counts, .iterations = 6}, s.other));
     assert_memory_equal(s.image, s.other, sizeof(s.image));
 }
 
@@ -241,8 +240,7 @@ static void additive_init(struct additive *additive)
     additive->dense = keep(lr_lor_data_create(s.fixture.lors, NULL));
     additive->terms = lr_lor_data_vector(additive->dense);
     const lr_lor_source source = lr_crystal_product_source(&additive->product);
-    const lr_lor_span all = {.count = additive->dense->count};
-    assert_ok(source.get(source.user, &all, additive->dense->values));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = additive->dense->count}, additive->dense->values));
 }
 
 /* The additive term is given as data, as a source with its sum, and as a source without sum; each with dense and

@@ -463,8 +463,7 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
     const lr_scanner *scanner = make_panels();
     const lr_grid grid = lr_grid_centred((const int[3]){12, 12, 9}, (const double[3]){10, 10, 5});
     struct lr_deposit_backend_params params = {.scanner = scanner, .rule = rule, .bin_mm = 12, .parts = parts};
-    const lr_view_set asked = {.azimuths = 5, .tilts = 3, .acceptance_deg = 8};
-    assert_ok(lr_view_set_complete(&asked, &params.set, NULL));
+    assert_ok(lr_view_set_complete(&(lr_view_set){.azimuths = 5, .tilts = 3, .acceptance_deg = 8}, &params.set, NULL));
     const int views = lr_view_set_count(&params.set), voxels = (int)lr_grid_num_voxels(&grid);
     lr_view *all = kept(views, sizeof(*all));
     for (int k = 0; k < views; k++) all[k] = lr_view_set_at(&params.set, k);

@@ -106,8 +106,7 @@ static void test_columns_order(void **context)
     static const char *const names[] = {"lying", "upside down", "unequal", "flipped"};
     for (int k = 0; k < 4; k++) {
         struct orders orders;
-        const struct alone_case at = {.scanner = names[k], .rays = 1, .size = {2, 2, 3}};
-        orders_open(&orders, &at);
+        orders_open(&orders, &(struct alone_case){.scanner = names[k], .rays = 1, .size = {2, 2, 3}});
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_FROM_LOR_ORDER, 0.0f);
         check_lor_order(&orders, LR_COLUMNS_TO_LOR_ORDER);
@@ -121,8 +120,7 @@ static void test_stack_order(void **context)
     int masks = 0, stacks = 0;
     for (int k = 0; k < 5; k++) {
         struct orders orders;
-        const struct alone_case at = {.scanner = names[k], .size = {2, 2, 3}};
-        orders_open(&orders, &at);
+        orders_open(&orders, &(struct alone_case){.scanner = names[k], .size = {2, 2, 3}});
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_TO_STACKS, 0.0f);
         check_column_order(&orders, LR_COLUMNS_ONES_TO_STACKS, 1.0f);
@@ -185,8 +183,7 @@ static void test_sum(void **context)
 
 static void test_take_sums(void **context)
 {
-    const struct alone_case at = {.scanner = "lying", .size = {2, 2, 3}};
-    struct alone *alone = alone_open(&at);
+    struct alone *alone = alone_open(&(struct alone_case){.scanner = "lying", .size = {2, 2, 3}});
     struct lr_columns *columns = make_columns(alone);
     const int64_t count = alone->num_voxels;
     const double unit = ldexp(1, 3 - 61);

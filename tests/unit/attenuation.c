@@ -27,8 +27,7 @@ static float *factors_of(const lr_lors *lors, const lr_image *map, int threads)
         keep(lr_attenuation_create(&(lr_attenuation_params){.lors = lors, .mu = map, .threads = threads}));
     float *factors = kept_floats(lors->count);
     const lr_lor_source source = lr_attenuation_source(attenuation);
-    const lr_lor_span all = {.count = lors->count};
-    assert_ok(source.get(source.user, &all, factors));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = lors->count}, factors));
     return factors;
 }
 

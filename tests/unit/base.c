@@ -145,8 +145,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 static void arrays_stay_where_memory_is_short(void **state)
 {
     struct heard heard = {0};
-    const lr_log log = {hear, &heard};
-    const struct lr_items items = {sizeof(double), "some doubles", &log};
+    const struct lr_items items = {sizeof(double), "some doubles", &(lr_log){hear, &heard}};
     double *list = NULL;
     int64_t room = 0;
     assert_ok(lr_grow(&list, &room, 3, &items));

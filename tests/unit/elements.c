@@ -76,8 +76,7 @@ static void test_owned_rows_grow_copy_and_deliver(void **state)
     lr_owned_row_finish(&row);
     assert_true(row.lor == NULL && row.probability == NULL && row.count == 0 && row.room == 0);
     for (int64_t k = 0; k < 1000; k++) assert_true(copy.lor[k] == 3 * k && copy.probability[k] == 0.5 * (double)k);
-    const lr_row none = {0};
-    assert_ok(lr_owned_row_copy(&copy, &none, NULL));
+    assert_ok(lr_owned_row_copy(&copy, &(lr_row){0}, NULL));
     assert_int_equal(copy.count, 0);
     lr_owned_row_finish(&copy);
 }

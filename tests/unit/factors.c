@@ -33,8 +33,7 @@ static void products_are_products(void **unused)
         lr_crystal_product product = {fixture.lors, values, 1.75, NULL};
         const lr_lor_source source = lr_crystal_product_source(&product);
         const int64_t begin = count / 3;
-        const lr_lor_span range = {.first = begin, .count = count - begin};
-        assert_ok(source.get(source.user, &range, found));
+        assert_ok(source.get(source.user, &(lr_lor_span){.first = begin, .count = count - begin}, found));
         double sum = 0.0;
         for (int64_t l = 0; l < count; l++) {
             const double expected = expected_product(&product, l);
@@ -46,8 +45,7 @@ static void products_are_products(void **unused)
         int64_t numbers[100];
         for (int k = 0; k < 100; k++) /* with jumps over modules, and without gaps */
             numbers[k] = k < 50 ? k * (count - 100) / 50 : count - 100 + k;
-        const lr_lor_span list = {.numbers = numbers, .count = 100};
-        assert_ok(source.get(source.user, &list, found));
+        assert_ok(source.get(source.user, &(lr_lor_span){.numbers = numbers, .count = 100}, found));
         for (int k = 0; k < 100; k++) assert_true(found[k] == (float)expected_product(&product, numbers[k]));
     }
 }
@@ -67,8 +65,7 @@ static void lors_of_another_scanner_are_refused(void **unused)
 {
     struct fixture fixture = kept_fixture(FIXTURE_RING);
     float values[160] = {0}, found[2];
-    lr_crystal_product product = {fixture.lors, values, 1.0, NULL};
-    const lr_lor_source source = lr_crystal_product_source(&product);
+    const lr_lor_source source = lr_crystal_product_source(&(lr_crystal_product){fixture.lors, values, 1.0, NULL});
     const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2}, before = {.first = -1, .count = 1};
     const lr_lor_span nothing = {.first = fixture.lors->count, .count = 0};
     assert_int_equal(source.get(source.user, &behind, found), LR_USAGE);
@@ -105,8 +102,7 @@ static void sources_are_multiplied(void **unused)
     int64_t *numbers = kept(COUNT, sizeof(*numbers));
     for (int64_t k = 0; k < COUNT; k++) numbers[k] = FIRST + 3 * k;
     for (int listed = 0; listed < 2; listed++) {
-        const lr_lor_span span = {listed ? numbers : NULL, FIRST, COUNT};
-        assert_ok(source.get(source.user, &span, values));
+        assert_ok(source.get(source.user, &(lr_lor_span){listed ? numbers : NULL, FIRST, COUNT}, values));
         for (int64_t k = 0; k < COUNT; k++) {
             const float n = (float)((FIRST + (listed ? 3 * k : k)) % 7);
             assert_true(values[k] == (1 + n) * (2 + n) * (4 + n)); /* integers, therefore exact */
@@ -141,12 +137,10 @@ static void data_are_a_source(void **unused)
             assert_ok(sources[which].get(sources[which].user, &span, values));
             assert_memory_equal(values, all + first, (size_t)span.count * sizeof(*values));
         }
-        const lr_lor_span span = {some, 0, 5};
-        assert_ok(sources[which].get(sources[which].user, &span, values));
+        assert_ok(sources[which].get(sources[which].user, &(lr_lor_span){some, 0, 5}, values));
         for (int k = 0; k < 5; k++) assert_true(values[k] == all[some[k]]);
     }
-    const lr_lor_span beyond = {NULL, 10, 3};
-    assert_int_equal(sources[1].get(sources[1].user, &beyond, values), LR_USAGE);
+    assert_int_equal(sources[1].get(sources[1].user, &(lr_lor_span){NULL, 10, 3}, values), LR_USAGE);
 }
 
 static lr_status drop_events(void *user, const lr_event *events, int64_t count)

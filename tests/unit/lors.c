@@ -335,8 +335,7 @@ static void spans_agree_with_single_lors(void **state)
 static lr_lors *sixteen_lors(void)
 {
     const lr_module modules[2] = {tilted_module(100, 0, 0, 0, 0, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
-    const lr_scanner_params params = {.name = "sixteen", .modules = modules, .num_modules = 2};
-    return lors_from(lr_scanner_create(&params));
+    return lors_from(lr_scanner_create(&(lr_scanner_params){.name = "sixteen", .modules = modules, .num_modules = 2}));
 }
 
 static void events_are_counted(void **state)

@@ -156,8 +156,7 @@ static void parts_are_those_of_the_whole(void **state)
         const int64_t count = first + length < COUNT ? length : COUNT - first;
         float *part = kept_floats(count);
         for (int64_t k = 0; k < count; k++) part[k] = 3.5f;
-        const lr_poisson_stream stream = {.seed = 11, .first = first};
-        assert_ok(lr_poisson_part(part, count, &stream, NULL));
+        assert_ok(lr_poisson_part(part, count, &(lr_poisson_stream){.seed = 11, .first = first}, NULL));
         assert_memory_equal(part, whole + first, (size_t)count * sizeof(*part));
     }
 }

@@ -68,8 +68,7 @@ static float *values_of(lr_randoms *randoms, const lr_lors *lors)
 {
     float *values = kept_floats(lors->count);
     const lr_lor_source source = lr_crystal_product_source(&randoms->product);
-    const lr_lor_span all = {.count = lors->count};
-    assert_ok(source.get(source.user, &all, values));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = lors->count}, values));
     return values;
 }
 

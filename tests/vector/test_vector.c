@@ -482,8 +482,7 @@ static void check_terms(int64_t count, lr_precision precision, int own)
     enum { NUM = 3 };
     const int64_t stride = count + 2;
     struct placed y = place_numbers(count, precision, 0), pieces = place_numbers(NUM * stride, precision, 1);
-    const struct lr_vector_terms terms = {&y.part, &pieces.part, stride, own, NUM};
-    const lr_status status = lr_vector_add_terms(&terms);
+    const lr_status status = lr_vector_add_terms(&(struct lr_vector_terms){&y.part, &pieces.part, stride, own, NUM});
     assert_int_equal(status, wanted == LR_PLACE_GL ? LR_USAGE : LR_OK);
     double *found = read_numbers(&y.part);
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
@@ -502,8 +501,7 @@ static void terms_of_ranks(void **state)
     }
     struct placed y = place_numbers(5, LR_FLOAT32, 0), pieces = place_numbers(14, LR_FLOAT32, 1);
     test_log_init(&test);
-    const struct lr_vector_terms few = {&y.part, &pieces.part, 5, 0, 3};
-    assert_fails(lr_vector_add_terms(&few), LR_USAGE, &test,
+    assert_fails(lr_vector_add_terms(&(struct lr_vector_terms){&y.part, &pieces.part, 5, 0, 3}), LR_USAGE, &test,
                  wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers");
 }
 
@@ -547,8 +545,7 @@ static void wrong_calls(void **state)
     assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
                      LR_USAGE);
     assert_null(made.storage);
-    lr_vector_texture texture = {.size = {2, 1, 1}};
-    assert_int_equal(lr_vector_show(&x, &texture), LR_USAGE);
+    assert_int_equal(lr_vector_show(&x, &(lr_vector_texture){.size = {2, 1, 1}}), LR_USAGE);
 }
 
 static void a_place_that_is_closed_first(void **state)

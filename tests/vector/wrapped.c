@@ -146,8 +146,7 @@ static lr_vector wrap_buffer(GLuint buffer, int64_t count)
 {
     lr_vector vector;
     lr_vector_gl_buffer handed = {.buffer = buffer, .after = fence()};
-    const lr_vector_params params = {.place = gl, .count = count, .log = &test.log};
-    assert_ok(lr_vector_wrap_gl(&params, &handed, &vector));
+    assert_ok(lr_vector_wrap_gl(&(lr_vector_params){.place = gl, .count = count, .log = &test.log}, &handed, &vector));
     assert_null(handed.after);
     return vector;
 }
