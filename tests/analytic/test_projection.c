@@ -121,8 +121,7 @@ static void test_pictures_hold_the_row(void **state)
     enum { RAYS = 3 };
     const double point[1][3] = {{4, -7, 3}};
     uint64_t seed = test_seed();
-    lr_image *mu = make_mu(&seed);
-    struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, mu);
+    struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, make_mu(&seed));
     struct setup setup = setup_of(ring(), &options);
     double *row = point_matrix(&setup, point, 1), *sums = kept_doubles(setup.lors->count);
     int num_excluded = 0, num_gaps = 0;
@@ -167,8 +166,7 @@ static bool stop_at_half(void *user, const char *what, double done, double total
 
 static lr_status refuse(void *user, const lr_row *row)
 {
-    int *num_rows = user;
-    ++*num_rows;
+    ++*(int *)user;
     return row->row == 2 ? LR_BAD_INPUT : LR_OK;
 }
 

@@ -65,8 +65,7 @@ static void cut_files_are_refused(void **state)
 {
     char path[64];
     uint64_t seed = 2;
-    lr_histo_images *histo = make(&seed);
-    assert_ok(lr_histo_images_write(path_of(path), histo, NULL));
+    assert_ok(lr_histo_images_write(path_of(path), make(&seed), NULL));
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     fseek(file, 0, SEEK_END);

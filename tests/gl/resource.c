@@ -219,8 +219,7 @@ static void long_reads_are_whole(void **state)
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
     uint32_t *sent = kept(count, 4), *back = kept(count, 4);
     for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k * 2654435761u;
-    struct gl_buffer *buffer = make_buffer("long", count * 4, sent);
-    assert_ok(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back));
+    assert_ok(gl_buffer_read(make_buffer("long", count * 4, sent), skipped * 4, (count - skipped) * 4, back));
     assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
     assert_int_equal(back[count - skipped], 0);
 }

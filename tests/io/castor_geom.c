@@ -205,8 +205,7 @@ static void numbers_are_carried(void **state)
         assert_events("unknown", scanner, NULL);
         for (int k = 0; k < 2; k++) {
             assert_int_equal(lr_scanner_write(others[k], scanner, &files.log.log), LR_OK);
-            lr_scanner *again = read_scanner(others[k]);
-            assert_numbers(again, others[k]);
+            assert_numbers(read_scanner(others[k]), others[k]);
         }
         size_t bytes; /* row k of a look-up table is the crystal with number k */
         float(*rows)[6] = (float(*)[6])(void *)bytes_read("copy.lut", &bytes);
@@ -235,8 +234,7 @@ static void lor_data_keep_numbers(void **state)
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     const char *path = "counts.h5";
     assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
-    lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
-    assert_numbers(again, "counts.h5");
+    assert_numbers(keep(lr_scanner_read_hdf5(path, &files.log.log)), "counts.h5");
 }
 
 /* A .geom file that LORaster writes is numbered as in CASToR. If the scanner's own numbers differ from these, a
@@ -246,8 +244,7 @@ static void another_geometry_is_told(void **state)
     for (int f = 0; f < 2; f++) {
         test_log_init(&files.log);
         lr_scanner *scanner = read_scanner(write_form(&forms[f]));
-        const char *copy = "other.geom";
-        assert_int_equal(lr_scanner_write(copy, scanner, &files.log.log), LR_OK);
+        assert_int_equal(lr_scanner_write("other.geom", scanner, &files.log.log), LR_OK);
         assert_int_equal(strstr(files.log.warning, "numbers the crystals of this file otherwise") != NULL, f);
     }
 }

@@ -738,8 +738,7 @@ static int begin(void **state)
     text_write(file_in(folder, "words.hdr"), words_header);
     const char *path = file_in(folder, "data.hs");
     assert_int_equal(lr_lor_data_write(path, fixture.even, numbered(fixture.even), NULL), LR_OK);
-    char *text = (char *)bytes_read(path, NULL);
-    snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%s", text);
+    snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%s", (char *)bytes_read(path, NULL));
     return 0;
 }
 

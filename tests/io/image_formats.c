@@ -18,8 +18,7 @@ static void test_round_trip(void **state)
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
         assert_int_equal(lr_image_write(formats[n].name, image, &files.log.log), LR_OK);
-        lr_image *back = read_good(formats[n].name);
-        assert_same(image, back, formats[n].tolerance);
+        assert_same(image, read_good(formats[n].name), formats[n].tolerance);
         lr_grid grid;
         assert_int_equal(lr_grid_read(formats[n].name, &grid, &files.log.log), LR_OK);
         assert_same_grid(&grid, &image->grid, formats[n].tolerance);
@@ -426,8 +425,7 @@ static void test_recognition(void **state)
         const char *path = sources[n], *other = "image";
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         assert_int_equal(rename(path, other), 0);
-        lr_image *back = keep(lr_image_read(other, NULL));
-        assert_same(image, back, 1e-13);
+        assert_same(image, keep(lr_image_read(other, NULL)), 1e-13);
     }
 }
 

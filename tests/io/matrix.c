@@ -307,8 +307,7 @@ static void test_read(void **state)
     }
     const lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-    lr_scanner *scanner = keep(lr_scanner_read_hdf5(PATH, &files.log.log));
-    assert_same_modules(scanner, files.lors->scanner, 0);
+    assert_same_modules(keep(lr_scanner_read_hdf5(PATH, &files.log.log)), files.lors->scanner, 0);
 }
 
 /* Rows are written in three runs. After each of the first two, some bytes are cut off the end of the files. */

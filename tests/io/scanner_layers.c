@@ -152,10 +152,8 @@ static void yaml_there_and_back(void **state)
     static const char *const texts[3] = {
         "layers:\n    - {depth_mm: 5}\n    - {depth_mm: 7, front_mm: 6, crystals: [5, 3]",
         "crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}", "layer: 1, block: 4"};
-    for (int k = 0; k < 3; k++) {
-        lr_scanner *again = there_and_back(scanners[k], "again.yaml", NULL, texts[k]);
-        assert_same_modules(scanners[k], again, 1e-12);
-    }
+    for (int k = 0; k < 3; k++)
+        assert_same_modules(scanners[k], there_and_back(scanners[k], "again.yaml", NULL, texts[k]), 1e-12);
 }
 
 /* Layers are centred and have the same crystals everywhere, as .geom requires. */
@@ -289,8 +287,7 @@ static void hdf5_keeps_layers(void **state)
     lr_lors *lors = lors_of(scanner);
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
-    lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
-    assert_same_modules(scanner, again, 0);
+    assert_same_modules(scanner, keep(lr_scanner_read_hdf5(path, &files.log.log)), 0);
     bool keep[256];
     memset(keep, true, sizeof(keep));
     struct layered_rest rest = layered_keep(scanner, keep);

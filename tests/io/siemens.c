@@ -304,10 +304,8 @@ static void other_scanners_are_refused(void **state)
 {
     static const char *const names[] = {"safir-dual-ring-prototype", "two-opposed-modules"};
     write_words((const uint32_t[]){prompt_bit}, 1);
-    for (size_t k = 0; k < 2; k++) {
-        lr_lors *lors = lors_of(keep(lr_scanner_read(names[k], NULL)));
-        refuse_events(source_of(EVENTS, NULL), lors, "is not one");
-    }
+    for (size_t k = 0; k < 2; k++)
+        refuse_events(source_of(EVENTS, NULL), lors_of(keep(lr_scanner_read(names[k], NULL))), "is not one");
 }
 
 /* --- the real acquisition --- */

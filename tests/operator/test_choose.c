@@ -188,8 +188,7 @@ static void test_a_graphics_processor_is_not_left_unsaid(void **state)
         racers[1].is_gpu = k == 2;
         w.params.mode = k == 3 ? LR_MODE_EXACT : LR_MODE_SAMPLED; /* second has no exact mode */
         w.log.num_warnings = 0;
-        lr_operator *op = keep(create_one());
-        const lr_operator_info *info = lr_operator_get_info(op);
+        const lr_operator_info *info = lr_operator_get_info(keep(create_one()));
         assert_string_equal(info->backend, k == 1 || k == 3 ? "rows" : "second");
         assert_int_equal(w.log.num_warnings, k == 2 ? 1 : 2); /* "is here" is one of them */
         if (k == 2) {
@@ -306,8 +305,7 @@ static bool keeps(const char *backend, double projections)
 {
     w.params.backend = backend;
     w.params.projections = projections;
-    lr_operator *op = keep(create_one());
-    const bool stored = lr_operator_get_info(op)->stored;
+    const bool stored = lr_operator_get_info(keep(create_one()))->stored;
     assert_int_equal(racers[0].projections + racers[1].projections + racers[2].projections, 0);
     return stored;
 }
@@ -368,8 +366,7 @@ static void test_a_graphics_processor_keeps_none(void **state)
         assert_int_equal(num_timed(), 0);
     }
     w.params.store = LR_STORE_YES;
-    lr_operator *op = keep(create_one());
-    assert_true(lr_operator_get_info(op)->stored);
+    assert_true(lr_operator_get_info(keep(create_one()))->stored);
 }
 
 static bool stop(void *user, const char *what, double done, double total)

@@ -115,8 +115,7 @@ static void test_defaults(void **state)
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4.3, 4.4, 8.7});
     w.params =
         (lr_operator_params){.lors = w.fixture.lors, .grid = &grid, .backend = "fake", .mu = &mu, .log = &w.log.log};
-    lr_operator *op = keep(create());
-    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_operator_info *info = lr_operator_get_info(keep(create()));
     assert_int_equal(info->rays, 4);
     /* An even number of points, at most half of the pitch of 4.3 mm apart. */
     assert_ints(info->samples[0], 2, info->samples[1], 4);
@@ -239,15 +238,13 @@ static void test_a_matrix_larger_than_estimated(void **state)
     assert_none(lr_operator_create_among(&w.params, &swelling, 1), LR_FAILED, &w.log, "a part of it already takes");
     w.params.store = LR_STORE_AUTO;
     w.log.error[0] = '\0';
-    lr_operator *op = keep(lr_operator_create_among(&w.params, &swelling, 1));
-    assert_false(lr_operator_get_info(op)->stored);
+    assert_false(lr_operator_get_info(keep(lr_operator_create_among(&w.params, &swelling, 1)))->stored);
     assert_string_equal(w.log.error, "");
 }
 
 static lr_status count_rows(void *user, const lr_row *row)
 {
-    int64_t *next = user;
-    assert_int_equal(row->row, (*next)++);
+    assert_int_equal(row->row, (*(int64_t *)user)++);
     return LR_OK;
 }
 

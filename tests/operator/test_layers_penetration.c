@@ -68,8 +68,7 @@ static void shares_of_one_line(void **state)
             module->block = 1;
             behind_mm += depths_mm[k] + 1.5;
         }
-        lr_scanner *scanner = scanner_of(modules, 4);
-        struct rows rows = rows_of(scanner, 1, origin, 1);
+        struct rows rows = rows_of(scanner_of(modules, 4), 1, origin, 1);
         assert_int_equal(rows.lors->count, 3);
         const double all = (1 - exp(-20 * mus[0])) / (100.0 * 100.0) / (2 * acos(-1.0));
         double left = 1, sum = 0;

@@ -18,8 +18,7 @@ static void test_create(void **state)
     assert_null(lr_picture_create((int[2]){0, 5}, &log.log));
     assert_int_equal(log.status, LR_USAGE);
     assert_null(lr_picture_create((int[2]){5, 65537}, &log.log));
-    lr_picture *picture = make(3, 2);
-    assert_int_equal(count_pixels(picture, black), 6);
+    assert_int_equal(count_pixels(make(3, 2), black), 6);
     lr_picture_destroy(NULL);
 }
 

@@ -413,8 +413,7 @@ static void test_bad_input(void **state)
 
 static lr_status see_place(void *user, const lr_iteration *done)
 {
-    const char *wanted = user;
-    assert_string_equal(lr_place_get_info(done->image->place).device, wanted);
+    assert_string_equal(lr_place_get_info(done->image->place).device, user);
     return LR_OK;
 }
 

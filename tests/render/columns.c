@@ -83,8 +83,7 @@ static void test_more_elements_than_expected(void **unused)
 
 static void check_preset(const char *name, const double (*points)[3], int num_points, int num_near)
 {
-    struct subject *subject = subject_open(name, preset_scanner(name));
-    assert_true(compare(subject, points, num_points, num_near));
+    assert_true(compare(subject_open(name, preset_scanner(name)), points, num_points, num_near));
 }
 
 static void test_real_scanners(void **unused)

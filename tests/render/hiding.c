@@ -165,8 +165,7 @@ static void test_exact(void **unused)
 {
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_ARRANGEMENTS + NUM_RANDOM; k++) {
-        struct subject *subject = open_case(k, &state);
-        check_exact(subject);
+        check_exact(open_case(k, &state));
         destroy_kept(NULL);
     }
 }

@@ -338,8 +338,7 @@ static void test_batches_cover_rows(void **unused)
 static void test_points_keep_their_precision(void **unused)
 {
     const double point[1][3] = {{1.23456789012345, -7.65432109876543, 0.000123456789}};
-    struct setting *setting = setting_open(create_ring_of_8(), 1, 512);
-    const struct lr_batch batch = plan_point(setting, point);
+    const struct lr_batch batch = plan_point(setting_open(create_ring_of_8(), 1, 512), point);
     assert_true(batch.num_images > 0);
     for (int k = 0; k < 3; k++)
         assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k], point[0][k], 1e-13);

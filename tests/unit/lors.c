@@ -390,8 +390,7 @@ static void expanding_keeps_values(void **state)
 {
     lr_lors *lors = sixteen_lors();
     const int64_t events[] = {15, 15, 2};
-    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 3, NULL));
-    lr_lor_data *dense = keep(lr_lor_data_expand(sparse, lors, NULL));
+    lr_lor_data *dense = keep(lr_lor_data_expand(keep(lr_lor_data_bin(events, 3, NULL)), lors, NULL));
     lr_lor_data *copy = keep(lr_lor_data_expand(dense, lors, NULL));
     assert_null(dense->index);
     for (int k = 0; k < 16; k++) {
@@ -405,8 +404,7 @@ static void data_of_another_scanner_is_refused(void **state)
     struct test_log log = TEST_LOG(log);
     lr_lors *lors = sixteen_lors();
     const int64_t events[] = {2, 16};
-    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 2, NULL));
-    assert_null(lr_lor_data_expand(sparse, lors, &log.log));
+    assert_null(lr_lor_data_expand(keep(lr_lor_data_bin(events, 2, NULL)), lors, &log.log));
     assert_error(&log, LR_USAGE, "sixteen has 16 LORs");
     lr_lor_data *dense = keep(lr_lor_data_create(lors, NULL));
     dense->count = 15;

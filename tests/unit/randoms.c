@@ -168,8 +168,7 @@ static void drawn_delayeds_fit_the_estimate(void **unused)
     struct session s;
     session_init(&s, BY_CRYSTAL, 20000);
     assert_ok(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL));
-    lr_randoms *randoms = estimate(&s);
-    float *values = values_of(randoms, s.fixture.lors);
+    float *values = values_of(estimate(&s), s.fixture.lors);
     double chi2 = 0.0, variance = 0.0, freedom = -NUM_CRYSTALS;
     for (int64_t l = 0; l < s.delayeds->count; l++) {
         if (values[l] > 0.0f) {

@@ -320,8 +320,7 @@ static void the_same_bits_for_any_number_of_threads(void **state)
 {
     enum { COUNT = 1000003 };
     if (wanted != LR_PLACE_HOST) return;
-    double *numbers = list_numbers(COUNT, 0);
-    lr_vector x = lr_vector_of_doubles(numbers, COUNT);
+    lr_vector x = lr_vector_of_doubles(list_numbers(COUNT, 0), COUNT);
     lr_vector_sums found[3];
     for (int k = 0; k < 3; k++) {
         x.place = lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log});
