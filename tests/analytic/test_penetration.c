@@ -26,10 +26,9 @@ static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_
     const lr_scanner_params copy = {
         .modules = opaque->modules, .num_modules = opaque->num_modules, .num_positions = opaque->num_positions};
     struct setup plane = setup_of(lr_scanner_create(&copy), &(struct setup_options){.mode = LR_MODE_EXACT});
-    double *expected = point_matrix(&plane, points, num_points);
+    double *expected = point_matrix(&plane, points, num_points), totals[2] = {0, 0};
     const int64_t count = num_points * setup.lors->count;
     const double l2 = l2_apart(rows, expected, count);
-    double totals[2] = {0, 0};
     for (int64_t k = 0; k < count; k++) {
         totals[0] += rows[k];
         totals[1] += expected[k];
@@ -56,14 +55,12 @@ static void test_opaque_crystals(void **state)
  * and all together 1 - exp(-mu * sum of L). */
 static void check_line(lr_scanner *scanner)
 {
-    const double mu = scanner->crystal_mu_per_mm;
+    const double mu = scanner->crystal_mu_per_mm, down[3] = {0, -1, 0};
     struct setup setup = setup_of(scanner, &(struct setup_options){.rays = 1, .penetration = true});
-    double *row = point_matrix(&setup, origin, 1);
+    double *row = point_matrix(&setup, origin, 1), left = 1, length = 0, found = 0, listed = 0;
     struct crystal_box *boxes = crystal_boxes(scanner);
     struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
-    const double down[3] = {0, -1, 0};
     const int count = find_chords(scanner, boxes, origin[0], down, chords);
-    double left = 1, length = 0, found = 0, listed = 0;
     for (int k = 0; k < count; k++) {
         const double chord = chords[k].end - chords[k].begin;
         const double expected = SINGLE_WEIGHT(mu) * left * (1 - exp(-mu * chord));
@@ -242,8 +239,7 @@ static void test_adjoint(void **state)
         setup_of(stopping_scanner(modules, 2, 0.087),
                  &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
-    double x[24], back[24];
-    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors);
+    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors), x[24], back[24];
     for (int k = 0; k < 24; k++) x[k] = test_random(&seed);
     assert_ok(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)));
     assert_ok(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)));

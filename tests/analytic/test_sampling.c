@@ -67,8 +67,7 @@ static void check_law(const struct configuration *configuration, uint64_t seed)
     const double(*at)[3] = (const double(*)[3])points;
     double *exact = render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
     for (int rays = 1; rays <= MAX_RAYS; rays *= 2) {
-        double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors);
-        double l2, sums;
+        double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors), l2, sums;
         compare(sampled, exact, num_lors, &l2, &sums);
         print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2, sums);
         assert_all(l2 <= 0.8 / rays, sums <= 0.3 / rays, rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));

@@ -104,12 +104,11 @@ static void test_figures(void **state)
 {
     uint64_t seed = test_seed();
     for (int round = 0; round < 50; round++) {
-        int64_t lor[2][num_lors];
+        int64_t lor[2][num_lors], num_missed = 0, num_unexpected = 0;
         double probability[2][num_lors], a[num_lors], b[num_lors];
         const lr_row row = make_row(&seed, lor[0], probability[0], a);
         const lr_row exact = make_row(&seed, lor[1], probability[1], b);
         double sum[2] = {0}, norm[2] = {0}, largest = 0, off = 0, missed = 0;
-        int64_t num_missed = 0, num_unexpected = 0;
         for (int n = 0; n < num_lors; n++) {
             sum[0] += a[n];
             sum[1] += b[n];

@@ -340,9 +340,8 @@ static lr_lors *sixteen_lors(void)
 
 static void events_are_counted(void **state)
 {
-    const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3};
+    const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3}, index[] = {0, 3, 7, 15};
     lr_lor_data *data = keep(lr_lor_data_bin(events, 9, NULL));
-    const int64_t index[] = {0, 3, 7, 15};
     const float counts[] = {1, 2, 3, 1};
     assert_int_equal(data->count, 4);
     assert_memory_equal(data->index, index, sizeof(index));
