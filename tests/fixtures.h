@@ -3,8 +3,7 @@
  *
  * Memory and objects that live until the end of a case, small scanners with a grid each, for laws that hold for
  * every geometry, matrices, and comparisons. lr_test() links it. */
-#ifndef LR_TEST_FIXTURES_H
-#define LR_TEST_FIXTURES_H
+#pragma once
 
 #include "test.h"
 
@@ -194,5 +193,3 @@ double find_worst_apart(lr_vector a, lr_vector b);
 /* Largest |a_k|. */
 #define largest_number(a, count) find_largest_number(numbers_of(a, count))
 double find_largest_number(lr_vector a);
-
-#endif

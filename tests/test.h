@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Macros and functions for all tests, on top of cmocka. Include this file first. */
-#ifndef LR_TEST_H
-#define LR_TEST_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -188,5 +187,3 @@ static inline double random_between(uint64_t *state, double low, double high)
 {
     return low + (high - low) * test_random(state);
 }
-
-#endif

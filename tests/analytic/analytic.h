@@ -3,8 +3,7 @@
  *
  * Scanners made in a test, rows of the cpu backend's matrix, and the closed form of a rectangle's solid angle. Expected
  * values are computed here and in the tests, independently of src/correspondence/cpu. */
-#ifndef LR_TEST_ANALYTIC_H
-#define LR_TEST_ANALYTIC_H
+#pragma once
 
 #include "../cases.h"
 
@@ -219,5 +218,3 @@ static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t
     }
     return largest_number(matrices[1], count) > 0 ? l2_apart(matrices[0], matrices[1], count) : 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Every crystal of a scanner as a box, and the part of a line inside each box, by brute force over all boxes. Written
  * independently of src/correspondence/cpu/penetration.c. */
-#ifndef LR_TEST_CRYSTALS_H
-#define LR_TEST_CRYSTALS_H
+#pragma once
 
 #include "analytic.h"
 
@@ -105,5 +104,3 @@ static inline lr_module deep(lr_module module, double depth_mm)
     module.depth_mm = depth_mm;
     return module;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Scanners with modules that hide others, and lines through them by brute force. On each side of the point, the first
  * rectangle that a line meets stops the line, whether it shows its front or its back. Written from
  * docs/method/correspondence.md, "First hit", independently of every backend. Link lr_fixtures. */
-#ifndef LR_TEST_HIDING_H
-#define LR_TEST_HIDING_H
+#pragma once
 
 #include "analytic.h"
 
@@ -186,5 +185,3 @@ static inline void draw_direction(uint64_t seed, uint32_t number, double directi
     direction[1] = across * sin(angle);
     direction[2] = up;
 }
-
-#endif

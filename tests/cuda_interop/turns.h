@@ -3,8 +3,7 @@
  *
  * Whole updates and projections, alternating with everything that OpenGL does with images. The results must be those
  * of the formulas in double, whoever holds the images at the moment. */
-#ifndef LR_TEST_CUDA_TURNS_H
-#define LR_TEST_CUDA_TURNS_H
+#pragma once
 
 #include "direct/cases.h"
 #include "fixtures.h"
@@ -293,5 +292,3 @@ static inline void take_turns(struct pair *pair, const struct turns *turns)
     turns_iterate(pair, turns);
     assert_true(backend->fns->updates->seconds(backend->self) > 0);
 }
-
-#endif

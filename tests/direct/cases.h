@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Kernels and views for the tests of the family `direct`. */
-#ifndef LR_TEST_DIRECT_CASES_H
-#define LR_TEST_DIRECT_CASES_H
+#pragma once
 
 #include "../cases.h"
 
@@ -112,5 +111,3 @@ static inline lr_status view_doubles(lr_operator *op, bool is_forward, int view,
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     return view_project(op, is_forward, view, vector_of(in, count), vector_of(out, count));
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * A debug context for each test of this folder, with the tests' shaders instead of the built-in ones. */
-#ifndef LR_GL_TEST_H
-#define LR_GL_TEST_H
+#pragma once
 
 #include "cases.h"
 
@@ -78,5 +77,3 @@ static inline struct gl_program *make_program(const struct gl_program_params *pa
 }
 
 #define gl_test_case(function) cmocka_unit_test_setup_teardown(function, gl_test_begin, gl_test_end)
-
-#endif

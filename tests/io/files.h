@@ -3,8 +3,7 @@
  *
  * Help for the tests of files: a folder of their own, reading and writing of bytes, sentences of the log, damage, a
  * disk that fills up. */
-#ifndef LR_TEST_IO_FILES_H
-#define LR_TEST_IO_FILES_H
+#pragma once
 
 #include "cases.h"
 
@@ -201,5 +200,3 @@ static inline void disk_empty(struct rlimit before)
 {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
-
-#endif

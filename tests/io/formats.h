@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Good files of every format that LORaster reads, and their readers, which return LR_OK or the logged status. */
-#ifndef LR_TEST_IO_FORMATS_H
-#define LR_TEST_IO_FORMATS_H
+#pragma once
 
 #include "io/lists.h"
 #include "io/projdata_files.h"
@@ -273,5 +272,3 @@ static inline int tear_down(void **state)
     folder_finish(&((struct setup *)*state)->folder);
     return destroy_kept(state);
 }
-
-#endif

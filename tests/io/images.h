@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of images: an image without symmetry, files of numbered voxels, and images that are refused. */
-#ifndef LR_TEST_IO_IMAGES_H
-#define LR_TEST_IO_IMAGES_H
+#pragma once
 
 #include "io/files.h"
 
@@ -51,5 +50,3 @@ static inline void assert_refused(const char *path, const char *words)
     if (image != NULL || strstr(log.error, words) == NULL || !is_named || log.status != LR_BAD_INPUT)
         fail_msg("expected \"%s\" about %s, got \"%s\" (%d)", words, path, log.error, log.status);
 }
-
-#endif

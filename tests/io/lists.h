@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of list mode: counts of LORs, files that are refused, and lists that are read up to a damage. */
-#ifndef LR_TEST_IO_LISTS_H
-#define LR_TEST_IO_LISTS_H
+#pragma once
 
 #include "io/files.h"
 
@@ -144,5 +143,3 @@ static inline void check_cut(const lr_events_source *source, const lr_event_list
     check_prefix(list, whole);
     lr_event_list_destroy(list);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of matrix files: a grid, and writers of a file of its rows. */
-#ifndef LR_TEST_IO_MATRICES_H
-#define LR_TEST_IO_MATRICES_H
+#pragma once
 
 #include "io/matrix/writer.h"
 #include "io/scanners.h"
@@ -28,5 +27,3 @@ static inline lr_matrix_writer *writer_of(const lr_matrix_writer_params *params)
     assert_non_null(writer);
     return writer;
 }
-
-#endif

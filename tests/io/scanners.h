@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Small scanners that the tests of files share, and comparisons of scanners. */
-#ifndef LR_TEST_IO_SCANNERS_H
-#define LR_TEST_IO_SCANNERS_H
+#pragma once
 
 #include "io/files.h"
 #include "io/files/yaml.h"
@@ -116,5 +115,3 @@ static inline lr_scanner *there_and_back(const lr_scanner *scanner, const char *
     if (log.num_warnings > (lost != NULL)) fail_msg("%s: %s", name, log.warning);
     return back;
 }
-
-#endif

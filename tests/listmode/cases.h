@@ -3,8 +3,7 @@
  *
  * Projections in list mode, by operators of the public interface and by backends alone; a scanner of six panels,
  * which has lines along every axis; and a ring. */
-#ifndef LR_TEST_LISTMODE_CASES_H
-#define LR_TEST_LISTMODE_CASES_H
+#pragma once
 
 #include "../cases.h"
 
@@ -523,5 +522,3 @@ static inline struct both case_both(const lr_listmode_params *params, const char
     destroy_kept_since(before);
     return both;
 }
-
-#endif

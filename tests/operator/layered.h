@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Scanners of blocks with two layers of crystals, and the scanners that remain if some of their modules are removed. */
-#ifndef LR_TEST_LAYERED_H
-#define LR_TEST_LAYERED_H
+#pragma once
 
 #include "fixtures.h"
 
@@ -116,5 +115,3 @@ static inline struct layered_rest layered_alone(const lr_scanner *whole, int lay
     for (int m = 0; m < whole->num_modules; m++) keep[m] = whole->modules[m].layer == layer;
     return layered_keep(whole, keep);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A small ring with the data of a phantom, with Poisson counts, factors and an additive term where they are wanted, and
  * its matrix in double, for tests of update rules. Each test includes it once. */
-#ifndef LR_TESTS_RECON_RING_H
-#define LR_TESTS_RECON_RING_H
+#pragma once
 
 #include "cases.h"
 
@@ -136,5 +135,3 @@ static inline struct matrix read_matrix(void)
 {
     return (struct matrix){s.data->count, kept_rows(s.op, 0, NUM_VOXELS)};
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Single passes of src/correspondence, compared with the elements that the tracer of src/correspondence/cpu computes
  * for the voxels of a small grid and the LORs of some module pairs. The tests make each pass's input and read its
  * output themselves, so that no other shader affects the result. */
-#ifndef LR_TESTS_RENDER_ALONE_H
-#define LR_TESTS_RENDER_ALONE_H
+#pragma once
 
 #include "subject.h"
 
@@ -458,5 +457,3 @@ static inline void alone_elements_compare(struct alone *alone, const char *what,
     }
     alone_compare(alone, what, found);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Places of values and voxels in the orders of the column passes, computed here from the descriptions in
  * shaders/correspondence/columns/scene.glsl and stacks.glsl. */
-#ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
-#define LR_TESTS_RENDER_ALONE_COLUMNS_H
+#pragma once
 
 #include "alone.h"
 
@@ -213,5 +212,3 @@ static inline void open_window(struct alone *alone, struct lr_window *window, bo
                 lr_window_open(window, with_file || !alone->exact ? vector_of(&nothing, alone->num_values) : NULL,
                                true) == LR_OK);
 }
-
-#endif

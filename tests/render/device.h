@@ -3,8 +3,7 @@
  *
  * A context for all tests of an executable, and what a single pass requires: a program, and buffers that the test fills
  * and reads. */
-#ifndef LR_TESTS_RENDER_DEVICE_H
-#define LR_TESTS_RENDER_DEVICE_H
+#pragma once
 
 #include "fixtures.h"
 
@@ -136,5 +135,3 @@ static inline void device_run(const struct gl_pass *pass)
 {
     device_check(gl_pass_run(stage_ctx, pass) == LR_OK);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Lines through a sample point, in double, directly from docs/method/correspondence.md, "First hit": what tests must
  * know about a line without asking a backend. */
-#ifndef LR_TESTS_RENDER_LINES_H
-#define LR_TESTS_RENDER_LINES_H
+#pragma once
 
 #include "cases.h"
 
@@ -251,5 +250,3 @@ static inline double eye_borderline_weight(struct eye *eye, const double point_m
 
 /* Relative tolerance of an element of sampled lines, apart from lines near edges. */
 #define ELEMENT_TOLERANCE 1e-5
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Scanners for the tests of rendering; each of them tests something that can go wrong. */
-#ifndef LR_TESTS_RENDER_SCANNERS_H
-#define LR_TESTS_RENDER_SCANNERS_H
+#pragma once
 
 #include "fixtures.h"
 
@@ -302,5 +301,3 @@ static inline void test_point(const lr_scanner *scanner, double reach_mm, int in
     default: break;
     }
 }
-
-#endif

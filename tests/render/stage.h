@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Helpers that run the passes of src/correspondence one by one on a scanner of a test. */
-#ifndef LR_TESTS_RENDER_STAGE_H
-#define LR_TESTS_RENDER_STAGE_H
+#pragma once
 
 #include "device.h"
 #include "lines.h"
@@ -246,5 +245,3 @@ static inline lr_image *random_mu(const lr_grid *grid, double most_per_mm, uint6
     for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) mu->values[v] = (float)(most_per_mm * test_random(state));
     return mu;
 }
-
-#endif

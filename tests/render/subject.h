@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Operators of several backends on one scanner, and differences of their elements and projections. */
-#ifndef LR_TESTS_RENDER_SUBJECT_H
-#define LR_TESTS_RENDER_SUBJECT_H
+#pragma once
 
 #include "stage.h"
 
@@ -277,5 +276,3 @@ static inline void check_deterministic(struct subject *subject, const float *ima
     }
     for (int k = 2; k < ROUNDS; k++) assert_memory_equal(data[k], data[1], (size_t)count * sizeof(**data));
 }
-
-#endif

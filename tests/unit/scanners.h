@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Scanners that the unit tests share. */
-#ifndef LR_TEST_UNIT_SCANNERS_H
-#define LR_TEST_UNIT_SCANNERS_H
+#pragma once
 
 #include "cases.h"
 
@@ -24,5 +23,3 @@ static inline lr_module tilted_module(double x, double y, double z, double turn_
                   .v = {sin(b) * cos(a), sin(b) * sin(a), cos(b)}, .crystals = {nu, nv}, .pitch_mm = {4.0, 5.0},
                   .face_mm = {3.5, 4.5}, .depth_mm = 10.0);
 }
-
-#endif
